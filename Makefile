@@ -1,0 +1,31 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both create .venv and install into it first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint benchmark figure fuzz clean
+
+demo: $(VENV)/installed
+	$(BIN)/python -m bilevel.demo
+
+test: $(VENV)/installed lint
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+benchmark: $(VENV)/installed
+	$(BIN)/python benchmarks/rule_scaling.py
+
+fuzz: $(VENV)/installed
+	$(BIN)/python benchmarks/fuzz_pddl.py
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[planners,plots,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build

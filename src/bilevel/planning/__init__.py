@@ -1,0 +1,1 @@
+"""Planners, each a function from a domain and a problem to a plan or `None`."""

@@ -1,0 +1,1 @@
+"""Condition-action rules: learning them, matching them, running them, explaining and verifying them."""

@@ -1,0 +1,48 @@
+"""A condition-action rule and what can be said of one on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Facts, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """In a state and a goal that meet the conditions, do `action`; the lowest priority goes first.
+
+    `state_condition` must be present and `negative_condition` absent from the state; `goal_condition` must be among
+    the goals not yet achieved. A negative `=` atom says that two terms differ. Two different terms of the action
+    always stand for different objects; other variables may coincide.
+    """
+
+    priority: int
+    variables: tuple[Parameter, ...]
+    state_condition: Facts
+    goal_condition: Facts
+    action: Action
+    negative_condition: Facts = NO_FACTS
+
+    def __str__(self) -> str:
+        return f"{self.priority}: {' & '.join(self.conditions())} -> {self.action}"
+
+    def conditions(self) -> Iterator[str]:
+        """The conditions as text: facts, absent facts, inequalities, goals, each group sorted."""
+        yield from map(str, sorted(self.state_condition))
+        for atom in sorted(self.negative_condition):
+            yield f"{atom.terms[0]} != {atom.terms[1]}" if atom.predicate == EQUALITY else f"not {atom}"
+        yield from (f"goal {atom}" for atom in sorted(self.goal_condition))
+
+    @property
+    def inequalities(self) -> frozenset[tuple[str, str]]:
+        """Pairs of terms that must differ, the action's own included, each pair sorted."""
+        stated = {atom.terms for atom in self.negative_condition if atom.predicate == EQUALITY}
+        head = set(self.action.arguments)
+        pairs = stated | {(a, b) for a in head for b in head if a < b}
+        return frozenset((min(pair), max(pair)) for pair in pairs)
+
+    @property
+    def absent(self) -> frozenset[Atom]:
+        """The facts that must be absent (the negative condition without its inequalities)."""
+        return frozenset(atom for atom in self.negative_condition if atom.predicate != EQUALITY)

@@ -1,0 +1,1 @@
+"""Atoms, actions, domains and problems, how they change, and how they are read from PDDL."""

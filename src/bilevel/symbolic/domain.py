@@ -1,0 +1,152 @@
+"""What the world is made of, in symbols: atoms, action schemas, domains and problems.
+
+Everything here is an immutable value. `Atom` and `Action` are named tuples rather than dataclasses because a problem
+may hold millions of them and a tuple is hashed and compared in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+ROOT_TYPE = "object"
+EQUALITY = "="
+
+
+class Atom(NamedTuple):
+    """A predicate and its terms: a fact when they are objects, a condition when some are `?variables`."""
+
+    predicate: str
+    terms: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({', '.join(self.terms)})"
+
+
+Facts = frozenset[Atom]
+
+NO_FACTS: Facts = frozenset()
+
+
+class Action(NamedTuple):
+    """A schema's name and its arguments: objects in a plan, `?variables` in a rule's head."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.arguments)})"
+
+
+def is_variable(term: str) -> bool:
+    return term.startswith("?")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A typed variable; its name begins with `?`."""
+
+    name: str
+    type: str = ROOT_TYPE
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def arity(self) -> int:
+        return len(self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing an action may do.
+
+    `chosen` are the variables of an existential effect: nature binds them, to any object of their type, or, for
+    those listed in `new`, to an object that nobody has seen before.
+    """
+
+    add: Facts
+    delete: Facts
+    chosen: tuple[Parameter, ...] = ()
+    new: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An action schema. Conditions may hold `=` atoms; several outcomes make it nondeterministic."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    precondition: Facts
+    outcomes: tuple[Outcome, ...]
+    negative_precondition: Facts = NO_FACTS
+
+    @property
+    def is_deterministic(self) -> bool:
+        return len(self.outcomes) == 1 and not self.outcomes[0].chosen
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent)."""
+
+    name: str
+    predicates: Mapping[str, Predicate]
+    schemas: Mapping[str, Schema]
+    types: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+
+    def is_subtype(self, kind: str, ancestor: str) -> bool:
+        """Whether every object of type `kind` is one of type `ancestor`."""
+        while kind != ancestor:
+            if kind == ROOT_TYPE:
+                return False
+            kind = self.types.get(kind, ROOT_TYPE)
+        return True
+
+    @property
+    def is_deterministic(self) -> bool:
+        return all(schema.is_deterministic for schema in self.schemas.values())
+
+    @property
+    def named_constants(self) -> frozenset[str]:
+        """Constants that a schema mentions by name; rules keep these, as any other object would not do."""
+        return frozenset(
+            term
+            for schema in self.schemas.values()
+            for atom in schema_atoms(schema)
+            for term in atom.terms
+            if not is_variable(term)
+        )
+
+
+def schema_atoms(schema: Schema) -> Iterable[Atom]:
+    """Every atom that a schema mentions, in no particular order."""
+    yield from schema.precondition
+    yield from schema.negative_precondition
+    for outcome in schema.outcomes:
+        yield from outcome.add
+        yield from outcome.delete
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Objects with their types (without the domain's constants), what holds at first, and what shall hold."""
+
+    name: str
+    domain_name: str
+    objects: Mapping[str, str]
+    state: Facts
+    goal: Facts
+
+    def all_objects(self, domain: Domain) -> dict[str, str]:
+        """The domain's constants and the problem's objects, with their types."""
+        return {**domain.constants, **self.objects}
+
+
+class BadInput(Exception):
+    """Something a user gave us is wrong; the message is one line that says what, where, and what to do."""

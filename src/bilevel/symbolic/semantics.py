@@ -1,0 +1,148 @@
+"""What actions mean: applicability, successors and regression, each as its definition reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Problem,
+    Schema,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Facts that must be present and facts that must be absent."""
+
+    positive: Facts = NO_FACTS
+    negative: Facts = NO_FACTS
+
+    def holds(self, state: Facts) -> bool:
+        return self.positive <= state and self.negative.isdisjoint(state)
+
+
+@dataclass(frozen=True, slots=True)
+class GroundAction:
+    """An action with its schema's condition and outcomes spelt out; nature's variables are still variables."""
+
+    action: Action
+    condition: Condition
+    outcomes: tuple[Outcome, ...]
+
+
+def substitute(atom: Atom, binding: Mapping[str, str]) -> Atom:
+    return Atom(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
+
+
+def substitute_all(atoms: Facts, binding: Mapping[str, str]) -> Facts:
+    return frozenset(substitute(atom, binding) for atom in atoms)
+
+
+def ground(schema: Schema, arguments: tuple[str, ...]) -> GroundAction | None:
+    """The schema with these arguments, or `None` where its (in)equalities rule them out."""
+    binding = dict(zip((p.name for p in schema.parameters), arguments, strict=True))
+    positive = substitute_all(schema.precondition, binding)
+    negative = substitute_all(schema.negative_precondition, binding)
+    equal = {atom for atom in positive if atom.predicate == EQUALITY}
+    unequal = {atom for atom in negative if atom.predicate == EQUALITY}
+    if any(a.terms[0] != a.terms[1] for a in equal) or any(a.terms[0] == a.terms[1] for a in unequal):
+        return None
+    outcomes = tuple(bind_outcome(outcome, binding) for outcome in schema.outcomes)
+    return GroundAction(Action(schema.name, arguments), Condition(positive - equal, negative - unequal), outcomes)
+
+
+def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
+    """The outcome with variables replaced; what nature has been given a value for is no longer open."""
+    return Outcome(
+        add=substitute_all(outcome.add, binding),
+        delete=substitute_all(outcome.delete, binding),
+        chosen=tuple(p for p in outcome.chosen if p.name not in binding),
+        new=outcome.new - binding.keys(),
+    )
+
+
+def applicable(state: Facts, action: GroundAction) -> bool:
+    return action.condition.holds(state)
+
+
+def progress(state: Facts, outcome: Outcome) -> Facts:
+    """Delete first, then add."""
+    return (state - outcome.delete) | outcome.add
+
+
+def successors(state: Facts, action: GroundAction, domain: Domain, objects: Mapping[str, str]) -> Iterator[Facts]:
+    """Every state the action may lead to; nature chooses among `objects` or makes new ones."""
+    for outcome in action.outcomes:
+        for choice in natures_choices(outcome, domain, objects):
+            yield progress(state, bind_outcome(outcome, choice))
+
+
+def natures_choices(outcome: Outcome, domain: Domain, objects: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The bindings nature may pick for an outcome's open variables: one empty binding where there are none."""
+    taken = set(objects)
+    candidates = []
+    for variable in outcome.chosen:
+        known = [name for name, kind in objects.items() if domain.is_subtype(kind, variable.type)]
+        if variable.name in outcome.new or not known:
+            known = [new_object(variable, taken)]
+            taken.add(known[0])
+        candidates.append(known)
+    for values in product(*candidates):
+        yield dict(zip((p.name for p in outcome.chosen), values, strict=True))
+
+
+def new_object(variable: Parameter, taken: set[str] | Mapping[str, str]) -> str:
+    """A name for a new object of the variable's type that is not taken yet: block1, block2, …"""
+    number = 1
+    while f"{variable.type}{number}" in taken:
+        number += 1
+    return f"{variable.type}{number}"
+
+
+def regress(condition: Condition, action: GroundAction, outcome: Outcome) -> Condition | None:
+    """The weakest condition under which `action`, ending in `outcome`, makes `condition` true.
+
+    The paper regresses over every outcome at once; taking the one that was observed keeps the set from doubling at
+    each nondeterministic step, and leaves out rules that could never fire.
+    """
+    deleted = outcome.delete - outcome.add
+    if deleted & condition.positive or outcome.add & condition.negative:
+        return None
+    before = Condition(
+        positive=(condition.positive - outcome.add) | action.condition.positive,
+        negative=(condition.negative - deleted) | action.condition.negative,
+    )
+    return None if before.positive & before.negative else before
+
+
+def ground_action(domain: Domain, action: Action) -> GroundAction:
+    """The ground action of a schema and arguments that a user or a file names; `BadInput` where they do not fit."""
+    schema = domain.schemas.get(action.name)
+    if schema is None:
+        raise BadInput(f"unknown action '{action.name}'; known actions: {', '.join(sorted(domain.schemas))}")
+    if len(action.arguments) != len(schema.parameters):
+        raise BadInput(f"action '{action}' needs {len(schema.parameters)} arguments, not {len(action.arguments)}")
+    grounded = ground(schema, action.arguments)
+    if grounded is None:
+        raise BadInput(f"action '{action}' breaks an (in)equality of its precondition")
+    return grounded
+
+
+def has_negative_conditions(domain: Domain) -> bool:
+    """Whether some precondition tests for an absent fact, which only a closed world can answer."""
+    return any(atom.predicate != EQUALITY for s in domain.schemas.values() for atom in s.negative_precondition)
+
+
+def is_solved(problem: Problem, state: Facts) -> bool:
+    return problem.goal <= state
