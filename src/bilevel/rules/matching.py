@@ -1,0 +1,136 @@
+"""When does a rule apply? The definition, written to be read; the fast engine is tested against it.
+
+A rule applies in a state and a goal for a binding of its variables if its state condition is present, its negative
+condition absent, its goal condition among the goals not yet achieved, the terms of its action all different, and
+each variable's object of the variable's type. Of all that apply, the one that fires is the first by priority, then
+by the rule's place in the list, then by the action's arguments in alphabetical order, then by the other variables.
+So the choice is a function of state and goal alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.semantics import substitute, substitute_all
+
+Binding = dict[str, str]
+
+
+class Match(NamedTuple):
+    """A rule and the objects for its variables."""
+
+    rule: Rule
+    binding: Binding
+
+    @property
+    def action(self) -> Action:
+        return bind_action(self.rule.action, self.binding)
+
+    @property
+    def served(self) -> Facts:
+        """The goal facts that this instance of the rule works towards."""
+        return substitute_all(self.rule.goal_condition, self.binding)
+
+
+def bind_action(action: Action, binding: Mapping[str, str]) -> Action:
+    return Action(action.name, tuple(binding.get(term, term) for term in action.arguments))
+
+
+def free_variables(rule: Rule) -> list[str]:
+    """Variables that no positive condition binds; they range over the known objects of their type."""
+    bound = {term for atom in rule.state_condition | rule.goal_condition for term in atom.terms}
+    return [variable.name for variable in rule.variables if variable.name not in bound]
+
+
+def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
+    """The variables whose type the rule's positive conditions do not imply already, with that type.
+
+    An object whose type nobody declared passes no such check; what its facts imply it is, it is.
+    """
+    implied = {
+        (term, parameter.type)
+        for atom in rule.state_condition | rule.goal_condition
+        for term, parameter in zip(atom.terms, domain.predicates[atom.predicate].parameters, strict=True)
+    }
+    return {
+        variable.name: variable.type
+        for variable in rule.variables
+        if variable.type != ROOT_TYPE
+        and not any(term == variable.name and domain.is_subtype(kind, variable.type) for term, kind in implied)
+    }
+
+
+def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]) -> Iterator[Binding]:
+    """Every binding for which the rule applies."""
+    unachieved = goal - state
+    conditions = [(atom, state) for atom in sorted(rule.state_condition)]
+    conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
+    types = checked_types(rule, domain)
+    for found in _join(conditions, {}):
+        for binding in _complete(found, free_variables(rule), objects):
+            if (
+                all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in types.items())
+                and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
+                and substitute_all(rule.absent, binding).isdisjoint(state)
+            ):
+                yield binding
+
+
+def _join(conditions: Sequence[tuple[Atom, Facts]], binding: Binding) -> Iterator[Binding]:
+    if not conditions:
+        yield binding
+        return
+    (atom, facts), *rest = conditions
+    for fact in facts:
+        extended = unify(substitute(atom, binding), fact)
+        if extended is not None:
+            yield from _join(rest, binding | extended)
+
+
+def _complete(binding: Binding, variables: Sequence[str], objects: Mapping[str, str]) -> Iterator[Binding]:
+    if not variables:
+        yield binding
+        return
+    for name in objects:
+        yield from _complete(binding | {variables[0]: name}, variables[1:], objects)
+
+
+def unify(atom: Atom, fact: Atom) -> Binding | None:
+    """The binding of the atom's variables that makes it the fact, if there is one."""
+    if atom.predicate != fact.predicate or len(atom.terms) != len(fact.terms):
+        return None
+    binding: Binding = {}
+    for term, value in zip(atom.terms, fact.terms, strict=True):
+        if binding.setdefault(term, value) != value if is_variable(term) else term != value:
+            return None
+    return binding
+
+
+def best_matches(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
+) -> list[Match]:
+    """Every applicable instance of lowest priority, in the order in which ties are decided."""
+    for priority in sorted({rule.priority for rule in rules}):
+        found = [
+            Match(rule, binding)
+            for rule in rules
+            if rule.priority == priority
+            for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b))  # noqa: B023
+        ]
+        if found:
+            return found
+    return []
+
+
+def best_match(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
+) -> Match | None:
+    """The instance that fires, or `None` where no rule applies."""
+    return next(iter(best_matches(rules, domain, state, goal, objects)), None)
+
+
+def _tie_break(rule: Rule, binding: Binding) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    return bind_action(rule.action, binding).arguments, sorted(binding.items())
