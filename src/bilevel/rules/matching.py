@@ -118,7 +118,7 @@ def best_matches(
             Match(rule, binding)
             for rule in rules
             if rule.priority == priority
-            for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b))  # noqa: B023
+            for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b))
         ]
         if found:
             return found
