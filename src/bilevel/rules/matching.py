@@ -3,7 +3,8 @@
 A rule applies in a state and a goal for a binding of its variables if its state condition is present, its negative
 condition absent, its goal condition among the goals not yet achieved, the terms of its action all different, and
 each variable's object of the variable's type. Of all that apply, the one that fires is the first by priority, then
-by the rule's place in the list, then by the action's arguments in alphabetical order, then by the other variables.
+by the rule's place in the list, then by the action's arguments in alphabetical order, then by the goal's arguments,
+then by the other variables.
 So the choice is a function of state and goal alone.
 """
 
@@ -132,5 +133,11 @@ def best_match(
     return next(iter(best_matches(rules, domain, state, goal, objects)), None)
 
 
-def _tie_break(rule: Rule, binding: Binding) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    return bind_action(rule.action, binding).arguments, sorted(binding.items())
+def output_variables(rule: Rule) -> list[str]:
+    """The variables that decide ties: the action's, then the goal condition's, in the order they are written."""
+    terms = [*rule.action.arguments, *(term for atom in sorted(rule.goal_condition) for term in atom.terms)]
+    return list(dict.fromkeys(term for term in terms if is_variable(term)))
+
+
+def _tie_break(rule: Rule, binding: Binding) -> tuple[list[str], list[tuple[str, str]]]:
+    return [binding[v] for v in output_variables(rule)], sorted(binding.items())

@@ -23,7 +23,11 @@ from bilevel.symbolic.domain import (
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Facts that must be present and facts that must be absent."""
+    """Facts that must be present and facts that must be absent.
+
+    An `=` atom among the latter says that two objects differ. As no state holds such an atom it needs no special
+    treatment, and regression carries it along.
+    """
 
     positive: Facts = NO_FACTS
     negative: Facts = NO_FACTS
@@ -55,11 +59,14 @@ def ground(schema: Schema, arguments: tuple[str, ...]) -> GroundAction | None:
     positive = substitute_all(schema.precondition, binding)
     negative = substitute_all(schema.negative_precondition, binding)
     equal = {atom for atom in positive if atom.predicate == EQUALITY}
-    unequal = {atom for atom in negative if atom.predicate == EQUALITY}
-    if any(a.terms[0] != a.terms[1] for a in equal) or any(a.terms[0] == a.terms[1] for a in unequal):
+    if any(a.terms[0] != a.terms[1] for a in equal) or any(is_trivial_equality(atom) for atom in negative):
         return None
     outcomes = tuple(bind_outcome(outcome, binding) for outcome in schema.outcomes)
-    return GroundAction(Action(schema.name, arguments), Condition(positive - equal, negative - unequal), outcomes)
+    return GroundAction(Action(schema.name, arguments), Condition(positive - equal, negative), outcomes)
+
+
+def is_trivial_equality(atom: Atom) -> bool:
+    return atom.predicate == EQUALITY and atom.terms[0] == atom.terms[1]
 
 
 def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:

@@ -1,0 +1,123 @@
+"""One form for all rules that are equal up to the names of their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Domain, Parameter
+from bilevel.symbolic.semantics import substitute_all
+
+Colouring = dict[str, int]
+
+
+def canonical(rule: Rule, domain: Domain) -> Rule:
+    """The rule with its variables named after their types, the same for all renamings of the rule.
+
+    Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
+    each of them is tried as the first and the smallest result wins.
+    """
+    order = min(_orders(rule, _initial_colours(rule)), key=lambda order: _serialise(rule, order))
+    names = _names([(v, dict(_types(rule))[v]) for v in order], domain)
+    return rename(rule, names)
+
+
+def rename(rule: Rule, names: Mapping[str, str]) -> Rule:
+    """The rule with its variables renamed, listed in the order of `names`."""
+    types = dict(_types(rule))
+    return replace(
+        rule,
+        variables=tuple(Parameter(new, types[old]) for old, new in names.items()),
+        state_condition=substitute_all(rule.state_condition, names),
+        goal_condition=substitute_all(rule.goal_condition, names),
+        negative_condition=substitute_all(rule.negative_condition, names),
+        action=Action(rule.action.name, tuple(names.get(a, a) for a in rule.action.arguments)),
+    )
+
+
+def _types(rule: Rule) -> list[tuple[str, str]]:
+    return [(variable.name, variable.type) for variable in rule.variables]
+
+
+def _atoms(rule: Rule) -> list[tuple[str, str, tuple[str, ...]]]:
+    return (
+        [("state", atom.predicate, atom.terms) for atom in rule.state_condition]
+        + [("goal", atom.predicate, atom.terms) for atom in rule.goal_condition]
+        + [("absent", atom.predicate, atom.terms) for atom in rule.negative_condition]
+    )
+
+
+def _initial_colours(rule: Rule) -> Colouring:
+    head = rule.action.arguments
+    last = len(head)
+    keys = {v: (head.index(v) if v in head else last, kind) for v, kind in _types(rule)}
+    return _ranked(keys)
+
+
+def _ranked(keys: Mapping[str, object]) -> Colouring:
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys.values()), key=repr))}
+    return {v: ranks[key] for v, key in keys.items()}
+
+
+def _refined(rule: Rule, colours: Colouring) -> Colouring:
+    """Split colours by the atoms their variables occur in, until no colour splits any more."""
+    while True:
+        keys: dict[str, object] = {}
+        for variable, colour in colours.items():
+            seen = sorted(
+                (part, predicate, tuple(i for i, t in enumerate(terms) if t == variable), _coloured(terms, colours))
+                for part, predicate, terms in _atoms(rule)
+                if variable in terms
+            )
+            keys[variable] = (f"{colour:04}", seen)
+        refined = _ranked({v: repr(key) for v, key in keys.items()})
+        if len(set(refined.values())) == len(set(colours.values())):
+            return colours
+        colours = refined
+
+
+def _coloured(terms: Sequence[str], colours: Colouring) -> tuple[str, ...]:
+    return tuple(f"?{colours[t]:04}" if t in colours else t for t in terms)
+
+
+def _orders(rule: Rule, colours: Colouring) -> list[list[str]]:
+    """Orders of the variables that respect the colours; more than one where refinement leaves a tie."""
+    colours = _refined(rule, colours)
+    by_colour: dict[int, list[str]] = {}
+    for variable, colour in sorted(colours.items()):
+        by_colour.setdefault(colour, []).append(variable)
+    tied = next((group for _, group in sorted(by_colour.items()) if len(group) > 1), None)
+    if tied is None:
+        return [sorted(colours, key=colours.__getitem__)]
+    orders = []
+    for first in tied:
+        split = {v: 2 * colour + (v in tied and v != first) for v, colour in colours.items()}
+        orders += _orders(rule, split)
+    return orders
+
+
+def _serialise(rule: Rule, order: Sequence[str]) -> list[tuple[str, str, tuple[str, ...]]]:
+    place = {variable: f"?{i:04}" for i, variable in enumerate(order)}
+    return sorted((part, p, tuple(place.get(t, t) for t in terms)) for part, p, terms in _atoms(rule))
+
+
+def _names(order: Sequence[tuple[str, str]], domain: Domain) -> dict[str, str]:
+    """Name variables after their types: ?b and ?b2 for blocks, ?bu for a button."""
+    stems = _stems(domain)
+    counts: dict[str, int] = {}
+    names = {}
+    for variable, kind in order:
+        counts[kind] = counts.get(kind, 0) + 1
+        names[variable] = f"?{stems.get(kind, kind)}{counts[kind] if counts[kind] > 1 else ''}"
+    return names
+
+
+def _stems(domain: Domain) -> dict[str, str]:
+    """The shortest beginning of each type's name that no type before it in the alphabet has taken."""
+    stems: dict[str, str] = {ROOT_TYPE: "x"}
+    for kind in sorted({*domain.types, *domain.types.values()} - {ROOT_TYPE}):
+        taken = set(stems.values())
+        lengths = range(1, len(kind) + 1)
+        stems[kind] = next((kind[:n] for n in lengths if kind[:n] not in taken and not kind[n - 1].isdigit()), kind)
+    return stems

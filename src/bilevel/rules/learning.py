@@ -1,0 +1,121 @@
+"""From traces to rules: cut at every goal, regress, lift, and keep what is not said already.
+
+A pure function of the traces: the same traces give the same rules in the same order, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from bilevel.rules.canonical import canonical
+from bilevel.rules.rule import Rule
+from bilevel.rules.traces import Segment, Trace, segments
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Parameter, is_variable
+from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
+
+
+def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
+    """The rules that the traces show, by priority and then by text."""
+    lowest: dict[Rule, int] = {}
+    for trace in traces:
+        for segment in segments(trace):
+            for rule in rules_of_segment(segment, trace.objects, domain):
+                bare = replace(rule, priority=0)
+                lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
+    rules = sorted((replace(bare, priority=p) for bare, p in lowest.items()), key=lambda r: (r.priority, str(r)))
+    return without_subsumed(rules, domain)
+
+
+def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domain) -> Iterator[Rule]:
+    """Regress the one goal fact backwards over the segment; each step gives a rule, counted from the goal."""
+    goal = frozenset({segment.goal})
+    condition = Condition(goal)
+    for distance, step in enumerate(reversed(segment.steps), 1):
+        regressed = regress(condition, step.action, step.outcome)
+        if regressed is None:
+            return
+        condition = regressed
+        if not condition.positive & goal:  # an unachieved goal cannot hold too
+            yield canonical(lift(distance, condition, goal, step.action, objects, domain), domain)
+
+
+def lift(
+    priority: int,
+    condition: Condition,
+    goal: Facts,
+    action: GroundAction,
+    objects: Mapping[str, str],
+    domain: Domain,
+) -> Rule:
+    """Objects become typed variables, except constants that the domain's schemas mention by name."""
+    arguments = action.action.arguments
+    implied = {frozenset((a, b)) for a in arguments for b in arguments if a != b}
+    negative = frozenset(
+        atom
+        for atom in condition.negative - goal  # absent already, being unachieved
+        if not (atom.predicate == EQUALITY and frozenset(atom.terms) in implied)
+    )
+    everything = condition.positive | negative | goal
+    names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
+    kept = domain.named_constants
+    variables = {name: f"?{i}" for i, name in enumerate(name for name in names if name not in kept)}
+    types = {**domain.constants, **objects}
+    return Rule(
+        priority=priority,
+        variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
+        state_condition=substitute_all(condition.positive, variables),
+        goal_condition=substitute_all(goal, variables),
+        action=action.action._replace(arguments=tuple(variables.get(a, a) for a in arguments)),
+        negative_condition=substitute_all(negative, variables),
+    )
+
+
+def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:
+    """Drop every rule that another, not later in the order, makes superfluous."""
+    kept: list[Rule] = []
+    for rule in rules:
+        if not any(subsumes(other, rule, domain) for other in kept):
+            kept = [other for other in kept if other.priority < rule.priority or not subsumes(rule, other, domain)]
+            kept.append(rule)
+    return tuple(kept)
+
+
+def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
+    """Whether `general` does the same wherever `special` applies, and no later."""
+    if general.priority > special.priority or general.action.name != special.action.name:
+        return False
+    special_types = {variable.name: variable.type for variable in special.variables}
+    general_types = {variable.name: variable.type for variable in general.variables}
+    differing = special.inequalities
+
+    def fits(term: str, value: str) -> bool:
+        if not is_variable(term):
+            return term == value
+        kind = special_types.get(value) or domain.constants.get(value, ROOT_TYPE)
+        return domain.is_subtype(kind, general_types[term])
+
+    def extend(atom_terms: Sequence[str], values: Sequence[str], binding: dict[str, str]) -> dict[str, str] | None:
+        extended = dict(binding)
+        for term, value in zip(atom_terms, values, strict=True):
+            if not fits(term, value) or extended.setdefault(term, value) != value:
+                return None
+        return extended
+
+    def embed(pairs: list[tuple[Atom, Facts]], binding: dict[str, str]) -> bool:
+        if not pairs:
+            mapped = {tuple(sorted(binding.get(t, t) for t in pair)) for pair in general.inequalities}
+            return mapped <= differing
+        (atom, targets), *rest = pairs
+        for target in targets:
+            if target.predicate == atom.predicate:
+                extended = extend(atom.terms, target.terms, binding)
+                if extended is not None and embed(rest, extended):
+                    return True
+        return False
+
+    head = extend(general.action.arguments, special.action.arguments, {})
+    pairs = [(atom, special.goal_condition) for atom in sorted(general.goal_condition)]
+    pairs += [(atom, special.state_condition) for atom in sorted(general.state_condition)]
+    pairs += [(atom, special.absent) for atom in sorted(general.absent)]
+    return head is not None and embed(pairs, head)

@@ -1,0 +1,226 @@
+"""Traces: what happened, as actions. From a plan, or from a sequence of labelled states.
+
+Labels settle over several low-level steps, and some changes are nobody's action. So the way from states to actions
+looks past states that last only a few steps, and where no action explains a change it cuts: the trace ends there and
+a new one begins after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from bilevel.rules.matching import Binding, unify
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Schema
+from bilevel.symbolic.semantics import (
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    progress,
+    substitute,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, the state it was done in, the outcome nature gave it and the goal at that time."""
+
+    state: Facts
+    action: GroundAction
+    outcome: Outcome
+    goal: Facts
+
+    @property
+    def next_state(self) -> Facts:
+        return progress(self.state, self.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Steps without a gap, and the types of the objects in them."""
+
+    steps: tuple[Step, ...]
+    objects: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The steps that led to one goal fact, from the last goal achieved before it."""
+
+    goal: Atom
+    steps: tuple[Step, ...]
+
+
+def segments(trace: Trace) -> Iterator[Segment]:
+    """Cut a trace wherever a goal fact becomes newly true."""
+    start = 0
+    for index, step in enumerate(trace.steps, 1):
+        achieved = sorted(step.goal & (step.next_state - step.state))
+        for fact in achieved:
+            yield Segment(fact, trace.steps[start:index])
+        if achieved:
+            start = index
+
+
+def trace_from_plan(
+    state: Facts, goal: Facts, plan: Sequence[tuple[GroundAction, Outcome]], objects: Mapping[str, str]
+) -> Trace:
+    """The trace of a plan whose outcomes are known; the plan must be executable."""
+    steps = []
+    for action, outcome in plan:
+        if not applicable(state, action):
+            raise ValueError(f"{action.action} is not applicable")
+        steps.append(Step(state, action, outcome, goal))
+        state = progress(state, outcome)
+    return Trace(tuple(steps), objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Abstraction:
+    """What a sequence of labelled states says at the high level.
+
+    `actions` gives each low-level step the action it helped to bring about, or `None` where none is known: before an
+    exogenous change, and after the last action.
+    """
+
+    traces: tuple[Trace, ...]
+    actions: tuple[Action | None, ...]
+    exogenous: int
+    ambiguous: int
+
+
+def traces_from_states(
+    domain: Domain,
+    states: Sequence[Facts],
+    goals: Sequence[Facts],
+    objects: Mapping[str, str],
+    settling: int = 5,
+) -> Abstraction:
+    """Explain the changes in a sequence of states, one per low-level step, by actions.
+
+    A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step.
+    """
+    runs = _runs(states)
+    actions: list[Action | None] = [None] * len(states)
+    traces: list[Trace] = []
+    steps: list[Step] = []
+    exogenous = ambiguous = 0
+    here = 0
+    while here < len(runs) - 1:
+        state, start, _ = runs[here]
+        there, explanations = _next_change(domain, runs, here, settling, objects)
+        end = runs[there][1]
+        if explanations:
+            action, outcome = explanations[0]
+            steps.append(Step(state, action, outcome, goals[end]))
+            actions[start:end] = [action.action] * (end - start)
+            ambiguous += len({(a.action, o) for a, o in explanations}) > 1
+        elif runs[there][0] != state:
+            exogenous += 1
+            traces.append(Trace(tuple(steps), objects))
+            steps = []
+        else:  # a flicker: the same state again, so the run goes on
+            runs[there] = (state, start, runs[there][2] + end - start)
+        here = there
+    traces.append(Trace(tuple(steps), objects))
+    return Abstraction(tuple(t for t in traces if t.steps), tuple(actions), exogenous, ambiguous)
+
+
+Run = tuple[Facts, int, int]  # a state, the index at which it begins, how many steps it lasts
+Explanation = tuple[GroundAction, Outcome]
+
+
+def _runs(states: Sequence[Facts]) -> list[Run]:
+    runs = []
+    start = 0
+    for state, group in groupby(states):
+        length = sum(1 for _ in group)
+        runs.append((state, start, length))
+        start += length
+    return runs
+
+
+def _next_change(
+    domain: Domain, runs: Sequence[Run], here: int, settling: int, objects: Mapping[str, str]
+) -> tuple[int, list[Explanation]]:
+    """The next run that an action explains; else the first that repeats this state or outlasts the settling time."""
+    state = runs[here][0]
+    for there in range(here + 1, len(runs)):
+        after, _, length = runs[there]
+        if after == state:
+            return there, []
+        explanations = explain_change(domain, state, after, objects)
+        if explanations:
+            return there, explanations
+        if length > settling:
+            return there, []
+    return min(here + 1, len(runs) - 1), []
+
+
+def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> list[Explanation]:
+    """Every action and outcome that turns one state into the other, in a fixed order.
+
+    Nature's choices are read off the new state, so objects that appear in it for the first time are allowed.
+    """
+    found: dict[tuple[Action, Outcome], Explanation] = {}
+    for name in sorted(domain.schemas):
+        schema = domain.schemas[name]
+        for outcome in schema.outcomes:
+            for binding in _explaining_bindings(schema, outcome, before, after):
+                for arguments in _arguments(domain, schema, binding, objects):
+                    action = ground(schema, arguments)
+                    bound = bind_outcome(outcome, binding | dict(zip(_names(schema), arguments, strict=True)))
+                    if action and applicable(before, action) and progress(before, bound) == after:
+                        found[action.action, bound] = (action, bound)
+    return [found[key] for key in sorted(found, key=_explanation_order)]
+
+
+def _names(schema: Schema) -> list[str]:
+    return [parameter.name for parameter in schema.parameters]
+
+
+def _explanation_order(key: tuple[Action, Outcome]) -> tuple[Action, list[Atom], list[Atom]]:
+    action, outcome = key
+    return action, sorted(outcome.add), sorted(outcome.delete)
+
+
+def _explaining_bindings(schema: Schema, outcome: Outcome, before: Facts, after: Facts) -> Iterator[Binding]:
+    """Bindings under which the precondition holds before and the outcome accounts for each fact that changed."""
+    changes = [(fact, outcome.add) for fact in sorted(after - before)]
+    changes += [(fact, outcome.delete) for fact in sorted(before - after)]
+
+    def account(index: int, binding: Binding) -> Iterator[Binding]:
+        if index == len(changes):
+            yield from satisfy(sorted(schema.precondition), binding)
+            return
+        fact, effects = changes[index]
+        for effect in sorted(effects):
+            extended = unify(substitute(effect, binding), fact)
+            if extended is not None:
+                yield from account(index + 1, binding | extended)
+
+    def satisfy(conditions: list[Atom], binding: Binding) -> Iterator[Binding]:
+        if not conditions:
+            yield binding
+            return
+        condition = substitute(conditions[0], binding)
+        for fact in (condition,) if condition in before else before:
+            extended = unify(condition, fact)
+            if extended is not None:
+                yield from satisfy(conditions[1:], binding | extended)
+
+    yield from account(0, {})
+
+
+def _arguments(
+    domain: Domain, schema: Schema, binding: Binding, objects: Mapping[str, str]
+) -> Iterator[tuple[str, ...]]:
+    """The schema's arguments under a binding; parameters it leaves open range over the objects of their type."""
+    partial: list[tuple[str, ...]] = [()]
+    for parameter in schema.parameters:
+        bound = binding.get(parameter.name)
+        values = [bound] if bound else [o for o in sorted(objects) if domain.is_subtype(objects[o], parameter.type)]
+        partial = [(*arguments, value) for arguments in partial for value in values]
+    yield from partial
