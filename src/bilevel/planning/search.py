@@ -1,0 +1,289 @@
+"""A small planner of our own: shortest plans for small problems, greedy heuristic search for larger ones.
+
+Rules are learned from plans, and a detour in a plan becomes a bad rule. So breadth-first search goes first, which
+finds a shortest plan; when it has seen `BREADTH_FIRST_STATES` states, greedy best-first search with the FF heuristic
+takes over, and steps that its plan can do without are dropped. Everything is ordered, so that the same problem
+gives the same plan; only a deadline may change the answer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass
+
+from bilevel.planning.grounding import (
+    Instance,
+    Literal,
+    absent,
+    makes_new_objects,
+    present,
+    reachable_instances,
+)
+from bilevel.planning.planner import Deadline, PlanResult, Status, Step, TimeUp, solved, without_needless_steps
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.semantics import is_solved
+
+BREADTH_FIRST_STATES = 100_000
+HELPFUL_BOOST = 1000  # turns that the queue of helpful operators gains when the estimate improves, as in LAMA
+POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many objects for nature to make
+
+
+@dataclass(frozen=True, slots=True)
+class GroundOperator:
+    """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
+
+    step: Step
+    precondition: int
+    add: int
+    delete: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A planning problem over bit masks; bit i stands for `literals[i]`."""
+
+    literals: tuple[Literal, ...]
+    operators: tuple[GroundOperator, ...]
+    state: int
+    goal: int
+
+
+Plan = list[GroundOperator]
+
+
+def search(
+    domain: Domain, problem: Problem, time_limit: float, breadth_first_states: int = BREADTH_FIRST_STATES
+) -> PlanResult:
+    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
+    if is_solved(problem, problem.state):
+        return solved(())
+    deadline = Deadline(time_limit)
+    pools = [0]
+    if makes_new_objects(domain, problem):
+        pools = [len(problem.goal) << doubling for doubling in range(POOL_DOUBLINGS + 1)]
+    try:
+        for pool in pools:
+            task = ground_task(domain, problem, deadline, pool)
+            plan = find_plan(task, deadline, breadth_first_states) if task else None
+            if plan is not None:
+                return solved(without_needless_steps(domain, problem, [operator.step for operator in plan], deadline))
+    except TimeUp:
+        return PlanResult(Status.TIMED_OUT, message=f"no plan within {time_limit:g} s")
+    bound = f" that makes at most {pools[-1]} new objects of a type" if pools[-1] else ""
+    return PlanResult(Status.UNSOLVABLE, message=f"there is no plan{bound}")
+
+
+def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADTH_FIRST_STATES) -> Plan | None:
+    """A plan, or `None` where there is none."""
+    finished, plan = breadth_first(task, deadline, breadth_first_states)
+    if finished:
+        return plan
+    return greedy_best_first(task, deadline)
+
+
+# --- From instances to bit masks
+
+
+def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
+    """The problem over bit masks, or `None` where not even its relaxation reaches the goal."""
+    instances, reached = reachable_instances(domain, problem, deadline, new_objects)
+    if not problem.goal <= reached:
+        return None
+    mentioned = {literal.atom for instance in instances for literal in instance.condition}
+    at_first = present(problem.state) | absent((reached | mentioned) - problem.state)
+    constant = at_first - {literal for instance in instances for literal in instance.delete}
+    impossible = {Literal(atom, not truth) for atom, truth in constant}
+    possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
+    relevant = _relevant(possible, present(problem.goal) - constant, constant)
+    bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
+
+    def mask(literals: Iterable[Literal]) -> int:
+        return sum(bits.get(literal, 0) for literal in literals)
+
+    operators: dict[tuple[int, int, int], GroundOperator] = {}
+    for instance in possible:
+        precondition, add, delete = mask(instance.condition), mask(instance.add), mask(instance.delete)
+        if add & ~precondition:
+            operators.setdefault((precondition, add, delete), GroundOperator(instance.step, precondition, add, delete))
+    return Task(tuple(bits), tuple(operators.values()), mask(at_first), mask(present(problem.goal)))
+
+
+def _relevant(instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal]) -> set[Literal]:
+    """The changing literals that the goal, or an instance that adds a relevant one, asks for: no other can matter."""
+    achievers: dict[Literal, list[Instance]] = {}
+    for instance in instances:
+        for literal in instance.add:
+            achievers.setdefault(literal, []).append(instance)
+    relevant, unexplored = set(goal), list(goal)
+    while unexplored:
+        for instance in achievers.get(unexplored.pop(), ()):
+            new = instance.condition - constant - relevant
+            relevant |= new
+            unexplored.extend(new)
+    return relevant
+
+
+# --- Search
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def apply(state: int, operator: GroundOperator) -> int:
+    return state & ~operator.delete | operator.add
+
+
+def applicable_in(task: Task) -> Callable[[int], list[int]]:
+    """A function from a state to the indices of its applicable operators, in order.
+
+    Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
+    """
+    uses: dict[int, int] = {}
+    for operator in task.operators:
+        for bit in bits_of(operator.precondition):
+            uses[bit] = uses.get(bit, 0) + 1
+    files: dict[int, list[tuple[int, int]]] = {}
+    for index, operator in enumerate(task.operators):
+        rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit), default=None)
+        files.setdefault(0 if rarest is None else 1 << rarest, []).append((operator.precondition, index))
+    filed = sorted(files.items())
+
+    def applicable(state: int) -> list[int]:
+        found = [
+            index
+            for key, entries in filed
+            if key & state == key
+            for precondition, index in entries
+            if precondition & state == precondition
+        ]
+        found.sort()
+        return found
+
+    return applicable
+
+
+Parents = dict[int, tuple[int, int]]  # a state to the state before it and the index of the operator between
+
+
+def _plan_to(task: Task, state: int, parents: Parents) -> Plan:
+    plan = []
+    while state != task.state:
+        state, index = parents[state]
+        plan.append(task.operators[index])
+    return plan[::-1]
+
+
+def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[bool, Plan | None]:
+    """Whether the search came to an end within `most_states`, and if so a shortest plan if there is one."""
+    applicable = applicable_in(task)
+    parents: Parents = {task.state: (task.state, -1)}
+    frontier = [task.state]
+    for state in frontier:  # grows while it is read
+        deadline.check()
+        if len(parents) > most_states:
+            return False, None
+        for index in applicable(state):
+            after = apply(state, task.operators[index])
+            if after not in parents:
+                parents[after] = (state, index)
+                if after & task.goal == task.goal:
+                    return True, _plan_to(task, after, parents)
+                frontier.append(after)
+    return True, None
+
+
+def greedy_best_first(task: Task, deadline: Deadline) -> Plan | None:
+    """Always the step from the state that looks nearest to the goal; states are estimated when they are taken up.
+
+    Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
+    does well.
+    """
+    applicable, estimate = applicable_in(task), RelaxedPlans(task)
+    parents: Parents = {}
+    queues: tuple[list[tuple[int, int, int, int]], ...] = ([(0, 0, task.state, -1)], [])  # all steps, helpful ones
+    turns = [0, 0]
+    nearest, serial = len(task.literals) * len(task.operators) + 1, 0
+    while any(queues):
+        deadline.check()
+        which = 1 if queues[1] and (turns[1] <= turns[0] or not queues[0]) else 0
+        turns[which] += 1
+        *_, before, index = heapq.heappop(queues[which])
+        state = before if index < 0 else apply(before, task.operators[index])
+        if state in parents:
+            continue
+        parents[state] = (before, index)
+        if state & task.goal == task.goal:
+            return _plan_to(task, state, parents)
+        estimated = estimate(state)
+        if estimated is None:
+            continue
+        distance, helpful = estimated
+        if distance < nearest:
+            nearest = distance
+            turns[1] -= HELPFUL_BOOST
+        for step in applicable(state):
+            serial += 1
+            entry = (distance, serial, state, step)
+            heapq.heappush(queues[0], entry)
+            if step in helpful:
+                heapq.heappush(queues[1], entry)
+    return None
+
+
+class RelaxedPlans:
+    """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
+
+    def __init__(self, task: Task) -> None:
+        self._goal = list(bits_of(task.goal))
+        self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
+        self._adds = [list(bits_of(operator.add)) for operator in task.operators]
+        self._counts = [len(condition) for condition in self._conditions]
+        self._without_condition = [i for i, count in enumerate(self._counts) if count == 0]
+        self._waiting: list[list[int]] = [[] for _ in task.literals]
+        for index, condition in enumerate(self._conditions):
+            for bit in condition:
+                self._waiting[bit].append(index)
+
+    def __call__(self, state: int) -> tuple[int, Set[int]] | None:
+        """The length of a relaxed plan and its operators that apply now, or `None` where there is none."""
+        supporter = self._supporters(state)
+        if any(bit not in supporter for bit in self._goal):
+            return None
+        plan: set[int] = set()
+        needed, wanted = list(self._goal), set(self._goal)
+        while needed:
+            index = supporter[needed.pop()]
+            if index is not None and index not in plan:
+                plan.add(index)
+                new = [bit for bit in self._conditions[index] if bit not in wanted]
+                needed.extend(new)
+                wanted.update(new)
+        helpful = {i for i in plan if all(supporter[bit] is None for bit in self._conditions[i])}
+        return len(plan), helpful
+
+    def _supporters(self, state: int) -> dict[int, int | None]:
+        """Each bit that can be set and the first operator that sets it, `None` for those that are set already."""
+        supporter: dict[int, int | None] = dict.fromkeys(bits_of(state))
+        missing = self._counts.copy()
+        queue = list(supporter)
+        ready = list(self._without_condition)
+        for index in ready:
+            _support(supporter, queue, index, self._adds[index])
+        for bit in queue:  # grows while it is read
+            for index in self._waiting[bit]:
+                missing[index] -= 1
+                if missing[index] == 0:
+                    _support(supporter, queue, index, self._adds[index])
+        return supporter
+
+
+def _support(supporter: dict[int, int | None], queue: list[int], index: int, adds: Iterable[int]) -> None:
+    for bit in adds:
+        if bit not in supporter:
+            supporter[bit] = index
+            queue.append(bit)

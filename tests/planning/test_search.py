@@ -1,0 +1,322 @@
+"""The built-in search: right, shortest where it says so, within its time, and the same under every hash seed."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bilevel.planning.grounding import MADE, reachable_instances
+from bilevel.planning.planner import Deadline, Status, Step, TimeUp, achieves_goal, without_needless_steps
+from bilevel.planning.search import search
+from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
+
+
+def atoms(text: str) -> frozenset[Atom]:
+    """`on a b, free` as facts."""
+    words = [part.split() for part in text.split(",") if part.strip()]
+    return frozenset(Atom(predicate, tuple(terms)) for predicate, *terms in words)
+
+
+def schema(
+    name: str,
+    parameters: str,
+    precondition: str,
+    *outcomes: Outcome,
+    negative: str = "",
+    add: str = "",
+    delete: str = "",
+) -> Schema:
+    """A schema; its parameters read `?x:block ?y:place`, and without outcomes it adds and deletes as told."""
+    typed = tuple(Parameter(*(word.split(":"))) for word in parameters.split())
+    effects = outcomes or (Outcome(atoms(add), atoms(delete)),)
+    return Schema(name, typed, atoms(precondition), effects, atoms(negative))
+
+
+def make_domain(
+    *schemas: Schema, types: Mapping[str, str] | None = None, constants: Mapping[str, str] | None = None
+) -> Domain:
+    """A domain of these schemas; its predicates are those they mention, untyped."""
+    used = {
+        atom.predicate: Predicate(atom.predicate, tuple(Parameter(f"?x{i}") for i in range(len(atom.terms))))
+        for s in schemas
+        for atom in [
+            *s.precondition,
+            *s.negative_precondition,
+            *(a for outcome in s.outcomes for a in outcome.add | outcome.delete),
+        ]
+        if atom.predicate != "="
+    }
+    return Domain("test", used, {s.name: s for s in schemas}, types or {}, constants or {})
+
+
+def make_problem(state: str, goal: str, **objects: str) -> Problem:
+    return Problem("p", "test", objects, atoms(state), atoms(goal))
+
+
+BLOCKS = make_domain(
+    schema("pick", "?x:block", "clear ?x, free", add="holding ?x", delete="clear ?x, free"),
+    schema(
+        "place",
+        "?x:block ?l:place",
+        "holding ?x, clear ?l",
+        add="at ?x ?l, clear ?x, free",
+        delete="holding ?x, clear ?l",
+    ),
+    types={"item": "object", "block": "item", "place": "item"},
+)
+PICK_PLACE = make_domain(
+    schema("pick", "?x:item ?l:room", "robot-at ?l, at ?x ?l, free", add="hold ?x", delete="at ?x ?l, free"),
+    schema("move", "?from:room ?to:room", "robot-at ?from", add="robot-at ?to", delete="robot-at ?from"),
+    schema("place", "?x:item ?l:room", "robot-at ?l, hold ?x", add="at ?x ?l, free", delete="hold ?x"),
+    types={"item": "object", "room": "object"},
+)
+FERRY = make_domain(
+    schema("sail", "?a:port ?b:port", "ferry ?a", negative="ferry ?b", add="ferry ?b", delete="ferry ?a"),
+    schema("board", "?c:car ?p:port", "at ?c ?p, ferry ?p, empty", add="on ?c", delete="at ?c ?p, empty"),
+    schema("debark", "?c:car ?p:port", "on ?c, ferry ?p", add="at ?c ?p, empty", delete="on ?c"),
+    types={"port": "object", "car": "object"},
+)
+
+
+def blocks(count: int) -> Problem:
+    objects = {f"b{i}": "block" for i in range(count)} | {f"l{i}": "place" for i in range(count)}
+    state = ", ".join(["free", *(f"clear {name}" for name in objects)])
+    return make_problem(state, ", ".join(f"at b{i} l{i}" for i in range(count)), **objects)
+
+
+def solve(domain: Domain, problem: Problem, breadth_first_states: int = 100_000) -> list[str]:
+    """The plan as text, after checking that it works."""
+    result = search(domain, problem, time_limit=60, breadth_first_states=breadth_first_states)
+    assert result.status is Status.SOLVED, result
+    assert achieves_goal(domain, problem, result.steps)
+    return [str(step.action) for step in result.steps]
+
+
+def test_blocks() -> None:
+    assert solve(BLOCKS, blocks(1)) == ["pick(b0)", "place(b0, l0)"]
+    assert len(solve(BLOCKS, blocks(3))) == 6
+
+
+def test_pick_place_takes_no_detour() -> None:
+    rooms = {f"r{i}": "room" for i in range(6)}
+    problem = make_problem("robot-at r0, at x r3, at y r4, free", "at x r5", x="item", y="item", **rooms)
+    assert solve(PICK_PLACE, problem) == ["move(r0, r3)", "pick(x, r3)", "move(r3, r5)", "place(x, r5)"]
+
+
+@pytest.mark.parametrize("breadth_first_states", [0, 100_000])
+def test_negative_preconditions(breadth_first_states: int) -> None:
+    problem = make_problem("ferry p, at c p, at d q, empty", "at c q, at d p", p="port", q="port", c="car", d="car")
+    assert len(solve(FERRY, problem, breadth_first_states)) == 6
+
+
+def test_negative_precondition_on_a_fact_that_nothing_adds_holds() -> None:
+    domain = make_domain(schema("go", "?x:object", "here ?x", negative="broken ?x", add="done ?x"))
+    assert solve(domain, make_problem("here x", "done x", x="object")) == ["go(x)"]
+
+
+def test_negative_precondition_on_a_fact_that_nothing_deletes_fails() -> None:
+    domain = make_domain(schema("go", "?x:object", "here ?x", negative="broken ?x", add="done ?x"))
+    result = search(domain, make_problem("here x, broken x", "done x", x="object"), 60)
+    assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
+
+
+def test_equality_and_inequality() -> None:
+    domain = make_domain(
+        schema("pair", "?x:object ?y:object", "", negative="= ?x ?y", add="paired ?x ?y"),
+        schema("self", "?x:object ?y:object", "= ?x ?y, paired ?y ?x", add="never ?x"),
+        schema("alone", "?x:object ?y:object", "= ?x ?y", add="alone ?x"),
+    )
+    assert solve(domain, make_problem("", "paired b a", a="object", b="object")) == ["pair(b, a)"]
+    assert solve(domain, make_problem("", "alone a", a="object", b="object")) == ["alone(a, a)"]
+    assert search(domain, make_problem("", "paired a a", a="object"), 60).status is Status.UNSOLVABLE
+    assert search(domain, make_problem("", "never a", a="object", b="object"), 60).status is Status.UNSOLVABLE
+
+
+def test_constants_and_type_hierarchy() -> None:
+    domain = make_domain(
+        schema("go-home", "?x:animal", "awake ?x", add="at ?x home"),
+        types={"animal": "object", "dog": "animal", "stone": "object"},
+        constants={"home": "object"},
+    )
+    assert solve(domain, make_problem("awake rex", "at rex home", rex="dog")) == ["go-home(rex)"]
+    assert search(domain, make_problem("awake pebble", "at pebble home", pebble="stone"), 60).plan is None
+
+
+def test_goal_that_holds_needs_no_steps() -> None:
+    problem = make_problem("free, at b0 l0", "at b0 l0", b0="block", l0="place")
+    assert search(BLOCKS, problem, 60).plan == ()
+
+
+def test_unsolvable_by_exhaustion() -> None:
+    """Both blocks reach the one place in the relaxation, but not at once."""
+    problem = make_problem("free, clear a, clear b, clear l", "at a l, at b l", a="block", b="block", l="place")
+    for breadth_first_states in (0, 100_000):
+        assert search(BLOCKS, problem, 60, breadth_first_states).status is Status.UNSOLVABLE
+
+
+def test_oneof_says_which_outcome_is_counted_on() -> None:
+    flip = schema(
+        "flip",
+        "?c:coin",
+        "ready ?c",
+        Outcome(atoms("heads ?c"), atoms("ready ?c")),
+        Outcome(atoms("tails ?c"), atoms("ready ?c")),
+    )
+    domain = make_domain(flip, types={"coin": "object"})
+    result = search(domain, make_problem("ready k", "tails k", k="coin"), 60)
+    assert result.steps == (Step(Action("flip", ("k",)), 1),)
+
+
+COLOUR = make_domain(
+    schema(
+        "press",
+        "?x:block",
+        "unknown ?x",
+        Outcome(atoms("colour-of ?x ?c"), atoms("unknown ?x"), (Parameter("?c", "colour"),)),
+    ),
+    schema("put", "?x:block ?c:colour", "colour-of ?x ?c, tray ?c", add="achieved ?x"),
+    types={"block": "object", "colour": "object"},
+)
+
+
+def test_existential_effect_says_what_nature_chooses() -> None:
+    problem = make_problem("unknown x, tray blue", "achieved x", x="block", red="colour", blue="colour")
+    result = search(COLOUR, problem, 60)
+    assert result.steps == (
+        Step(Action("press", ("x",)), 0, (("?c", "blue"),)),
+        Step(Action("put", ("x", "blue"))),
+    )
+
+
+MAKE = make_domain(
+    schema(
+        "make",
+        "?d:box",
+        "empty ?d",
+        Outcome(atoms("in ?x ?d"), atoms("empty ?d"), (Parameter("?x", "block"),), frozenset({"?x"})),
+    ),
+    schema("take", "?x:block ?d:box", "in ?x ?d", add="empty ?d, have ?x", delete="in ?x ?d"),
+    schema("give", "?x:block ?p:person", "have ?x", add="glad ?p", delete="have ?x"),
+    types={"block": "object", "box": "object", "person": "object"},
+)
+
+
+def test_new_objects_get_names_that_are_not_in_use() -> None:
+    problem = make_problem(
+        "empty d, have block1", "glad p, glad q, glad r", d="box", block1="block", p="person", q="person", r="person"
+    )
+    result = search(MAKE, problem, 60)
+    assert achieves_goal(MAKE, problem, result.steps)
+    made = [dict(step.choice)["?x"] for step in result.steps if step.action.name == "make"]
+    assert made == ["block2", "block3"]
+    assert len(result.steps) == 7
+
+
+def test_object_is_not_used_before_it_is_made() -> None:
+    domain = make_domain(
+        schema("make", "", "", Outcome(atoms("made ?x"), frozenset(), (Parameter("?x"),), frozenset({"?x"}))),
+        schema("name", "?x:object", "", add="named"),
+    )
+    result = search(domain, make_problem("", "named"), 60)
+    assert [step.action.name for step in result.steps] == ["make", "name"]
+
+
+def test_greedy_search_reaches_further_than_breadth_first() -> None:
+    plan = solve(BLOCKS, blocks(12), breadth_first_states=1000)
+    assert len(plan) == 24
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_agrees_with_breadth_first_about_what_can_be_solved(seed: int) -> None:
+    domain, problem = random_task(random.Random(seed))
+    shortest = search(domain, problem, 60, breadth_first_states=100_000)
+    greedy = search(domain, problem, 60, breadth_first_states=0)
+    assert shortest.status is greedy.status
+    for result in (shortest, greedy):
+        if result.status is Status.SOLVED:
+            assert achieves_goal(domain, problem, result.steps)
+            assert len(result.steps) >= len(shortest.steps)
+
+
+def random_task(rng: random.Random) -> tuple[Domain, Problem]:
+    """Ten random schemas without parameters over eight facts."""
+    facts = [f"f{i}" for i in range(8)]
+    schemas = []
+    for i in range(10):
+        first, second, third, fourth, fifth = rng.sample(facts, 5)
+        schemas.append(
+            schema(f"s{i}", "", f"{first}, {second}", negative=third, add=fourth, delete=f"{fifth}, {first}")
+        )
+    state, goal = ", ".join(rng.sample(facts, 4)), ", ".join(rng.sample(facts, 3))
+    return make_domain(*schemas), make_problem(state, goal)
+
+
+def test_steps_that_are_not_needed_are_dropped() -> None:
+    problem = make_problem("robot-at r0, at x r0, free", "robot-at r1", x="item", r0="room", r1="room")
+    detour = [("pick", "x", "r0"), ("move", "r0", "r1"), ("place", "x", "r1")]
+    steps = [Step(Action(name, tuple(arguments))) for name, *arguments in detour]
+    assert without_needless_steps(PICK_PLACE, problem, steps, Deadline(60)) == (Step(Action("move", ("r0", "r1"))),)
+
+
+def test_grounding_joins_instead_of_multiplying() -> None:
+    """A chain of 200 links with three variables: 8 million candidates, 198 instances."""
+    domain = make_domain(schema("hop", "?a:object ?b:object ?c:object", "link ?a ?b, link ?b ?c", add="far ?a ?c"))
+    links = ", ".join(f"link n{i} n{i + 1}" for i in range(199))
+    problem = make_problem(links, "far n0 n2", **{f"n{i}": "object" for i in range(200)})
+    instances, reached = reachable_instances(domain, problem, Deadline(60))
+    assert len(instances) == 198
+    assert Atom("far", ("n0", "n2")) in reached
+    assert not any(atom.predicate == MADE for atom in reached)
+
+
+def test_the_deadline_ends_the_search() -> None:
+    count = 24
+    objects = {f"b{i}": "block" for i in range(count)} | {f"l{i}": "place" for i in range(count - 1)}
+    state = ", ".join(["free", *(f"clear {name}" for name in objects)])
+    goal = ", ".join(f"at b{i} l{i}" for i in range(count - 1)) + f", at b{count - 1} l0"
+    result = search(BLOCKS, make_problem(state, goal, **objects), time_limit=1)
+    assert (result.status, result.steps) == (Status.TIMED_OUT, ())
+    assert result.message == "no plan within 1 s"
+
+
+def test_the_deadline_ends_grounding() -> None:
+    domain = make_domain(schema("mix", "?a:object ?b:object ?c:object ?d:object", "", add="mixed ?a ?b ?c ?d"))
+    problem = make_problem("", "done", **{f"n{i}": "object" for i in range(200)})
+    with pytest.raises(TimeUp):
+        reachable_instances(domain, problem, Deadline(0.2))
+    assert search(domain, problem, time_limit=0.2).status is Status.TIMED_OUT
+
+
+PRINT_PLANS = """
+from test_search import BLOCKS, COLOUR, FERRY, blocks, make_problem
+from bilevel.planning.search import search
+ports = {f"p{i}": "port" for i in range(5)}
+cars = {f"c{i}": "car" for i in range(4)}
+start = "empty, ferry p0, " + ", ".join(f"at {car} p{i}" for i, car in enumerate(cars))
+ferry = make_problem(start, "at c0 p4, at c1 p3, at c2 p0", **ports, **cars)
+for states in (0, 100_000):
+    print(search(FERRY, ferry, 60, states))
+    print(search(BLOCKS, blocks(4), 60, states))
+"""
+
+
+def test_plans_do_not_depend_on_the_hash_seed() -> None:
+    def plans(seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        run = subprocess.run(
+            [sys.executable, "-c", PRINT_PLANS],
+            cwd=Path(__file__).parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    assert plans("1") == plans("2")
