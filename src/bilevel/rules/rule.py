@@ -28,21 +28,21 @@ class Rule:
         return f"{self.priority}: {' & '.join(self.conditions())} -> {self.action}"
 
     def conditions(self) -> Iterator[str]:
-        """The conditions as text: facts, nullary facts, absent facts, inequalities, goals.
+        """The conditions as text: facts, absent facts, inequalities, goals."""
+        yield from map(str, self.in_reading_order(self.state_condition))
+        yield from (f"not {atom}" for atom in self.in_reading_order(self.absent))
+        yield from (f"{a} != {b}" for _, (a, b) in sorted(self.negative_condition - self.absent))
+        yield from (f"goal {atom}" for atom in self.in_reading_order(self.goal_condition))
 
-        Within a group, what is said of the action's first argument comes first.
-        """
+    def in_reading_order(self, atoms: Facts) -> list[Atom]:
+        """What is said of the action's first argument comes first, what has no arguments last."""
         head = self.action.arguments
 
         def rank(atom: Atom) -> tuple[bool, list[tuple[int, str]], str]:
             terms = [(head.index(term) if term in head else len(head), term) for term in atom.terms]
             return not terms, terms, atom.predicate
 
-        yield from map(str, sorted(self.state_condition, key=rank))
-        yield from (f"not {atom}" for atom in sorted(self.absent, key=rank))
-        for atom in sorted(self.negative_condition - self.absent):
-            yield f"{atom.terms[0]} != {atom.terms[1]}"
-        yield from (f"goal {atom}" for atom in sorted(self.goal_condition, key=rank))
+        return sorted(atoms, key=rank)
 
     @property
     def inequalities(self) -> frozenset[tuple[str, str]]:

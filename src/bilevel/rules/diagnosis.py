@@ -1,0 +1,225 @@
+"""Why does no rule apply? The rules that came closest, and what each of them lacks.
+
+For each rule, a depth-first search over its conditions looks for the binding that leaves the fewest unmet. It always
+takes the condition with the fewest facts left to choose from, so that of two bindings that lack one condition each, it
+finds the one that meets the more telling conditions: the block in the gripper rather than any block that could be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bilevel.rules.matching import Binding, bind_action, checked_types, free_variables, unify
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.semantics import substitute
+
+_MAX_VISITS = 10_000  # nodes of one rule's search: bounds the time in a large state, at the price of a best guess
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A rule, the binding that came closest, and its unmet conditions, in the order in which the rule prints them.
+
+    Variables that no fact could bind are left out of the binding. `serves` says whether the rule's goal condition is
+    met, that is, whether the rule speaks about a goal at hand.
+    """
+
+    rule: Rule
+    binding: Binding
+    missing: tuple[str, ...]
+    serves: bool
+
+    @property
+    def action(self) -> Action:
+        return bind_action(self.rule.action, self.binding)
+
+    def __str__(self) -> str:
+        more = len(self.missing) - 1
+        suffix = f" (and {more} more unmet)" if more > 0 else ""
+        return f"rule {self.rule.priority} {self.action}: {self.missing[0]}{suffix}"
+
+
+def why_not(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str], limit: int = 3
+) -> str:
+    """Why no rule applies, a line for each reason."""
+    if goal <= state:
+        return "every goal is achieved already"
+    if not rules:
+        return "there are no rules"
+    found = nearest(rules, domain, state, goal, objects, limit)
+    if not found:
+        return "some rule applies"
+    if any(miss.serves for miss in found):
+        return "\n".join(str(miss) for miss in found)
+    unachieved = sorted(goal - state)
+    more = f" (and {len(unachieved) - limit} more)" if len(unachieved) > limit else ""
+    return f"no rule speaks about an unachieved goal: {', '.join(map(str, unachieved[:limit]))}{more}"
+
+
+def nearest(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str], limit: int = 3
+) -> list[NearMiss]:
+    """The rules that came closest to applying, nearest first: those that serve a goal at hand, then those that lack
+    the fewest conditions, then by priority and place in the list. Rules that do apply are left out.
+    """
+    conditions = [atom for rule in rules for atom in rule.state_condition | rule.goal_condition]
+    predicates = {atom.predicate for atom in conditions}
+    present, wanted = _Index(state, predicates), _Index(goal - state, predicates)
+    ordered = sorted(objects)
+    misses = [_Search(rule, domain, present, wanted, objects, ordered).run() for rule in rules]
+    found = [miss for miss in misses if miss.missing]
+    found.sort(key=lambda miss: (not miss.serves, len(miss.missing), miss.rule.priority))
+    return found[:limit]
+
+
+class _Index:
+    """Facts by predicate, and by predicate and argument, each list in alphabetical order."""
+
+    def __init__(self, facts: Facts, predicates: Iterable[str]) -> None:
+        wanted = set(predicates)
+        self.facts = facts
+        self.by_predicate: dict[str, list[Atom]] = {}
+        self.by_argument: dict[tuple[str, int, str], list[Atom]] = {}
+        for fact in sorted(fact for fact in facts if fact.predicate in wanted):
+            self.by_predicate.setdefault(fact.predicate, []).append(fact)
+            for position, term in enumerate(fact.terms):
+                self.by_argument.setdefault((fact.predicate, position, term), []).append(fact)
+
+    def candidates(self, atom: Atom) -> Sequence[Atom]:
+        """Facts among which are all that the atom may be; exactly those where it has at most one constant."""
+        constants = [(atom.predicate, i, term) for i, term in enumerate(atom.terms) if not is_variable(term)]
+        if len(constants) == len(atom.terms):
+            return [atom] if atom in self.facts else []
+        lists = [self.by_argument.get(key, []) for key in constants]
+        return min([*lists, self.by_predicate.get(atom.predicate, [])], key=len)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A condition not looked at yet, and the index that holds the facts it may be met by."""
+
+    atom: Atom
+    is_goal: bool
+    index: _Index
+
+
+@dataclass
+class _Search:
+    """The search for the binding of one rule that leaves the fewest conditions unmet."""
+
+    rule: Rule
+    domain: Domain
+    present: _Index
+    wanted: _Index
+    objects: Mapping[str, str]
+    ordered_objects: Sequence[str]
+    visits: int = 0
+    best: NearMiss | None = None
+    goals_required: bool = True
+    goals_first: bool = False
+    types: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.types = checked_types(self.rule, self.domain)
+
+    def run(self) -> NearMiss:
+        """Try first with the goal condition met, whatever else is not; only if it cannot be, give it up too."""
+        goals = [_Pending(atom, True, self.wanted) for atom in sorted(self.rule.goal_condition)]
+        facts = [_Pending(atom, False, self.present) for atom in sorted(self.rule.state_condition)]
+        for self.goals_required, self.goals_first in ((True, False), (True, True), (False, False)):
+            self.visits = 0
+            self.explore([*goals, *facts], {}, 0)
+            if self.best is not None:
+                return self.best
+        return NearMiss(self.rule, {}, tuple(self.unmet({})), serves=False)
+
+    def explore(self, pending: list[_Pending], binding: Binding, unmet: int) -> None:
+        """Meet or give up the pending conditions in every way that could beat the best binding so far."""
+        if self.is_over(unmet):
+            return
+        if not pending:
+            self.finish(binding)
+            return
+        atoms = [substitute(condition.atom, binding) for condition in pending]
+        choices = [condition.index.candidates(atom) for condition, atom in zip(pending, atoms, strict=True)]
+        chosen = min(range(len(pending)), key=lambda i: (self.goals_first and not pending[i].is_goal, len(choices[i])))
+        rest = pending[:chosen] + pending[chosen + 1 :]
+        for fact in choices[chosen]:
+            self.visits += 1
+            found = unify(atoms[chosen], fact)
+            if found is not None:
+                self.explore(rest, binding | found, unmet)
+            if self.is_over(unmet):
+                return
+        if not (pending[chosen].is_goal and self.goals_required):
+            self.explore(rest, binding, unmet + 1)
+
+    def is_over(self, unmet: int) -> bool:
+        """Whether going on with this many unmet conditions cannot beat the best, or would take too long."""
+        too_long = self.visits > _MAX_VISITS
+        return too_long if self.best is None else too_long or len(self.best.missing) <= max(unmet, 1)
+
+    def finish(self, binding: Binding) -> None:
+        """Bind what no fact or goal binds, and keep the result if it beats the best so far."""
+        binding = dict(binding)
+        for variable in free_variables(self.rule):
+            value = self.least_broken(variable, binding)
+            if value is not None:
+                binding[variable] = value
+        missing = tuple(self.unmet(binding))
+        if self.best is None or len(missing) < len(self.best.missing):
+            self.best = NearMiss(self.rule, binding, missing, self.goals_required)
+
+    def least_broken(self, variable: str, binding: Binding) -> str | None:
+        """The first object of the variable's type that breaks the fewest absent facts and inequalities."""
+        kind = self.types.get(variable, ROOT_TYPE)
+        best: tuple[int, str] | None = None
+        for value in self.ordered_objects:
+            self.visits += 1
+            if not self.domain.is_subtype(self.objects[value], kind):
+                continue
+            broken = sum(1 for _ in self.broken(binding | {variable: value}))
+            if best is None or broken < best[0]:
+                best = broken, value
+            if broken == 0 or self.visits > _MAX_VISITS:
+                break
+        return best[1] if best else None
+
+    def unmet(self, binding: Binding) -> Iterator[str]:
+        """What the rule still lacks with this binding, in the order in which it prints its conditions."""
+        for atom in self.rule.in_reading_order(self.rule.state_condition):
+            bound = substitute(atom, binding)
+            if bound not in self.present.facts:
+                yield f"{bound} does not hold" if is_ground(bound) else f"no fact matches {bound}"
+        yield from self.broken(binding)
+        for variable in free_variables(self.rule):
+            if variable not in binding:
+                yield f"there is no {self.types.get(variable, ROOT_TYPE)} for {variable}"
+        for atom in self.rule.in_reading_order(self.rule.goal_condition):
+            bound = substitute(atom, binding)
+            if bound not in self.wanted.facts:
+                yield (
+                    f"{bound} is not an unachieved goal" if is_ground(bound) else f"no unachieved goal matches {bound}"
+                )
+
+    def broken(self, binding: Binding) -> Iterator[str]:
+        """The absent facts, inequalities and types that the binding, as far as it goes, breaks."""
+        for atom in self.rule.in_reading_order(self.rule.absent):
+            bound = substitute(atom, binding)
+            if bound in self.present.facts:
+                yield f"{bound} holds but must be absent"
+        for left, right in sorted(self.rule.inequalities):
+            if binding.get(left, left) == binding.get(right, right):
+                yield f"{left} and {right} are both {binding.get(right, right)}"
+        for variable, kind in self.types.items():
+            if variable in binding:
+                value = binding[variable]
+                if not self.domain.is_subtype(self.objects.get(value, ROOT_TYPE), kind):
+                    yield f"{value} is not of type {kind}"
+
+
+def is_ground(atom: Atom) -> bool:
+    return not any(map(is_variable, atom.terms))
