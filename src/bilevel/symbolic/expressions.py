@@ -1,0 +1,183 @@
+"""Text as PDDL sees it: words and parenthesised groups, each with its position, and errors that name that position."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from os import PathLike, fspath
+
+from bilevel.symbolic.domain import BadInput
+
+DEEPEST_NESTING = 100
+CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
+LONGEST_QUOTATION = 60
+
+NAME_PATTERN = r"[\w@#$%*/+~^.][\w@#$%*/+~^.-]*"
+NUMBER_PATTERN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+
+_NAME = re.compile(NAME_PATTERN)
+_VARIABLE = re.compile(r"\?[\w@#$%*/+~^.-]+")
+_NUMBER = re.compile(NUMBER_PATTERN)
+_TOKEN = re.compile(r";[^\n]*|[()]|[^\s();]+")
+
+
+class Misread(Exception):
+    """Something is wrong at an offset of the text; `naming_position` turns it into a message with line and column."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A token other than a parenthesis, in lower case, and where it stands."""
+
+    text: str
+    offset: int
+
+    def __str__(self) -> str:
+        return quoted(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What stands between two parentheses, and where the first one is."""
+
+    items: tuple[Expression, ...]
+    offset: int
+
+    def __str__(self) -> str:
+        return quoted(f"({self.head} ...)" if self.head else "(...)")
+
+    @property
+    def head(self) -> str:
+        """The first word, or nothing where the group does not begin with one."""
+        return self.items[0].text if self.items and isinstance(self.items[0], Word) else ""
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        return self.items[1:]
+
+
+Expression = Word | Group
+
+
+def quoted(text: str) -> str:
+    """The text in quotation marks, short, on one line, and printable."""
+    return repr(text if len(text) <= LONGEST_QUOTATION else text[:LONGEST_QUOTATION] + "…")
+
+
+def parse_group(text: str) -> Group:
+    """The one group that the text consists of."""
+    unclosed: list[tuple[int, list[Expression]]] = []
+    whole: Group | None = None
+    for match in _TOKEN.finditer(text):
+        token, offset = match.group(), match.start()
+        if token[0] == ";":
+            continue
+        if whole is not None:
+            raise Misread(offset, f"unexpected {quoted(token)} after the end of the definition")
+        if token == "(":
+            if len(unclosed) == DEEPEST_NESTING:
+                raise Misread(offset, f"parentheses are nested more than {DEEPEST_NESTING} deep")
+            unclosed.append((offset, []))
+        elif not unclosed:
+            raise Misread(offset, f"expected '(' but found {quoted(token)}")
+        elif token == ")":
+            start, items = unclosed.pop()
+            group = Group(tuple(items), start)
+            if unclosed:
+                unclosed[-1][1].append(group)
+            else:
+                whole = group
+        else:
+            unclosed[-1][1].append(Word(sys.intern(token.lower()), offset))
+    if unclosed:
+        raise Misread(unclosed[-1][0], "this '(' is never closed")
+    if whole is None:
+        raise Misread(0, "the file is empty; expected '(define ...)'")
+    return whole
+
+
+def is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def as_name(expression: Expression, what: str) -> Word:
+    """The expression, which must be a name; `what` says of what."""
+    if isinstance(expression, Word) and is_name(expression.text):
+        return expression
+    raise Misread(expression.offset, f"expected the name of {what} but found {expression}")
+
+
+def as_variable(expression: Expression) -> Word:
+    if isinstance(expression, Word) and _VARIABLE.fullmatch(expression.text):
+        return expression
+    raise Misread(expression.offset, f"expected a variable such as ?x but found {expression}")
+
+
+def as_group(expression: Expression, what: str) -> Group:
+    if isinstance(expression, Group):
+        return expression
+    raise Misread(expression.offset, f"expected {what} in parentheses but found {expression}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean …?` where some known name is near, else nothing."""
+    near = get_close_matches(name, list(islice(known, CANDIDATES_COMPARED)), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+@contextmanager
+def naming_position(text: str, filename: str) -> Iterator[None]:
+    """Turns a `Misread` of the text into `BadInput` with file, line and column."""
+    try:
+        yield
+    except Misread as error:
+        line, column = line_and_column(text, error.offset)
+        raise BadInput(f"{filename}:{line}:{column}: {error.message}") from None
+
+
+def normalised(text: str) -> str:
+    """The text without a byte-order mark and with plain line ends."""
+    text = text.removeprefix("\ufeff")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def decoded(data: bytes, filename: str) -> str:
+    try:
+        return normalised(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise BadInput(f"{filename}:{line}:{column}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """The text of a file; `BadInput` where there is no such file or it is not text."""
+    name = fspath(path)
+    try:
+        with open(name, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise BadInput(f"{name}: there is no such file") from None
+    except IsADirectoryError:
+        raise BadInput(f"{name}: this is a directory, not a file") from None
+    except OSError as error:
+        raise BadInput(f"{name}: cannot be read: {error.strerror}") from None
+    return decoded(data, name)

@@ -1,0 +1,52 @@
+"""PDDL files: domains, problems and plans, read and written.
+
+STRIPS with types, constants, negative preconditions, equality, `oneof` and the existential effect; costs are read and
+ignored, everything else is refused by name. Every error is a `BadInput` of the form `file:line:column: message`.
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+
+from bilevel.symbolic.bulk_reading import problem_in_bulk
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.expressions import naming_position, normalised, read_text
+from bilevel.symbolic.pddl_domain import domain_from_text
+from bilevel.symbolic.pddl_problem import problem_from_text
+from bilevel.symbolic.pddl_writing import write_domain, write_problem
+from bilevel.symbolic.plans import parse_plan, read_plan, write_plan
+
+__all__ = [
+    "parse_domain",
+    "parse_plan",
+    "parse_problem",
+    "read_domain",
+    "read_plan",
+    "read_problem",
+    "write_domain",
+    "write_plan",
+    "write_problem",
+]
+
+
+def read_domain(path: str | PathLike[str]) -> Domain:
+    return parse_domain(read_text(path), fspath(path))
+
+
+def read_problem(path: str | PathLike[str], domain: Domain) -> Problem:
+    return parse_problem(read_text(path), domain, fspath(path))
+
+
+def parse_domain(text: str, filename: str = "<domain>") -> Domain:
+    text = normalised(text)
+    with naming_position(text, filename):
+        return domain_from_text(text)
+
+
+def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
+    text = normalised(text)
+    problem = problem_in_bulk(text, domain)
+    if problem is not None:
+        return problem
+    with naming_position(text, filename):
+        return problem_from_text(text, domain)
