@@ -29,6 +29,10 @@ SHORTEST = ("--search", "astar(lmcut())")
 QUICK = ("--alias", "lama-first")
 SHORTEST_SHARE = 0.2  # of the time limit, for the search for a shortest plan
 
+# Fast Downward also limits its own CPU time, this many seconds above ours: should this process be killed before it
+# can end the planner, the planner does not run for ever.
+GRACE = 5
+
 # https://www.fast-downward.org/latest/documentation/exit-codes/
 FOUND = range(4)
 UNSOLVABLE = (10, 11)
@@ -106,8 +110,7 @@ def _run(
     """One run of Fast Downward; whatever happens, no process of it is left when this returns."""
     if seconds <= 0:
         return PlanResult(Status.TIMED_OUT)
-    # Its own limit is CPU time; it only matters should this process be killed before it can end the planner.
-    own_limit = ("--overall-time-limit", f"{math.ceil(seconds) + 1}s")
+    own_limit = ("--overall-time-limit", f"{math.ceil(seconds) + GRACE}s")
     plan_file = directory / "plan"
     command = [sys.executable, str(program), *own_limit, "--plan-file", plan_file.name]
     log_file = directory / "log"
@@ -131,7 +134,13 @@ def _placed(options: Sequence[str]) -> list[str]:
 def run_in_group(command: Sequence[str], directory: Path, output: int, seconds: float) -> int | None:
     """The exit code, or `None` where the time was up; the process and all its children are ended either way."""
     process = subprocess.Popen(
-        command, cwd=directory, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        command,
+        cwd=directory,
+        env={**os.environ, "PYTHONHASHSEED": "0"},  # its translator is Python: the same problem, the same plan
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
     )
     try:
         return process.wait(timeout=seconds)

@@ -85,12 +85,20 @@ class _World:
     state: Facts
     objects: frozenset[str]
 
-    def after(self, domain: Domain, step: Step) -> _World | None:
+    def after(self, move: _Move) -> _World | None:
         """The world after the step, with the outcome it counts on, or `None` where it cannot be done."""
-        action, outcome = step.ground(domain)
+        step, action, outcome = move
         if not action.condition.holds(self.state) or not self.objects.issuperset(step.action.arguments):
             return None
         return _World(progress(self.state, outcome), self.objects.union(value for _, value in step.choice))
+
+
+class _Move(NamedTuple):
+    """A step with its ground action and outcome."""
+
+    step: Step
+    action: GroundAction
+    outcome: Outcome
 
 
 def _first_world(domain: Domain, problem: Problem) -> _World:
@@ -101,7 +109,7 @@ def achieves_goal(domain: Domain, problem: Problem, steps: Sequence[Step]) -> bo
     """Whether the steps can be done one after the other and, with the outcomes they count on, reach the goal."""
     world: _World | None = _first_world(domain, problem)
     for step in steps:
-        world = world and world.after(domain, step)
+        world = world and world.after(_Move(step, *step.ground(domain)))
     return world is not None and is_solved(problem, world.state)
 
 
@@ -112,29 +120,29 @@ def without_needless_steps(
 
     Steps that have not been looked at by the deadline stay.
     """
-    kept: list[Step] = []
-    rest = list(steps)
+    kept: list[_Move] = []
+    rest = [_Move(step, *step.ground(domain)) for step in steps]
     world = _first_world(domain, problem)
     while rest and deadline.seconds_left > 0:
-        shorter = _feasible(domain, problem, world, rest[1:])
+        shorter = _feasible(problem, world, rest[1:])
         if shorter is not None:
             rest = shorter
             continue
-        after = world.after(domain, rest[0])
-        assert after is not None, f"step {rest[0].action} of a plan cannot be done"
+        after = world.after(rest[0])
+        assert after is not None, f"step {rest[0].step.action} of a plan cannot be done"
         world = after
         kept.append(rest.pop(0))
-    return (*kept, *rest)
+    return tuple(move.step for move in kept + rest)
 
 
-def _feasible(domain: Domain, problem: Problem, world: _World, steps: Sequence[Step]) -> list[Step] | None:
-    """Those of the steps that can be done from here on, if they reach the goal."""
+def _feasible(problem: Problem, world: _World, moves: Sequence[_Move]) -> list[_Move] | None:
+    """Those of the moves that can be done from here on, if they reach the goal."""
     done = []
-    for step in steps:
-        after = world.after(domain, step)
+    for move in moves:
+        after = world.after(move)
         if after is not None:
             world = after
-            done.append(step)
+            done.append(move)
     return done if is_solved(problem, world.state) else None
 
 

@@ -95,7 +95,7 @@ def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_object
     constant = at_first - {literal for instance in instances for literal in instance.delete}
     impossible = {Literal(atom, not truth) for atom, truth in constant}
     possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
-    relevant = _relevant(possible, present(problem.goal) - constant, constant)
+    relevant = _relevant(possible, present(problem.goal) - constant, constant, deadline)
     bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
 
     def mask(literals: Iterable[Literal]) -> int:
@@ -103,13 +103,16 @@ def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_object
 
     operators: dict[tuple[int, int, int], GroundOperator] = {}
     for instance in possible:
+        deadline.check()
         precondition, add, delete = mask(instance.condition), mask(instance.add), mask(instance.delete)
         if add & ~precondition:
             operators.setdefault((precondition, add, delete), GroundOperator(instance.step, precondition, add, delete))
     return Task(tuple(bits), tuple(operators.values()), mask(at_first), mask(present(problem.goal)))
 
 
-def _relevant(instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal]) -> set[Literal]:
+def _relevant(
+    instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal], deadline: Deadline
+) -> set[Literal]:
     """The changing literals that the goal, or an instance that adds a relevant one, asks for: no other can matter."""
     achievers: dict[Literal, list[Instance]] = {}
     for instance in instances:
@@ -117,6 +120,7 @@ def _relevant(instances: Iterable[Instance], goal: Set[Literal], constant: Set[L
             achievers.setdefault(literal, []).append(instance)
     relevant, unexplored = set(goal), list(goal)
     while unexplored:
+        deadline.check()
         for instance in achievers.get(unexplored.pop(), ()):
             new = instance.condition - constant - relevant
             relevant |= new
@@ -147,22 +151,19 @@ def applicable_in(task: Task) -> Callable[[int], list[int]]:
     for operator in task.operators:
         for bit in bits_of(operator.precondition):
             uses[bit] = uses.get(bit, 0) + 1
-    files: dict[int, list[tuple[int, int]]] = {}
+    filed: dict[int, list[tuple[int, int]]] = {}
+    always = []
     for index, operator in enumerate(task.operators):
-        rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit), default=None)
-        files.setdefault(0 if rarest is None else 1 << rarest, []).append((operator.precondition, index))
-    filed = sorted(files.items())
+        if operator.precondition:
+            rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit))
+            filed.setdefault(rarest, []).append((operator.precondition, index))
+        else:
+            always.append(index)
+    keys = sum(1 << bit for bit in filed)
 
     def applicable(state: int) -> list[int]:
-        found = [
-            index
-            for key, entries in filed
-            if key & state == key
-            for precondition, index in entries
-            if precondition & state == precondition
-        ]
-        found.sort()
-        return found
+        found = [index for bit in bits_of(state & keys) for needs, index in filed[bit] if needs & state == needs]
+        return sorted(always + found)
 
     return applicable
 

@@ -1,0 +1,162 @@
+"""What only Fast Downward can get wrong: its processes, its files, its exit codes and the mapping of names."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from bilevel.planning import fast_downward as module
+from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
+from bilevel.planning.planner import Status, achieves_goal
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+
+CHAIN = parse_domain(
+    """(define (domain chain) (:predicates (here ?x) (link ?x ?y))
+       (:action go :parameters (?x ?y) :precondition (and (here ?x) (link ?x ?y))
+         :effect (and (here ?y) (not (here ?x)))))""",
+    "chain",
+)
+
+# Four free parameters over 60 objects: 13 million ground actions, far too many for a second.
+WIDE = parse_domain(
+    """(define (domain wide) (:predicates (mixed ?a ?b ?c ?d) (done))
+       (:action mix :parameters (?a ?b ?c ?d) :precondition () :effect (mixed ?a ?b ?c ?d))
+       (:action finish :parameters (?a) :precondition (and (mixed ?a ?a ?a ?a)) :effect (done)))""",
+    "wide",
+)
+
+
+def chain(length: int) -> Problem:
+    names = [f"n{i}" for i in range(length)]
+    links = {Atom("link", pair) for pair in pairwise(names)}
+    facts = frozenset(links | {Atom("here", ("n0",))})
+    return Problem("p", "chain", dict.fromkeys(names, "object"), facts, frozenset({Atom("here", (names[-1],))}))
+
+
+def wide() -> Problem:
+    objects = {f"n{i}": "object" for i in range(60)}
+    return Problem("p", "wide", objects, frozenset(), frozenset({Atom("done")}))
+
+
+@contextmanager
+def dies_with_its_writers() -> Iterator[int]:
+    """A pipe's end to write to; on leaving, checks that no process but this one holds it any more."""
+    reading, writing = os.pipe()
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+    while select.select([reading], [], [], 10)[0]:
+        if not os.read(reading, 65536):
+            os.close(reading)
+            return
+    pytest.fail("a process of the planner is still running")
+
+
+@pytest.mark.parametrize("optimal", [True, False])
+def test_both_searches_find_the_plan(optimal: bool) -> None:
+    result = fast_downward(CHAIN, chain(6), 60, optimal)
+    assert [str(action) for action in result.plan or ()] == [f"go(n{i}, n{i + 1})" for i in range(5)]
+
+
+@pytest.mark.parametrize("optimal", [True, False])
+def test_time_limit_ends_every_process(optimal: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, "GRACE", 600)  # so that it is we who end them
+    start = subprocess.Popen
+    with dies_with_its_writers() as writing:
+
+        def popen(*arguments: Any, **settings: Any) -> subprocess.Popen[bytes]:
+            return start(*arguments, **{**settings, "stdin": writing})  # which its children inherit
+
+        monkeypatch.setattr(subprocess, "Popen", popen)
+        result = fast_downward(WIDE, wide(), 1, optimal)
+    assert (result.status, result.plan, result.message) == (Status.TIMED_OUT, None, "no plan within 1 s")
+    assert list(tmp_path.iterdir()) == []
+
+
+PARENT_AND_CHILD = [
+    sys.executable,
+    "-c",
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])",
+]
+
+
+def test_children_are_ended_with_their_parent(tmp_path: Path) -> None:
+    with dies_with_its_writers() as writing:
+        assert run_in_group(PARENT_AND_CHILD, tmp_path, writing, seconds=0.5) is None
+
+
+def test_an_interrupt_ends_them_too(tmp_path: Path) -> None:
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with dies_with_its_writers() as writing, pytest.raises(KeyboardInterrupt):
+            run_in_group(PARENT_AND_CHILD, tmp_path, writing, seconds=600)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_missing_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BadInput) as error:
+        fast_downward(CHAIN, chain(2), 60)
+    assert str(error.value) == 'Fast Downward is not installed; install it with: pip install "bilevel[planners]"'
+
+
+def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "write_domain", lambda domain: "(define")
+    result = fast_downward(CHAIN, chain(2), 60)
+    assert result.status is Status.ERROR
+    assert result.message.startswith("Fast Downward ended with exit code 31: ")
+    assert "\n" not in result.message
+
+
+def shipped(name: str) -> Domain:
+    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
+
+
+def test_new_objects_are_refused() -> None:
+    with pytest.raises(BadInput, match="action 'roll' makes new objects, which Fast Downward cannot plan for"):
+        determinise(shipped("gacha"))
+
+
+def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parameters() -> None:
+    domain = shipped("colour")
+    determinised, origins = determinise(domain)
+    assert determinised.is_deterministic
+    assert [origin.schema.name for origin in origins.values()] == ["pick", "place", "press", "place-goal"]
+    assert [p.name for p in determinised.schemas["a3"].parameters] == ["?x", "?b", "?p", "?c"]
+
+
+def test_names_that_only_differ_in_a_dash_are_kept_apart() -> None:
+    objects = {"b-1": "object", "b_1": "object", "b1": "object"}
+    links = {Atom("link", ("b-1", "b_1")), Atom("link", ("b_1", "b1")), Atom("here", ("b-1",))}
+    problem = Problem("p", "chain", objects, frozenset(links), frozenset({Atom("here", ("b1",))}))
+    result = fast_downward(CHAIN, problem, 60)
+    assert achieves_goal(CHAIN, problem, result.steps)
+    assert [action.arguments for action in result.plan or ()] == [("b-1", "b_1"), ("b_1", "b1")]
+
+
+def test_problem_text_may_be_upper_case() -> None:
+    text = "(DEFINE (PROBLEM P) (:DOMAIN CHAIN) (:OBJECTS A B) (:INIT (HERE A) (LINK A B)) (:GOAL (HERE B)))"
+    result = fast_downward(CHAIN, parse_problem(text, CHAIN, "problem"), 60)
+    assert [str(action) for action in result.plan or ()] == ["go(a, b)"]

@@ -1,0 +1,157 @@
+"""Every planner of the table, on the package's own domains and on small ones; all plans are executed."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from bilevel.planning.planner import (
+    PLANNERS,
+    Planner,
+    Status,
+    Step,
+    achieves_goal,
+    default_planner,
+    default_planner_name,
+    planner_named,
+)
+from bilevel.symbolic.domain import Action, BadInput, Domain
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+
+
+@pytest.fixture(params=list(PLANNERS))
+def planner(request: pytest.FixtureRequest) -> Planner:
+    return planner_named(request.param)
+
+
+def shipped(name: str) -> Domain:
+    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
+
+
+def solve(planner: Planner, domain: Domain, problem_text: str) -> list[str]:
+    """The plan as text, after checking that it works."""
+    problem = parse_problem(problem_text, domain, "problem")
+    result = planner(domain, problem, 60)
+    assert result.status is Status.SOLVED, result
+    assert achieves_goal(domain, problem, result.steps)
+    return [str(step.action) for step in result.steps]
+
+
+def test_blocks(planner: Planner) -> None:
+    plan = solve(
+        planner,
+        shipped("blocks"),
+        """(define (problem p) (:domain blocks) (:objects a b - block l m - place)
+           (:init (gripper-free) (clear a) (clear b) (clear l) (clear m))
+           (:goal (and (at a l) (at b m))))""",
+    )
+    assert sorted(plan) == ["pick(a)", "pick(b)", "place(a, l)", "place(b, m)"]
+
+
+def test_pick_place(planner: Planner) -> None:
+    plan = solve(
+        planner,
+        shipped("pick-place"),
+        """(define (problem p) (:domain pick-place) (:objects x y - item r0 r1 r2 r3 - location)
+           (:init (robot-at r0) (free) (at x r1) (at y r2)) (:goal (and (at x r3))))""",
+    )
+    assert plan == ["move(r0, r1)", "pick(x, r1)", "move(r1, r3)", "place(x, r3)"]
+
+
+def test_colour_counts_on_the_colour_that_has_a_tray(planner: Planner) -> None:
+    domain = shipped("colour")
+    text = """(define (problem p) (:domain colour)
+        (:objects x - block red blue - colour t - tray s - table p - platform b - button)
+        (:init (gripper-free) (on x s) (free p) (unknown x) (tray-colour t blue)) (:goal (achieved-goal x)))"""
+    assert len(solve(planner, domain, text)) == 5
+    steps = planner(domain, parse_problem(text, domain, "problem"), 60).steps
+    assert steps[2] == Step(Action("press", ("x", "b", "p")), 0, (("?c", "blue"),))
+
+
+def test_gacha_counts_on_a_new_block() -> None:
+    domain = shipped("gacha")
+    text = """(define (problem p) (:domain gacha)
+        (:objects red blue - colour t - tray d - box b - button block1 - block)
+        (:init (gripper-free) (clear d) (closed d) (tray-colour t blue)) (:goal (achieved-goal blue)))"""
+    assert solve(planner_named("search"), domain, text) == [
+        "roll(d, b)",
+        "open(d)",
+        "pick(block2, d)",
+        "place-goal(block2, t, blue)",
+    ]
+
+
+SMALL = """(define (domain small) (:requirements :strips :typing :negative-preconditions :equality)
+  (:types port car) (:constants home - port)
+  (:predicates (ferry ?p - port) (at ?c - car ?p - port) (on ?c - car) (empty) (broken ?c - car))
+  (:action sail :parameters (?from ?to - port)
+    :precondition (and (ferry ?from) (not (= ?from ?to))) :effect (and (ferry ?to) (not (ferry ?from))))
+  (:action board :parameters (?c - car ?p - port)
+    :precondition (and (at ?c ?p) (ferry ?p) (empty) (not (broken ?c)))
+    :effect (and (on ?c) (not (at ?c ?p)) (not (empty))))
+  (:action repair :parameters (?c - car)
+    :precondition (and (broken ?c) (ferry home)) :effect (not (broken ?c)))
+  (:action debark :parameters (?c - car ?p - port)
+    :precondition (and (on ?c) (ferry ?p)) :effect (and (at ?c ?p) (empty) (not (on ?c)))))"""
+
+
+def small(state: str, goal: str) -> str:
+    return f"(define (problem p) (:domain small) (:objects p q - port c d - car) (:init {state}) (:goal (and {goal})))"
+
+
+def test_negative_preconditions_equality_and_constants(planner: Planner) -> None:
+    domain = parse_domain(SMALL, "small")
+    plan = solve(planner, domain, small("(ferry p) (at c p) (broken c) (empty)", "(at c q)"))
+    assert plan == [
+        "sail(p, home)",
+        "repair(c)",
+        "sail(home, p)",
+        "board(c, p)",
+        "sail(p, q)",
+        "debark(c, q)",
+    ]
+
+
+def test_goal_that_holds_needs_no_steps(planner: Planner) -> None:
+    domain = parse_domain(SMALL, "small")
+    assert solve(planner, domain, small("(ferry p) (at c q)", "(at c q)")) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "goal"),
+    [
+        pytest.param("(ferry p) (at c p)", "(at c q)", id="no-fact-empty-in-reach"),
+        pytest.param("(ferry p) (at c p) (at d p) (empty)", "(on c) (on d)", id="only-one-at-a-time"),
+    ],
+)
+def test_unsolvable(planner: Planner, state: str, goal: str) -> None:
+    domain = parse_domain(SMALL, "small")
+    result = planner(domain, parse_problem(small(state, goal), domain, "problem"), 60)
+    assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
+    assert result.message == "there is no plan"
+
+
+def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:
+    domain = parse_domain(
+        """(define (domain coins) (:requirements :non-deterministic) (:predicates (ready) (heads) (tails) (rich))
+           (:action flip :precondition (ready) :effect (and (not (ready)) (oneof (heads) (tails))))
+           (:action win :precondition (tails) :effect (rich)))""",
+        "coins",
+    )
+    problem = parse_problem("(define (problem p) (:domain coins) (:init (ready)) (:goal (rich)))", domain, "problem")
+    flip, win = planner(domain, problem, 60).steps
+    (tails,) = [i for i, o in enumerate(domain.schemas["flip"].outcomes) if "tails" in {a.predicate for a in o.add}]
+    assert (flip, win) == (Step(Action("flip"), tails), Step(Action("win")))
+
+
+def test_unknown_planner_is_named() -> None:
+    with pytest.raises(BadInput, match="unknown planner 'lama'; known planners: fast-downward, search"):
+        planner_named("lama")
+
+
+def test_default_planner_is_fast_downward_only_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_planner_name() == "fast-downward"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert default_planner_name() == "search"
+    assert default_planner() is PLANNERS["search"]
