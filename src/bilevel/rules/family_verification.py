@@ -1,0 +1,244 @@
+"""Is a rule policy right on all problems of a family, that is, does it always do what could be done?
+
+Problems with goals that nobody can reach belong to a family too (two blocks that want the same place). They are not
+held against a policy as unsolved; but it must not leave undone what could have been done. A run is *at fault* if it
+stops, or loops, with a set of goal facts achieved that is a proper part of a set that some policy would surely have
+achieved from some state on the way (surely: by a strong cyclic policy, nature being fair). Where the whole goal is
+surely attainable this says: the run must end in the goal. Where it is not, achieving a largest possible set will do,
+whichever; picking up a block that can never be put down while another could still be served will not.
+
+Problems are told apart up to the renaming of objects only. As the policy decides ties by name, every tie is followed
+every way; so what is proved holds for every naming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations, islice, product
+from typing import NamedTuple
+
+from bilevel.rules.matching import best_matches
+from bilevel.rules.policy_graph import (
+    Failure,
+    Matcher,
+    PolicyGraph,
+    check_rules,
+    explore_policy,
+    same_node,
+    shortest_failure,
+    traps,
+)
+from bilevel.rules.problem_family import (
+    Family,
+    Starts,
+    at_rest,
+    check_family,
+    distinct_goals,
+    goals,
+    grow,
+    sizes,
+    symmetries,
+)
+from bilevel.rules.rule import Rule
+from bilevel.rules.state_space import MOST_RENAMED, Situation, StateSpace
+from bilevel.rules.verification import (
+    MAX_STATES,
+    Counterexample,
+    Status,
+    counterexample,
+    decider,
+    describe_counterexample,
+    listed,
+)
+from bilevel.symbolic.domain import Domain, Facts, Problem, is_variable
+
+NAMINGS_TRIED = 200
+
+
+@dataclass(frozen=True)
+class FamilyVerdict:
+    """The answer for a family.
+
+    `problems` counts those looked at, up to renaming, `unattainable` those among them whose whole goal no policy surely
+    reaches, and `explored` the pairs of state and goal. With the bound hit, `beyond_bound` names the grown problems
+    with too many states or goals; on all others the policy is right. Of a counterexample, `problem` is the problem;
+    `only_some_ties` says that the policy fails there only if ties are decided in another way than by name, so that
+    the policy as it runs was not shown to fail.
+    """
+
+    status: Status
+    problems: int
+    unattainable: int
+    explored: int
+    counterexample: Counterexample | None = None
+    problem: Problem | None = None
+    only_some_ties: bool = False
+    beyond_bound: tuple[str, ...] = ()
+
+
+class Fault(NamedTuple):
+    """A run at fault: how it goes, in which graph, and what was surely attainable and is not achieved."""
+
+    failure: Failure
+    graph: PolicyGraph
+    missed: Facts
+
+    @property
+    def length(self) -> int:
+        return len(self.failure.path) + len(self.failure.loop)
+
+
+class GrownProblem:
+    """A grown seed with all its states; what was found out about one goal is used for the next."""
+
+    def __init__(self, rules: Sequence[Rule], domain: Domain, problem: Problem, matcher: Matcher) -> None:
+        named = {t for rule in rules for a in (*_atoms(rule), rule.action) for t in a[1] if not is_variable(t)}
+        self.problem = problem
+        self.space = StateSpace(domain, problem.all_objects(domain), rules)
+        self.space.number(Situation(problem.state))
+        self.renamings = symmetries(problem, frozenset(named))
+        self.attainable = cache(self.space.attainable)
+        self._rules = rules
+        self._matcher = matcher
+
+    def starts(self, kind: Starts) -> list[int]:
+        if kind is Starts.INITIAL:
+            return [0]
+        nodes = range(len(self.space))
+        return [n for n in nodes if kind is Starts.ANY or at_rest(self.problem.state, self.space.facts(n))]
+
+    def follow(self, goal: Facts, starts: Sequence[int], every_tie: bool, up_to_names: bool) -> PolicyGraph:
+        """What the policy does; up to names, one state stands for all that renamings which keep the goal make of it."""
+        decide = decider(self.space, self._rules, goal, self._matcher, every_tie)
+        same = self._representatives(goal) if up_to_names else same_node
+        return explore_policy(self.space, goal, starts, decide, len(self.space), same)
+
+    def _representatives(self, goal: Facts) -> Callable[[int], int]:
+        renamings = [renaming for renaming in self.renamings if renaming(goal) == goal]
+        known: dict[int, int] = {}
+
+        def representative(node: int) -> int:
+            if node not in known:
+                facts, made = self.space.situations[node]
+                known[node] = node
+                for renaming in renamings if len(made) <= MOST_RENAMED else ():
+                    known[self.space.number(Situation(renaming(facts), made))] = node
+            return known[node]
+
+        return representative
+
+    def always_solves(self, goal: Facts, graph: PolicyGraph) -> bool:
+        return not traps(graph, lambda node: goal <= self.space.facts(node))
+
+    def unattainable(self, goal: Facts, graph: PolicyGraph) -> int:
+        """From how many starts no policy surely reaches the goal."""
+        return 0 if self.always_solves(goal, graph) else len(set(graph.starts) - self.attainable(goal))
+
+    def fault(self, goal: Facts, graph: PolicyGraph) -> Fault | None:
+        """A shortest run at fault, if there is one."""
+        achieved = {node: goal & self.space.facts(node) for node in graph.choices}
+        if self.always_solves(goal, graph):
+            return None
+        faults = []
+        for wanted in _parts(goal):
+            trapped = traps(graph, lambda node, wanted=wanted: not achieved[node] < wanted)  # type: ignore[misc]
+            failure = trapped and shortest_failure(graph, trapped, able=self.attainable(wanted))
+            if failure:
+                faults.append(Fault(failure, graph, wanted - achieved[failure.path[-1]]))
+        return min(faults, key=lambda fault: fault.length, default=None)
+
+
+def _atoms(rule: Rule) -> Facts:
+    return rule.state_condition | rule.goal_condition | rule.negative_condition
+
+
+def _parts(goal: Facts) -> Iterator[Facts]:
+    """The non-empty subsets, the largest first."""
+    for size in range(len(goal), 0, -1):
+        yield from map(frozenset, combinations(sorted(goal), size))
+
+
+def verify_family(
+    rules: Sequence[Rule],
+    domain: Domain,
+    family: Family,
+    max_states: int = MAX_STATES,
+    matcher: Matcher = best_matches,
+) -> FamilyVerdict:
+    """Whether no run of the policy is at fault on any problem of the family; `max_states` bounds each grown seed.
+
+    The counterexample is one with the fewest objects, among these one with the shortest run.
+    """
+    check_rules(rules, domain)
+    check_family(family, domain)
+    predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
+    problems = unattainable = explored = 0
+    beyond: list[str] = []
+    for seed in _grown_seeds(family, domain):
+        grown = GrownProblem(rules, domain, seed, matcher)
+        every_goal = goals(seed, domain, predicates, family.largest_goal, family.complete_goals)
+        candidates = list(islice(every_goal, max_states + 1))
+        if len(candidates) > max_states or not grown.space.explore(max_states):
+            beyond.append(seed.name)
+            continue
+        starts = grown.starts(family.starts)
+        faults = []
+        for goal in distinct_goals(candidates, grown.renamings):
+            graph = grown.follow(goal, starts, every_tie=True, up_to_names=True)
+            problems += len(graph.starts)
+            unattainable += grown.unattainable(goal, graph)
+            explored += len(graph.choices)
+            fault = grown.fault(goal, graph)
+            if fault is not None:
+                faults.append((goal, fault))
+        if faults:
+            goal, fault = min(faults, key=lambda found: found[1].length)
+            return _refuted(grown, goal, fault, FamilyVerdict(Status.REFUTED, problems, unattainable, explored))
+    status = Status.BOUND_HIT if beyond else Status.SOLVED
+    return FamilyVerdict(status, problems, unattainable, explored, beyond_bound=tuple(beyond))
+
+
+def describe_family(verdict: FamilyVerdict) -> str:
+    """The verdict in words: a line on what was looked at, and the counterexample or what was left out."""
+    count = f"{verdict.problems} problems up to names, {verdict.explored} states with goals"
+    rest = f"; of {verdict.unattainable} the whole goal is out of reach" if verdict.unattainable else ""
+    if verdict.counterexample is None or verdict.problem is None:
+        right = "always does all that can be done" if verdict.unattainable else Status.SOLVED.value
+        beyond = "".join(f"\n  too large: {name}" for name in verdict.beyond_bound)
+        return f"{Status.BOUND_HIT.value if beyond else right} ({count}{rest}){beyond}"
+    lines = [f"problem: {verdict.problem.name}", f"  goal: {listed(verdict.problem.goal)}"]
+    if verdict.only_some_ties:
+        lines.append("  (only where ties are decided otherwise than by name)")
+    return "\n".join([*lines, describe_counterexample(verdict.counterexample)])
+
+
+def _grown_seeds(family: Family, domain: Domain) -> Iterator[Problem]:
+    """Each seed in each size, without those that come out equal."""
+    seen: list[Problem] = []
+    for size in sizes(family.counts):
+        for seed in family.seeds:
+            grown = grow(seed, domain, size)
+            if not any(other.objects == grown.objects and other.state == grown.state for other in seen):
+                seen.append(grown)
+                yield grown
+
+
+def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerdict) -> FamilyVerdict:
+    """The fault in a problem that is the same up to names and in which the policy, deciding by name, is at fault.
+
+    Where no such naming is among the first tried, the run shown decides some tie otherwise.
+    """
+    facts, made = grown.space.situations[fault.failure.path[0]]
+    for every_tie, renaming in product((False, True), grown.renamings[:NAMINGS_TRIED]):
+        start = grown.space.number(Situation(renaming(facts), made))
+        named_goal = renaming(goal)
+        graph = grown.follow(named_goal, [start], every_tie, up_to_names=False)
+        found = grown.fault(named_goal, graph)
+        if found is not None:
+            objects = {**grown.problem.objects, **dict(made)}
+            problem = replace(grown.problem, objects=objects, state=grown.space.facts(start), goal=named_goal)
+            run = counterexample(grown.space, graph, found.failure, found.missed)
+            return replace(verdict, counterexample=run, problem=problem, only_some_ties=every_tie)
+    raise AssertionError("a fault is one in every naming where every tie is followed")

@@ -1,0 +1,200 @@
+"""All problems of a domain up to a number of objects: grown from seeds, up to the renaming of objects.
+
+A seed is grown by cloning: the k-th object of a type is the seed's own k-th, or else a clone of its first. A clone has
+every fact of the first object with itself in its place. In a fact over several first objects of growing types the
+k-th of each goes together (`at(b1, l1)` gives `at(b2, l2)`, not every pair). Types that must keep pace, as one tray
+for each colour, grow together: the key `colour+tray`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import permutations, product
+from math import factorial, prod
+
+from bilevel.symbolic.domain import (
+    ROOT_TYPE,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Parameter,
+    Predicate,
+    Problem,
+)
+from bilevel.symbolic.semantics import new_object, substitute_all
+
+MOST_RENAMINGS = 50_000  # beyond this, some types are left out of the symmetries: slower, never wrong
+
+
+class Starts(Enum):
+    """In which states the problems of a family begin."""
+
+    INITIAL = "the grown seed's own state"
+    AT_REST = "states that any actions lead to from there, with every fact without arguments as at first (hand free)"
+    ANY = "states that any actions lead to from there"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Seeds, the most objects of each growing type, and which starts and goals are meant.
+
+    Goals are made of the predicates of the seeds' goals: at most one fact for each first argument, at most
+    `largest_goal` facts in all; with `complete_goals`, one for every first argument there is.
+    """
+
+    seeds: tuple[Problem, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    starts: Starts = Starts.AT_REST
+    largest_goal: int | None = None
+    complete_goals: bool = False
+
+
+def sizes(counts: Mapping[str, int]) -> list[dict[str, int]]:
+    """Every combination of counts from 1 up to those given, the fewest objects first."""
+    combinations = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
+    return sorted(combinations, key=lambda size: (_total(size), tuple(size.values())))
+
+
+def _total(size: Mapping[str, int]) -> int:
+    return sum(n * len(key.split("+")) for key, n in size.items())
+
+
+def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
+    """The problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
+    objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
+    taken = {**problem.objects, **domain.constants}
+    series: list[list[str]] = []  # for each growing type its objects, the seed's own first
+    clones: set[str] = set()
+    for key, count in counts.items():
+        for growing in key.split("+"):
+            own = [n for n, k in problem.objects.items() if _growing(k, domain, counts) == growing]
+            if not own:
+                raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
+            kind = problem.objects[own[0]]
+            stem = own[0].rstrip("0123456789") or kind
+            names = own[:count]
+            while len(names) < count:
+                names.append(new_object(Parameter("?clone", stem), taken))
+                taken[names[-1]] = kind
+                clones.add(names[-1])
+            objects.update({name: taken[name] for name in names})
+            series.append(names)
+    known = objects.keys() | domain.constants.keys()
+    state = frozenset(atom for atom in problem.state if known >= set(atom.terms)) | frozenset(
+        atom
+        for atom in _cloned(problem.state, series)
+        if not clones.isdisjoint(atom.terms) and known >= set(atom.terms)
+    )
+    goal = frozenset(atom for atom in problem.goal if known >= set(atom.terms))
+    return Problem(_grown_name(problem, counts), problem.domain_name, objects, state, goal)
+
+
+def _grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
+    return ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())])
+
+
+def _growing(kind: str, domain: Domain, counts: Mapping[str, int]) -> str | None:
+    """The first growing type that objects of this kind belong to."""
+    types = (growing for key in counts for growing in key.split("+"))
+    return next((growing for growing in types if domain.is_subtype(kind, growing)), None)
+
+
+def _cloned(facts: Facts, series: Sequence[Sequence[str]]) -> Iterator[Atom]:
+    """Each fact with the first objects of growing types replaced by the k-th ones, for every k."""
+    first = {names[0]: names for names in series}
+    for atom in facts:
+        growing = [first[term] for term in set(atom.terms) if term in first]
+        for k in range(1, min(map(len, growing), default=1)):
+            yield Atom(atom.predicate, tuple(first[term][k] if term in first else term for term in atom.terms))
+
+
+def goals(
+    problem: Problem,
+    domain: Domain,
+    predicates: Iterable[str],
+    largest: int | None = None,
+    complete: bool = False,
+) -> Iterator[Facts]:
+    """Every goal made of these predicates, the small ones first within what one choice per first argument gives."""
+    objects = problem.all_objects(domain)
+    options: dict[tuple[str, ...], list[Atom]] = {}
+    for name in sorted(set(predicates)):
+        for atom in _instances(domain.predicates[name], domain, objects):
+            options.setdefault((name, *atom.terms[:1]), []).append(atom)
+    nothing: list[Atom | None] = [] if complete else [None]
+    for chosen in product(*([*nothing, *atoms] for atoms in options.values())):
+        goal = frozenset(atom for atom in chosen if atom is not None)
+        if goal and (largest is None or len(goal) <= largest):
+            yield goal
+
+
+def _instances(predicate: Predicate, domain: Domain, objects: Mapping[str, str]) -> Iterator[Atom]:
+    candidates = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in predicate.parameters]
+    for terms in product(*candidates):
+        yield Atom(predicate.name, terms)
+
+
+class Renaming:
+    """A permutation of objects, applied to facts; what each atom becomes is kept."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self._atoms: dict[Atom, Atom] = {}
+
+    def __call__(self, facts: Facts) -> Facts:
+        for atom in facts - self._atoms.keys():
+            self._atoms[atom] = Atom(atom.predicate, tuple(self.names.get(term, term) for term in atom.terms))
+        return frozenset(map(self._atoms.__getitem__, facts))
+
+
+def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
+    """The renamings of objects of the same type that leave the problem's state as it is, the identity first."""
+    groups: dict[str, list[str]] = {}
+    for name, kind in problem.objects.items():
+        if name not in fixed:
+            groups.setdefault(kind, []).append(name)
+    chosen: list[list[str]] = []
+    for group in sorted(groups.values(), key=len):
+        if prod(factorial(len(names)) for names in [*chosen, group]) <= MOST_RENAMINGS:
+            chosen.append(group)
+    before = [name for group in chosen for name in group]
+    mappings = (
+        {a: b for a, b in zip(before, (name for order in orders for name in order), strict=True) if a != b}
+        for orders in product(*map(permutations, chosen))
+    )
+    return [Renaming(names) for names in mappings if substitute_all(problem.state, names) == problem.state]
+
+
+def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Facts], Facts]]) -> list[Facts]:
+    """One goal of each kind that is the same up to renaming, the smallest goals first."""
+    seen: set[Facts] = set()
+    distinct = []
+    for goal in candidates:
+        if goal not in seen:
+            distinct.append(goal)
+            seen.update(renaming(goal) for renaming in renamings)
+    return sorted(distinct, key=lambda goal: (len(goal), sorted(goal)))
+
+
+def at_rest(initial: Facts, state: Facts) -> bool:
+    """Whether the facts without arguments that held at first hold."""
+    return all(atom in state for atom in initial if not atom.terms)
+
+
+def check_family(family: Family, domain: Domain) -> None:
+    types = {*domain.types, *domain.types.values(), ROOT_TYPE}
+    types.update(p.type for predicate in domain.predicates.values() for p in predicate.parameters)
+    for key, count in family.counts.items():
+        for kind in key.split("+"):
+            if kind not in types:
+                raise BadInput(f"unknown type '{kind}' in '{key}={count}'; known types: {', '.join(sorted(types))}")
+        if count < 1:
+            raise BadInput(f"'{key}={count}': at least one object of each type is needed")
+    if not any(seed.goal for seed in family.seeds):
+        raise BadInput("no seed problem has a goal; goals are made of the predicates of the seeds' goals")
+    for atom in sorted({atom for seed in family.seeds for atom in seed.goal}):
+        if atom.predicate not in domain.predicates:
+            raise BadInput(f"goal {atom}: domain '{domain.name}' has no predicate '{atom.predicate}'")

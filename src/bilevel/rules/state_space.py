@@ -1,0 +1,251 @@
+"""The states that a domain's actions and nature's choices can lead to, numbered as they are met.
+
+New objects never end in some domains, yet only a few of them matter at a time. An object that nature made is dropped
+from a state once it can no longer matter: no action that has it as an argument can ever become applicable, nature
+cannot choose it again, and no rule can ever bind it; each of these is tested with deletes ignored, which errs on the
+safe side. The made objects that remain are renamed in one canonical way. So states that differ only in what has been
+put away for good, or in names that nature gave, are one state.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from typing import NamedTuple
+
+from bilevel.rules.matching import unify
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Domain, Facts, Outcome, Parameter, Schema
+from bilevel.symbolic.semantics import (
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    natures_choices,
+    new_object,
+    progress,
+    substitute,
+    substitute_all,
+)
+
+Made = tuple[tuple[str, str], ...]
+
+MOST_RENAMED = 5  # made objects whose every renaming is tried; with more, some equal states stay apart
+
+
+class Situation(NamedTuple):
+    """A state and the objects, with their types, that nature has made and that still matter."""
+
+    facts: Facts
+    made: Made = ()
+
+
+class Result(NamedTuple):
+    """What nature made of an action: the outcome with its choices filled in, and the number of the state after it."""
+
+    outcome: Outcome
+    node: int
+
+
+class StateSpace:
+    """Situations with their numbers, and the results of actions in them, worked out when first asked for."""
+
+    def __init__(self, domain: Domain, objects: Mapping[str, str], rules: Sequence[Rule]) -> None:
+        self.domain = domain
+        self.objects = dict(objects)
+        self.situations: list[Situation] = []
+        self._rules = rules
+        self._numbers: dict[Situation, int] = {}
+        self._results: dict[tuple[int, Action], tuple[Result, ...] | None] = {}
+        self._moves_from: dict[int, list[frozenset[int]]] = {}
+        self._ground_actions: dict[Made, list[GroundAction]] = {}
+        self._simplified: dict[Situation, Situation] = {}
+
+    def __len__(self) -> int:
+        return len(self.situations)
+
+    def number(self, situation: Situation) -> int:
+        simple = self._simplify(situation)
+        if simple not in self._numbers:
+            self._numbers[simple] = len(self.situations)
+            self.situations.append(simple)
+        return self._numbers[simple]
+
+    def facts(self, node: int) -> Facts:
+        return self.situations[node].facts
+
+    def objects_in(self, node: int) -> dict[str, str]:
+        return {**self.objects, **dict(self.situations[node].made)}
+
+    def results(self, node: int, action: Action) -> tuple[Result, ...] | None:
+        """Every state that the action may lead to, or `None` where it is not applicable."""
+        key = (node, action)
+        if key not in self._results:
+            grounded = ground(self.domain.schemas[action.name], action.arguments)
+            possible = grounded is not None and applicable(self.facts(node), grounded)
+            self._results[key] = self._apply(node, grounded) if grounded is not None and possible else None
+        return self._results[key]
+
+    def _apply(self, node: int, action: GroundAction) -> tuple[Result, ...]:
+        facts, made = self.situations[node]
+        objects = self.objects_in(node)
+        results = []
+        for outcome in action.outcomes:
+            for choice in natures_choices(outcome, self.domain, objects):
+                kinds = {p.name: p.type for p in outcome.chosen}
+                new = tuple((name, kinds[v]) for v, name in choice.items() if name not in objects)
+                bound = bind_outcome(outcome, choice)
+                results.append(Result(bound, self.number(Situation(progress(facts, bound), made + new))))
+        return tuple(results)
+
+    def actions(self, node: int) -> Iterator[Action]:
+        """The applicable actions, in the order of their schemas and objects."""
+        facts, made = self.situations[node]
+        if made not in self._ground_actions:
+            schemas = self.domain.schemas.values()
+            self._ground_actions[made] = [*groundings(schemas, self.domain, self.objects_in(node))]
+        return (action.action for action in self._ground_actions[made] if applicable(facts, action))
+
+    def explore(self, max_states: int) -> bool:
+        """Number every state that any actions lead to from those known; whether it was done within the bound."""
+        node = 0
+        while node < len(self.situations) <= max_states:
+            for action in self.actions(node):
+                self.results(node, action)
+            node += 1
+        return len(self.situations) <= max_states
+
+    def attainable(self, wanted: Facts) -> frozenset[int]:
+        """The states from which some policy surely reaches one with all of `wanted`, nature being fair.
+
+        That is the largest set in which each state has a path to such a state by actions that cannot leave the set.
+        All states must have been explored.
+        """
+        inside = frozenset(range(len(self)))
+        while True:
+            shrunk = self._reaching(wanted, inside)
+            if shrunk == inside:
+                return inside
+            inside = shrunk
+
+    def _reaching(self, wanted: Facts, inside: frozenset[int]) -> frozenset[int]:
+        before: dict[int, list[int]] = {}
+        for node in sorted(inside):
+            for nodes in self._moves(node):
+                if nodes <= inside:
+                    for after in nodes:
+                        before.setdefault(after, []).append(node)
+        reached = {node for node in inside if wanted <= self.facts(node)}
+        queue = deque(sorted(reached))
+        while queue:
+            for node in before.get(queue.popleft(), ()):
+                if node not in reached:
+                    reached.add(node)
+                    queue.append(node)
+        return frozenset(reached)
+
+    def _moves(self, node: int) -> list[frozenset[int]]:
+        """For each applicable action the states it may lead to."""
+        if node not in self._moves_from:
+            results = (self.results(node, action) or () for action in self.actions(node))
+            self._moves_from[node] = [frozenset(result.node for result in nodes) for nodes in results]
+        return self._moves_from[node]
+
+    def _simplify(self, situation: Situation) -> Situation:
+        if not situation.made:
+            return situation
+        if situation not in self._simplified:
+            self._simplified[situation] = self._renamed(self._without_dead(situation))
+        return self._simplified[situation]
+
+    def _without_dead(self, situation: Situation) -> Situation:
+        alive = mattering(situation, self.domain, self.objects, self._rules)
+        dead = {name for name, _ in situation.made} - alive
+        return Situation(
+            frozenset(atom for atom in situation.facts if dead.isdisjoint(atom.terms)),
+            tuple((name, kind) for name, kind in situation.made if name not in dead),
+        )
+
+    def _renamed(self, situation: Situation) -> Situation:
+        """The made objects named by type and number, such that the sorted facts come first among all namings."""
+        kinds = sorted({kind for _, kind in situation.made})
+        groups = [sorted((n for n, kind in situation.made if kind == k), key=lambda n: (len(n), n)) for k in kinds]
+        taken = set(self.objects)
+        fresh = []
+        for kind, group in zip(kinds, groups, strict=True):
+            for _ in group:
+                fresh.append(new_object(Parameter("?new", kind), taken))
+                taken.add(fresh[-1])
+        few = len(situation.made) <= MOST_RENAMED
+        orders = product(*map(permutations, groups)) if few else [tuple(map(tuple, groups))]
+        namings = [dict(zip([name for group in order for name in group], fresh, strict=True)) for order in orders]
+        facts = min((substitute_all(situation.facts, naming) for naming in namings), key=sorted)
+        made = zip(fresh, (k for k, group in zip(kinds, groups, strict=True) for _ in group), strict=True)
+        return Situation(facts, tuple(made))
+
+
+def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, str]) -> Iterator[GroundAction]:
+    """Every type-correct ground action over the objects."""
+    for schema in schemas:
+        candidates = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in schema.parameters]
+        for arguments in product(*candidates):
+            grounded = ground(schema, arguments)
+            if grounded is not None:
+                yield grounded
+
+
+def mattering(situation: Situation, domain: Domain, objects: Mapping[str, str], rules: Sequence[Rule]) -> set[str]:
+    """The made objects that may still matter."""
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    choosable = [p.type for outcome in outcomes for p in outcome.chosen if p.name not in outcome.new]
+    known = {**objects, **dict(situation.made)}
+    facts, arguments = relaxed_reach(situation.facts, domain, known)
+    return {
+        name
+        for name, kind in situation.made
+        if name in arguments
+        or any(domain.is_subtype(kind, chosen) for chosen in choosable)
+        or any(_may_bind(rule, name, kind, domain, facts) for rule in rules)
+    }
+
+
+def relaxed_reach(facts: Facts, domain: Domain, objects: Mapping[str, str]) -> tuple[Facts, set[str]]:
+    """The facts that could ever hold and the objects that actions could ever take, were nothing ever deleted.
+
+    One stand-in for every object yet to be made is enough, as differences and absences are not asked for.
+    """
+    schemas = [_relaxed(schema) for schema in domain.schemas.values()]
+    # No object's name has a space. Nature makes an object, too, where it has none of the right type to choose.
+    stand_ins = {f"{s.name} {p.name}": p.type for s in schemas for outcome in s.outcomes for p in outcome.chosen}
+    everything = {**objects, **stand_ins}
+    waiting = list(groundings(schemas, domain, everything))
+    reached, arguments = set(facts), set[str]()
+    while True:
+        ready = [action for action in waiting if action.condition.positive <= reached]
+        if not ready:
+            return frozenset(reached), arguments
+        waiting = [action for action in waiting if not action.condition.positive <= reached]
+        for action in ready:
+            arguments.update(action.action.arguments)
+            for outcome in action.outcomes:
+                bound = bind_outcome(outcome, {v: f"{action.action.name} {v}" for v in outcome.new})
+                for choice in natures_choices(bound, domain, everything):
+                    reached |= substitute_all(bound.add, choice)
+
+
+def _relaxed(schema: Schema) -> Schema:
+    positive = frozenset(atom for atom in schema.precondition if atom.predicate != EQUALITY)
+    return replace(schema, precondition=positive, negative_precondition=NO_FACTS)
+
+
+def _may_bind(rule: Rule, name: str, kind: str, domain: Domain, facts: Facts) -> bool:
+    """Whether some variable of the rule may stand for the object in a state within `facts`; it is in no goal."""
+    for variable in rule.variables:
+        if not domain.is_subtype(kind, variable.type) or any(variable.name in a.terms for a in rule.goal_condition):
+            continue
+        conditions = [substitute(atom, {variable.name: name}) for atom in rule.state_condition]
+        if all(any(unify(atom, fact) is not None for fact in facts) for atom in conditions):
+            return True
+    return False

@@ -1,0 +1,230 @@
+"""Single problems: solved always, a shortest counterexample of each kind, or the bound hit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from bilevel.rules.matching import Match, best_match
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.state_space import Situation, StateSpace
+from bilevel.rules.verification import Counterexample, Kind, Status, Verdict, describe, verify
+from bilevel.symbolic.domain import Action, Atom, BadInput, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
+
+GAMES = parse_domain(
+    """
+    (define (domain games)
+      (:requirements :strips :typing :non-deterministic)
+      (:types spot coin)
+      (:predicates (robot-at ?s - spot) (path ?a ?b - spot) (heads ?c - coin) (broken) (shelved ?c - coin))
+      (:action move :parameters (?a ?b - spot) :precondition (and (robot-at ?a) (path ?a ?b))
+        :effect (and (robot-at ?b) (not (robot-at ?a))))
+      (:action flip :parameters (?c - coin) :precondition ()
+        :effect (oneof (heads ?c) (and)))
+      (:action hammer :parameters (?c - coin) :precondition ()
+        :effect (oneof (heads ?c) (broken)))
+      (:action mint :parameters () :precondition ()
+        :effect (exists (?c - coin) (and (new ?c) (heads ?c))))
+      (:action shelve :parameters (?c - coin) :precondition (heads ?c) :effect (shelved ?c)))
+    """
+)
+GOAL_HEADS = frozenset({Atom("heads", ("c",))})
+
+
+def rules(text: str) -> tuple[Rule, ...]:
+    return parse_rules("variables: ?a - spot, ?b - spot, ?c - coin, ?d - coin\n" + text).rules
+
+
+def game(state: str, goal: str) -> Problem:
+    text = (
+        f"(define (problem p) (:domain games) (:objects s1 s2 s3 - spot c - coin) (:init {state}) (:goal (and {goal})))"
+    )
+    return parse_problem(text, GAMES)
+
+
+def refuted(verdict: Verdict) -> Counterexample:
+    assert verdict.status is Status.REFUTED
+    assert verdict.counterexample is not None
+    return verdict.counterexample
+
+
+def test_trying_until_luck_comes_solves_always_as_nature_is_fair() -> None:
+    verdict = verify(rules("1: goal heads(?c) -> flip(?c)"), GAMES, game("", "(heads c)"))
+    assert verdict == Verdict(Status.SOLVED, explored=2)
+
+
+def test_a_risk_that_may_end_in_a_state_without_a_rule_is_a_counterexample() -> None:
+    policy = rules("1: not broken() & goal heads(?c) -> hammer(?c)")
+    found = refuted(verify(policy, GAMES, game("", "(heads c)")))
+    assert found.kind is Kind.NO_RULE
+    assert [(step.action, step.outcome.add) for step in found.steps] == [
+        (Action("hammer", ("c",)), frozenset({Atom("broken")}))
+    ]
+    assert found.state == {Atom("broken")}
+    assert found.missed == GOAL_HEADS
+
+
+def test_the_counterexample_is_a_shortest_one() -> None:
+    policy = rules(
+        """1: heads(?c) & robot-at(?a) & path(?a, ?b) & goal shelved(?c) -> move(?a, ?b)
+        2: not heads(?c) & not broken() & goal shelved(?c) -> hammer(?c)"""
+    )
+    found = refuted(verify(policy, GAMES, game("(robot-at s1) (path s1 s2) (path s2 s3)", "(shelved c)")))
+    assert [step.outcome.add for step in found.steps] == [{Atom("broken")}]  # heads would go on to s3 before it stops
+    assert found.kind is Kind.NO_RULE
+
+
+def test_a_loop_that_cannot_be_left_is_shown_with_the_way_into_it() -> None:
+    policy = rules("1: robot-at(?a) & path(?a, ?b) & goal heads(?c) -> move(?a, ?b)")
+    problem = game("(robot-at s1) (path s1 s2) (path s2 s3) (path s3 s2)", "(heads c)")
+    found = refuted(verify(policy, GAMES, problem))
+    assert found.kind is Kind.LOOP
+    assert [step.action for step in found.steps] == [Action("move", ("s1", "s2"))]
+    assert [step.action.arguments for step in found.loop] == [("s2", "s3"), ("s3", "s2")]
+    assert "for ever" in describe(verify(policy, GAMES, problem))
+
+
+def test_a_rule_whose_action_cannot_be_done_is_a_counterexample() -> None:
+    found = refuted(verify(rules("1: goal shelved(?c) -> shelve(?c)"), GAMES, game("", "(shelved c)")))
+    assert found.kind is Kind.NOT_APPLICABLE
+    assert found.refused is not None
+    assert found.refused.action == Action("shelve", ("c",))
+    assert found.steps == ()
+
+
+def test_ties_go_by_name_unless_every_tie_is_asked_for() -> None:
+    policy = rules("1: robot-at(?a) & path(?a, ?b) & goal robot-at(s2) -> move(?a, ?b)")
+    fork = game("(robot-at s1) (path s1 s2) (path s1 s3)", "(robot-at s2)")
+    assert verify(policy, GAMES, fork).status is Status.SOLVED
+    assert refuted(verify(policy, GAMES, fork, every_tie=True)).state >= {Atom("robot-at", ("s3",))}
+
+
+def test_the_matcher_is_the_caller_s() -> None:
+    def only_one(*arguments: Any) -> list[Match]:
+        match = best_match(*arguments)
+        return [] if match is None else [match]
+
+    policy, problem = rules("1: goal heads(?c) -> flip(?c)"), game("", "(heads c)")
+    assert verify(policy, GAMES, problem, matcher=only_one) == verify(policy, GAMES, problem)
+    assert refuted(verify(policy, GAMES, problem, matcher=lambda *_: [])).steps == ()
+
+
+def test_objects_that_still_matter_pile_up_until_the_bound_is_hit() -> None:
+    policy = rules("1: goal shelved(?c) -> mint()")  # every coin could still be shelved
+    verdict = verify(policy, GAMES, game("", "(shelved c)"), max_states=20)
+    assert verdict == Verdict(Status.BOUND_HIT, explored=20)
+    assert "nothing found so far" in describe(verdict)
+
+
+def test_a_stop_within_the_bound_is_found_where_states_never_end() -> None:
+    policy = rules(
+        """1: broken() & goal robot-at(?a) & goal heads(?c) -> mint()
+        2: not broken() & goal heads(?c) -> hammer(?c)"""
+    )
+    found = refuted(verify(policy, GAMES, game("", "(heads c) (robot-at s1)"), max_states=20))
+    assert found.kind is Kind.NO_RULE
+    assert found.missed == {Atom("robot-at", ("s1",))}
+
+
+def test_a_solved_problem_needs_no_rule() -> None:
+    assert verify((), GAMES, game("(heads c)", "(heads c)")) == Verdict(Status.SOLVED, explored=1)
+    assert refuted(verify((), GAMES, game("", "(heads c)"))).kind is Kind.NO_RULE
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1: tails(?c) & goal heads(?c) -> flip(?c)", "no predicate like tails"),
+        ("1: heads(?c, ?d) & goal heads(?c) -> flip(?c)", "no predicate like heads"),
+        ("1: goal heads(?c) -> toss(?c)", "no action like toss"),
+        ("1: goal heads(?c) -> flip(?c, ?c)", "no action like flip"),
+    ],
+)
+def test_rules_of_another_domain_are_refused(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        verify(rules(text), GAMES, game("", "(heads c)"))
+
+
+def test_names_that_nobody_knows_never_crash() -> None:
+    stray = Problem("p", "games", {"c": "teapot"}, frozenset({Atom("odd", ("x", "y"))}), frozenset({Atom("strange")}))
+    policy = rules("1: goal heads(c) -> shelve(nobody)\n2: goal shelved(?c) -> flip(?c)")
+    assert refuted(verify(policy, GAMES, stray)).kind is Kind.NO_RULE
+    wanted = Problem("p", "games", {}, frozenset(), GOAL_HEADS)
+    assert refuted(verify(policy, GAMES, wanted)).kind is Kind.NOT_APPLICABLE
+
+
+# Objects made by nature
+
+GACHA = read_domain(str(files("bilevel") / "domains" / "gacha.pddl"))
+BOX = {"red": "colour", "blue": "colour", "tray1": "tray", "tray2": "tray", "box": "box", "button": "button"}
+TRAYS = frozenset({Atom("tray-colour", ("tray1", "red")), Atom("tray-colour", ("tray2", "blue"))})
+EMPTY = TRAYS | {Atom("clear", ("box",)), Atom("closed", ("box",)), Atom("gripper-free")}
+
+
+def gacha_state(*facts: Atom) -> Situation:
+    blocks = sorted({term for fact in facts for term in fact.terms if term.startswith("block")})
+    return Situation(EMPTY | set(facts), tuple((name, "block") for name in blocks))
+
+
+def test_a_block_put_away_is_dropped_and_one_in_the_box_is_not() -> None:
+    space = StateSpace(GACHA, BOX, ())
+    put_away = space.number(gacha_state(Atom("colour-of", ("block1", "red"))))
+    assert space.situations[put_away] == Situation(EMPTY)
+    in_box = gacha_state(Atom("colour-of", ("block1", "red")), Atom("in", ("block1", "box")))
+    assert space.situations[space.number(in_box)] == in_box
+
+
+def test_made_objects_have_canonical_names() -> None:
+    space = StateSpace(GACHA, BOX, ())
+    red, blue = Atom("colour-of", ("block4", "red")), Atom("colour-of", ("block7", "blue"))
+    swapped = [Atom("colour-of", ("block4", "blue")), Atom("colour-of", ("block7", "red"))]
+    inside = [Atom("in", ("block4", "box")), Atom("in", ("block7", "box"))]
+    first = space.number(gacha_state(red, blue, *inside))
+    assert first == space.number(gacha_state(*swapped, *inside))
+    assert space.situations[first].made == (("block1", "block"), ("block2", "block"))
+
+
+def test_an_object_that_a_rule_may_still_bind_is_kept() -> None:
+    memory = parse_rules(
+        "variables: ?x - block, ?c - colour, ?d - box\n1: colour-of(?x, ?c) & goal achieved-goal(?c) -> open(?d)"
+    ).rules
+    put_away = gacha_state(Atom("colour-of", ("block1", "red")))
+    space = StateSpace(GACHA, BOX, memory)
+    assert space.situations[space.number(put_away)] == put_away
+
+
+# Hash seeds
+
+SCRIPT = """
+from importlib.resources import files
+from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.verification import describe, verify
+from bilevel.symbolic.pddl import parse_problem, read_domain
+domain = read_domain(str(files("bilevel") / "domains" / "gacha.pddl"))
+policy = parse_rules('''variables: ?x - block, ?c - colour, ?t - tray, ?d - box, ?b - button
+1: colour-of(?x, ?c) & in(?x, ?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> open(?d)
+2: clear(?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> roll(?d, ?b)
+''').rules
+text = '''(define (problem p) (:domain gacha) (:objects c1 c2 c3 - colour d1 d2 - box b1 b2 - button)
+(:init (clear d1) (closed d1) (clear d2) (closed d2) (gripper-free))
+(:goal (and (achieved-goal c1) (achieved-goal c2))))'''
+for every_tie in (False, True):
+    print(describe(verify(policy, domain, parse_problem(text, domain), every_tie=every_tie)))
+"""
+
+
+def test_the_answer_does_not_depend_on_the_hash_seed() -> None:
+    def answer(seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", SCRIPT]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert "counterexample in" in answer("0")
+    assert answer("0") == answer("1") == answer("2")
