@@ -40,7 +40,7 @@ OUT_OF_TIME = (21, 23, 24)
 
 
 @dataclass(frozen=True, slots=True)
-class _Origin:
+class Origin:
     """The schema and the outcome that a determinised schema stands for."""
 
     schema: Schema
@@ -82,10 +82,10 @@ def find_program() -> Path:
     raise BadInput(NOT_INSTALLED)
 
 
-def determinise(domain: Domain) -> tuple[Domain, dict[str, _Origin]]:
+def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
     """The domain with one schema per outcome, and where each of them comes from."""
     schemas: dict[str, Schema] = {}
-    origins: dict[str, _Origin] = {}
+    origins: dict[str, Origin] = {}
     for schema in domain.schemas.values():
         for index, outcome in enumerate(schema.outcomes):
             if outcome.new:
@@ -100,12 +100,12 @@ def determinise(domain: Domain) -> tuple[Domain, dict[str, _Origin]]:
                 parameters=schema.parameters + outcome.chosen,
                 outcomes=(replace(outcome, chosen=()),),
             )
-            origins[name] = _Origin(schema, index)
+            origins[name] = Origin(schema, index)
     return replace(domain, schemas=schemas), origins
 
 
 def _run(
-    program: Path, directory: Path, options: Sequence[str], seconds: float, origins: Mapping[str, _Origin]
+    program: Path, directory: Path, options: Sequence[str], seconds: float, origins: Mapping[str, Origin]
 ) -> PlanResult:
     """One run of Fast Downward; whatever happens, no process of it is left when this returns."""
     if seconds <= 0:
@@ -156,7 +156,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def read_plan(text: str, origins: Mapping[str, _Origin]) -> list[Step]:
+def read_plan(text: str, origins: Mapping[str, Origin]) -> list[Step]:
     """The steps of a plan file: lines such as `(a3 block1 place2)`; a comment gives the cost."""
     steps = []
     for line in text.splitlines():
