@@ -96,11 +96,11 @@ class _Names(dict[str, str]):
 
 def _bad_action(command: str, domain: Domain, offset: int) -> Misread:
     words = command[1:-1].lower().split()
-    if command[0] != "(" or command[-1] != ")" or not words:
+    if command[0] != "(" or command[-1] != ")" or not words or "(" in command[1:] or ")" in command[:-1]:
         return Misread(offset, f"expected one action such as (name argument ...) but found {quoted(command)}")
     for word in words:
         if not is_name(word):
-            return Misread(offset, f"expected a name but found {quoted(word)}")
+            return Misread(offset + command.lower().index(word), f"expected a name but found {quoted(word)}")
     schema = domain.schemas.get(words[0])
     if schema is None:
         return Misread(offset + 1, f"unknown action '{words[0]}'{suggestion(words[0], domain.schemas)}")

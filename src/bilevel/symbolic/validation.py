@@ -139,7 +139,7 @@ class _Execution:
         return next(filter(None, (self.choose(v, move.binding[v.name], outcome) for v in outcome.chosen)), "")
 
     def choose(self, variable: Parameter, name: str, outcome: Outcome) -> str:
-        """Nature binds a variable to a new object, to a known one or, where none of its type is known, to a first one."""
+        """Nature binds a variable to a new object, a known one or, where none of its type is known, a first one."""
         known = name in self.objects
         if variable.name in outcome.new and known:
             return f"'{name}' is not new: there is such an object already"

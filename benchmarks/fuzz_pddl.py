@@ -1,0 +1,214 @@
+"""Feeds mutated PDDL to the readers: each file must be read or refused with one clean line, never crash.
+
+Where a problem can be read in bulk, the careful reader must read the same. What is read must survive being written
+and read again. Run: `python benchmarks/fuzz_pddl.py --files 100000 --seed 0`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from importlib import resources
+from random import Random
+
+from bilevel.symbolic.bulk_reading import problem_in_bulk
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
+from bilevel.symbolic.expressions import decoded
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
+from bilevel.symbolic.pddl_problem import problem_from_text
+
+PROGRESS_EVERY = 10_000
+PROBLEMS_PER_DOMAIN = 3
+EXPECTED = ("domain read", "domain refused", "problem read in bulk", "problem read with care", "problem refused")
+CLEAN_MESSAGE = re.compile(r"fuzz\.pddl:[1-9]\d*:[1-9]\d*: [^\n]+")
+NOISE = (
+    *("(", ")", ") )", "(((", "-", "?x", "=", ";", "5", "\0", "é", "\r", "\r\n", "- object", "(either a b)"),
+    *(":action", ":init", ":goal", ":objects", "exists", "oneof", "new", "not", "and", "when", "(= (f) 1)", "(and)"),
+)
+
+# All that can be read and the package's own domains do not use: costs, constants, equality, negation, nested choices.
+RICH_DOMAIN = """
+(define (domain delivery) ; a comment
+  (:requirements :strips :typing :equality :negative-preconditions :action-costs)
+  (:types truck drone - vehicle parcel vehicle - movable movable spot)
+  (:constants depot - spot)
+  (:predicates (at ?m - movable ?s - spot) (carries ?v - vehicle ?p - parcel) (broken ?v - vehicle) (seen ?x))
+  (:functions (total-cost) - number (distance ?a ?b - spot) - number)
+  (:action move
+    :parameters (?v - vehicle ?from ?to - spot)
+    :precondition (and (at ?v ?from) (not (= ?from ?to)) (not (broken ?v)))
+    :effect (and (at ?v ?to) (not (at ?v ?from)) (increase (total-cost) (distance ?from ?to))
+                 (oneof (and) (broken ?v) (exists (?p - parcel) (and (new ?p) (oneof (at ?p ?to) (carries ?v ?p)))))))
+  (:action RETURN
+    :parameters (?v - vehicle ?s - spot)
+    :precondition (and (at ?v ?s) (= ?s depot))
+    :effect (and (not (broken ?v)) (seen ?v) (oneof (seen ?s) ()))))
+"""
+RICH_PROBLEM = """
+(define (problem one) (:domain delivery)
+  (:objects t1 T2 - truck d - drone p1 p2 - parcel a b - spot something)
+  (:init (at t1 depot) (at t2 a)(at p1 b) ( seen something ) (= (total-cost) 0) (= (distance a b) 3.5) (at t1 depot))
+  (:goal (and (at p1 depot) (and (seen d))))
+  (:metric minimize (total-cost)))
+"""
+
+
+def random_problem(domain: Domain, rng: Random) -> Problem:
+    """A few objects of each type and facts that fit them."""
+    kinds = [*domain.types] or ["object"]
+    objects = {f"{kind}-{i}": kind for kind in kinds for i in range(rng.randint(1, 3))}
+    facts = [fact for _ in range(8) if (fact := random_fact(domain, objects, rng))]
+    return Problem("generated", domain.name, objects, frozenset(facts), frozenset(facts[:3]))
+
+
+def random_fact(domain: Domain, objects: dict[str, str], rng: Random) -> Atom | None:
+    predicate = rng.choice([*domain.predicates.values()])
+    fitting = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in predicate.parameters]
+    return Atom(predicate.name, tuple(map(rng.choice, fitting))) if all(fitting) else None
+
+
+def originals(rng: Random) -> tuple[list[str], list[tuple[Domain, str]]]:
+    """Domain texts, and problem texts with their domains."""
+    folder = resources.files("bilevel") / "domains"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".pddl")), key=lambda file: file.name)
+    texts = [*(file.read_text(encoding="utf-8") for file in files), RICH_DOMAIN]
+    domains = [parse_domain(text) for text in texts]
+    problems = [(domains[-1], RICH_PROBLEM)]
+    for domain in domains:
+        problems += ((domain, write_problem(random_problem(domain, rng), domain)) for _ in range(PROBLEMS_PER_DOMAIN))
+    return [*texts, *map(write_domain, domains)], problems
+
+
+def flip_byte(data: bytes, rng: Random, other: bytes) -> bytes:
+    place = rng.randrange(len(data))
+    return data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
+
+
+def change_case_bit(data: bytes, rng: Random, other: bytes) -> bytes:
+    place = rng.randrange(len(data))
+    return data[:place] + bytes([data[place] ^ (1 << rng.randrange(7))]) + data[place + 1 :]
+
+
+def delete_stretch(data: bytes, rng: Random, other: bytes) -> bytes:
+    start = rng.randrange(len(data))
+    return data[:start] + data[start + rng.randint(1, 20) :]
+
+
+def duplicate_stretch(data: bytes, rng: Random, other: bytes) -> bytes:
+    start = rng.randrange(len(data))
+    end = start + rng.randint(1, 60)
+    return data[:end] + data[start:end] + data[end:]
+
+
+def truncate(data: bytes, rng: Random, other: bytes) -> bytes:
+    return data[: rng.randrange(len(data))]
+
+
+def splice(data: bytes, rng: Random, other: bytes) -> bytes:
+    return data[: rng.randrange(len(data))] + other[rng.randrange(len(other)) :]
+
+
+def add_noise(data: bytes, rng: Random, other: bytes) -> bytes:
+    place = rng.randrange(len(data))
+    return data[:place] + f" {rng.choice(NOISE)} ".encode() + data[place:]
+
+
+def change_tokens(data: bytes, rng: Random, other: bytes, change: Callable[[list[bytes], int, int], None]) -> bytes:
+    tokens = re.split(rb"([()\s]+)", data)
+    change(tokens, rng.randrange(len(tokens)), rng.randrange(len(tokens)))
+    return b"".join(tokens)
+
+
+def swap_tokens(data: bytes, rng: Random, other: bytes) -> bytes:
+    def swap(tokens: list[bytes], i: int, j: int) -> None:
+        tokens[i], tokens[j] = tokens[j], tokens[i]
+
+    return change_tokens(data, rng, other, swap)
+
+
+def copy_token(data: bytes, rng: Random, other: bytes) -> bytes:
+    def copy(tokens: list[bytes], i: int, j: int) -> None:
+        tokens[i] = tokens[j]
+
+    return change_tokens(data, rng, other, copy)
+
+
+MUTATIONS = (
+    flip_byte,
+    change_case_bit,
+    delete_stretch,
+    duplicate_stretch,
+    truncate,
+    splice,
+    add_noise,
+    swap_tokens,
+    copy_token,
+)
+
+
+def mutated(text: str, rng: Random, other: str) -> bytes:
+    data = text.encode()
+    for _ in range(rng.choice((0, 1, 1, 1, 2, 4))):
+        if data:
+            data = rng.choice(MUTATIONS)(data, rng, other.encode())
+    return data
+
+
+def try_domain(data: bytes) -> str:
+    domain = parse_domain(decoded(data, "fuzz.pddl"), "fuzz.pddl")
+    assert parse_domain(write_domain(domain)) == domain, "writing and reading gave another domain"
+    return "domain read"
+
+
+def try_problem(data: bytes, domain: Domain) -> str:
+    text = decoded(data, "fuzz.pddl")
+    in_bulk = problem_in_bulk(text, domain)
+    if in_bulk is not None:
+        assert in_bulk == problem_from_text(text, domain), "the two readers differ"
+    problem = parse_problem(text, domain, "fuzz.pddl")
+    assert parse_problem(write_problem(problem, domain), domain) == problem, "writing and reading gave another problem"
+    return "problem read with care" if in_bulk is None else "problem read in bulk"
+
+
+def verdict(data: bytes, domain: Domain | None) -> str:
+    """One of `EXPECTED`, or what went wrong."""
+    try:
+        return try_domain(data) if domain is None else try_problem(data, domain)
+    except BadInput as error:
+        refused = "domain refused" if domain is None else "problem refused"
+        return refused if CLEAN_MESSAGE.fullmatch(str(error)) else f"message out of form: {error!s}"
+    except Exception:
+        return traceback.format_exc()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    domains, problems = originals(Random(options.seed))
+    texts: list[tuple[Domain | None, str]] = [*((None, text) for text in domains), *problems]
+    counts: Counter[str] = Counter()
+    start = time.perf_counter()
+    for number in range(1, options.files + 1):
+        rng = Random(f"{options.seed}/{number}")
+        domain, text = rng.choice(texts)
+        data = mutated(text, rng, rng.choice(texts)[1])
+        result = verdict(data, domain)
+        counts[result] += 1
+        if result not in EXPECTED:
+            print(f"seed {options.seed}, file {number}:\n{data!r}\n{result}")
+            return 1
+        if number % PROGRESS_EVERY == 0 or number == options.files:
+            found = ", ".join(f"{what}: {counts[what]}" for what in EXPECTED)
+            print(f"{number} files in {time.perf_counter() - start:.0f} s; {found}; anything else: 0", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""What the PDDL readers accept, and what they make of it."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from bilevel.symbolic.bulk_reading import problem_in_bulk
+from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain, read_problem
+from bilevel.symbolic.pddl_problem import problem_from_text
+
+OWN_DOMAINS = ["blocks", "colour", "gacha", "pick-place"]
+
+DELIVERY = """
+(define (domain delivery)
+  (:requirements :strips)
+  (:types truck drone - vehicle  parcel vehicle - movable  spot)
+  (:constants depot - spot)
+  (:predicates (at ?m - movable ?s - spot) (broken ?v - vehicle) (seen ?x) (done))
+  (:functions (total-cost) - number (distance ?a ?b - spot) - number)
+  (:action move
+    :parameters (?v - vehicle ?from ?to - spot)
+    :precondition (and (at ?v ?from) (not (= ?from ?to)) (and (not (broken ?v)) (= ?to depot)))
+    :effect (and (at ?v ?to) (not (at ?v ?from)) (increase (total-cost) (distance ?from ?to)))))
+"""
+
+
+def own_domain(name: str) -> Domain:
+    return read_domain(str(resources.files("bilevel") / "domains" / f"{name}.pddl"))
+
+
+def domain_with(action: str) -> Domain:
+    """A domain with two types, a few predicates and this action."""
+    return parse_domain(
+        "(define (domain d) (:types block colour) (:constants red - colour)"
+        f" (:predicates (p) (q) (r) (hue ?x - block ?c - colour) (any ?x)) {action})"
+    )
+
+
+def outcomes(effect: str) -> tuple[Outcome, ...]:
+    return domain_with(f"(:action a :parameters (?x - block) :effect {effect})").schemas["a"].outcomes
+
+
+def does(add: str = "", delete: str = "") -> Outcome:
+    """An outcome that adds and deletes predicates without arguments."""
+    return Outcome(frozenset(map(Atom, add.split())), frozenset(map(Atom, delete.split())))
+
+
+@pytest.mark.parametrize("name", OWN_DOMAINS)
+def test_own_domains_are_read(name: str) -> None:
+    assert own_domain(name).name == name
+
+
+def test_types_constants_and_conditions() -> None:
+    domain = parse_domain(DELIVERY)
+    assert domain.types == {
+        "truck": "vehicle",
+        "drone": "vehicle",
+        "parcel": "movable",
+        "vehicle": "movable",
+        "spot": "object",
+        "movable": "object",
+    }
+    assert domain.constants == {"depot": "spot"}
+    assert domain.predicates["seen"].parameters == (Parameter("?x", "object"),)
+    assert domain.schemas["move"] == Schema(
+        "move",
+        (Parameter("?v", "vehicle"), Parameter("?from", "spot"), Parameter("?to", "spot")),
+        frozenset({Atom("at", ("?v", "?from")), Atom("=", ("?to", "depot"))}),
+        (Outcome(frozenset({Atom("at", ("?v", "?to"))}), frozenset({Atom("at", ("?v", "?from"))})),),
+        frozenset({Atom("=", ("?from", "?to")), Atom("broken", ("?v",))}),
+    )
+
+
+def test_upper_case_comments_line_ends_and_order_do_not_matter() -> None:
+    domain = parse_domain(
+        "\ufeff; comment ( with\r\n(DEFINE (Domain D)\r\n\t(:action A :effect (P) :precondition ()) ; more )\r"
+        "(:PREDICATES (p)(q ?X)))\n; the end"
+    )
+    assert domain.name == "d"
+    assert domain.schemas["a"] == Schema("a", (), frozenset(), (does("p"),))
+
+
+def test_an_action_may_lack_every_part() -> None:
+    assert domain_with("(:action a)").schemas["a"] == Schema("a", (), frozenset(), (does(),))
+    assert domain_with("(:action a :parameters () :precondition (and) :effect (and))").schemas["a"].outcomes == (
+        does(),
+    )
+
+
+def test_an_atom_both_deleted_and_added_stays_in_both() -> None:
+    assert outcomes("(and (p) (not (p)))") == (does("p", "p"),)
+
+
+def test_several_choices_multiply_and_the_last_varies_fastest() -> None:
+    assert outcomes("(and (oneof (p) (not (p))) (r) (oneof (q) (and)))") == (
+        does("p r q"),
+        does("p r"),
+        does("r q", "p"),
+        does("r", "p"),
+    )
+
+
+def test_nested_choices_are_laid_side_by_side() -> None:
+    assert outcomes("(oneof (p) (oneof (q) (and (r) (oneof (p) (q)))))") == (
+        does("p"),
+        does("q"),
+        does("r p"),
+        does("r q"),
+    )
+
+
+def test_existential_effects_bind_natures_variables() -> None:
+    colour, block = Parameter("?c", "colour"), Parameter("?y", "block")
+    hue = Atom("hue", ("?x", "?c"))
+    assert outcomes("(exists (?c - colour) (hue ?x ?c))") == (Outcome(frozenset({hue}), frozenset(), (colour,)),)
+    both = outcomes("(oneof (exists (?c - colour) (hue ?x ?c)) (exists (?y - block) (and (new ?y) (hue ?y red))))")
+    assert both == (
+        Outcome(frozenset({hue}), frozenset(), (colour,)),
+        Outcome(frozenset({Atom("hue", ("?y", "red"))}), frozenset(), (block,), frozenset({"?y"})),
+    )
+    (nested,) = outcomes("(exists (?y - block) (and (new ?y) (exists (?c - colour) (hue ?y ?c))))")
+    assert nested.chosen == (block, colour)
+    assert nested.new == {"?y"}
+
+
+def test_gacha_makes_new_blocks() -> None:
+    (roll,) = own_domain("gacha").schemas["roll"].outcomes
+    assert roll.new == {"?x"}
+    assert Atom("new", ("?x",)) not in roll.add
+
+
+def test_a_declared_predicate_new_is_a_fact() -> None:
+    domain = parse_domain("(define (domain d) (:predicates (new ?x)) (:action a :effect (exists (?x) (new ?x))))")
+    assert domain.schemas["a"].outcomes == (
+        Outcome(frozenset({Atom("new", ("?x",))}), frozenset(), (Parameter("?x", "object"),)),
+    )
+
+
+PROBLEM = """
+(define (problem one) (:domain delivery)
+  (:objects t1 - truck d - drone p1 p2 - parcel a b - spot something)
+  (:init (at t1 depot) (at d a)(at p1 b) (= (total-cost) 0) (= (distance a b) 3.5) (at t1 depot) (seen something))
+  (:goal (and (at p1 depot) (seen d)))
+  (:metric minimize (total-cost)))
+"""
+EXPECTED_PROBLEM = Problem(
+    "one",
+    "delivery",
+    {"t1": "truck", "d": "drone", "p1": "parcel", "p2": "parcel", "a": "spot", "b": "spot", "something": "object"},
+    frozenset(
+        {Atom("at", ("t1", "depot")), Atom("at", ("d", "a")), Atom("at", ("p1", "b")), Atom("seen", ("something",))}
+    ),
+    frozenset({Atom("at", ("p1", "depot")), Atom("seen", ("d",))}),
+)
+
+
+def test_both_readers_read_a_problem() -> None:
+    domain = parse_domain(DELIVERY)
+    assert problem_in_bulk(PROBLEM, domain) == EXPECTED_PROBLEM
+    assert problem_from_text(PROBLEM, domain) == EXPECTED_PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(at d a)", "( AT D a ) ; comment\n"),
+        ("(at d a)", "(not (at t1 a)) (at d a)"),
+        ("(at p1 depot) (seen d)", "(and (at p1 depot)) (and (seen d) (and))"),
+        ("(total-cost)))", "(+ (total-cost) (* 2 (total-cost)))))"),
+        (" (:metric minimize (total-cost))", ""),
+        ("(:objects", "(:requirements :typing) (:objects"),
+        ("\n", "\r\n"),
+    ],
+)
+def test_unusual_problems_are_read_alike(old: str, new: str) -> None:
+    assert old in PROBLEM
+    assert parse_problem(PROBLEM.replace(old, new), parse_domain(DELIVERY)) == EXPECTED_PROBLEM
+
+
+def test_a_problem_may_lack_objects_and_facts_and_goals() -> None:
+    domain = parse_domain(DELIVERY)
+    empty = Problem("e", "delivery", {}, frozenset(), frozenset())
+    assert parse_problem("(define (problem e) (:domain delivery) (:goal ()))", domain) == empty
+    assert parse_problem("(define (problem e) (:domain delivery) (:objects) (:init) (:goal (and)))", domain) == empty
+    alone = parse_problem("(define (problem e) (:goal (done)) (:domain delivery))", domain)
+    assert alone.goal == {Atom("done")}
+
+
+def test_equal_names_in_a_bulk_problem_are_one_string() -> None:
+    problem = problem_in_bulk(PROBLEM, parse_domain(DELIVERY))
+    assert problem is not None
+    strings = {id(term) for atom in (*problem.state, *problem.goal) for term in atom.terms if term != "depot"}
+    assert strings <= {id(name) for name in problem.objects}
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    domain_file, problem_file = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
+    domain_file.write_bytes(b"\xef\xbb\xbf" + DELIVERY.encode())
+    problem_file.write_text(PROBLEM)
+    domain = read_domain(domain_file)
+    assert read_problem(str(problem_file), domain) == EXPECTED_PROBLEM

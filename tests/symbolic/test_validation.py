@@ -1,0 +1,159 @@
+"""Plans that reach the goal, and every way in which one may not."""
+
+from __future__ import annotations
+
+from importlib import resources
+from random import Random
+
+import pytest
+
+from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
+from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan
+from bilevel.symbolic.semantics import applicable, ground, progress
+from bilevel.symbolic.validation import Verdict, validate
+
+
+def own_domain(name: str) -> Domain:
+    return read_domain(str(resources.files("bilevel") / "domains" / f"{name}.pddl"))
+
+
+BLOCKS = own_domain("blocks")
+GACHA = own_domain("gacha")
+COLOUR = own_domain("colour")
+TWO_BLOCKS = parse_problem(
+    "(define (problem p) (:domain blocks) (:objects b1 b2 - block p1 p2 - place)"
+    " (:init (clear b1) (clear b2) (clear p1) (clear p2) (gripper-free)) (:goal (and (at b1 p1) (at b2 p2))))",
+    BLOCKS,
+)
+ONE_BOX = parse_problem(
+    "(define (problem p) (:domain gacha) (:objects red - colour t - tray d - box u - button)"
+    " (:init (clear d) (closed d) (gripper-free) (tray-colour t red)) (:goal (achieved-goal red)))",
+    GACHA,
+)
+REST = "(open d)\n(pick x1 d)\n(place-goal x1 t red)"
+
+
+def verdict(plan: str, domain: Domain = BLOCKS, problem: Problem = TWO_BLOCKS) -> Verdict:
+    return validate(domain, problem, parse_plan(plan, domain))
+
+
+def test_a_valid_plan() -> None:
+    result = verdict("(pick b1)\n(place b1 p1)\n(pick b2)\n(place b2 p2)")
+    assert result == Verdict(4)
+    assert result.is_valid
+    assert str(result) == "valid: 4 steps reach the goal"
+
+
+def test_goals_that_do_not_hold_are_named() -> None:
+    result = verdict("(pick b1)\n(place b1 p2)")
+    assert not result.is_valid
+    assert result == Verdict(2, unmet=(Atom("at", ("b1", "p1")), Atom("at", ("b2", "p2"))))
+    assert str(result) == "not valid: after 2 steps these goals do not hold: at(b1, p1), at(b2, p2)"
+
+
+def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
+    result = verdict("(pick b1)\n(pick b2)\n(pick b9)")
+    assert result == Verdict(1, Action("pick", ("b2",)), missing=(Atom("gripper-free"),))
+    assert str(result) == "not valid: step 2, pick(b2): these facts do not hold: gripper-free()"
+
+
+@pytest.mark.parametrize(
+    ("action", "faults"),
+    [
+        (Action("pick", ("b9",)), ("unknown object 'b9'",)),
+        (Action("pick", ("p1",)), ("'p1' is of type 'place' but '?x' is of type 'block'",)),
+        (Action("pick"), ("'pick' takes 1 arguments, not 0",)),
+        (Action("kick", ("b1",)), ("there is no action 'kick'",)),
+        (
+            Action("place", ("p1", "b9")),
+            ("'p1' is of type 'place' but '?x' is of type 'block'", "unknown object 'b9'"),
+        ),
+    ],
+)
+def test_actions_that_fit_no_schema(action: Action, faults: tuple[str, ...]) -> None:
+    assert validate(BLOCKS, TWO_BLOCKS, Plan([action])) == Verdict(0, action, faults=faults)
+
+
+def test_negative_conditions_equalities_and_constants() -> None:
+    domain = parse_domain(
+        "(define (domain d) (:constants home) (:predicates (at ?x) (seen ?x))"
+        " (:action go :parameters (?a ?b) :precondition (and (at ?a) (not (= ?a ?b)) (not (seen ?b)) (not (seen home)))"
+        "  :effect (and (not (at ?a)) (at ?b) (seen ?a)))"
+        " (:action stay :parameters (?a) :precondition (= ?a home) :effect (seen home)))"
+    )
+    problem = parse_problem(
+        "(define (problem p) (:domain d) (:objects x y) (:init (at x)) (:goal (and (at y) (seen x))))", domain
+    )
+    assert verdict("(go x y)", domain, problem).is_valid
+    assert verdict("(go x y)\n(go y x)", domain, problem).forbidden == (Atom("seen", ("x",)),)
+    assert verdict("(stay home)\n(go x y)", domain, problem).forbidden == (Atom("seen", ("home",)),)
+    assert verdict("(go x x)", domain, problem).faults == ("its arguments break an (in)equality",)
+    assert verdict("(stay x)", domain, problem).faults == ("its arguments break an (in)equality",)
+
+
+def test_delete_comes_before_add() -> None:
+    domain = parse_domain("(define (domain d) (:predicates (p)) (:action a :effect (and (p) (not (p)))))")
+    problem = parse_problem("(define (problem x) (:domain d) (:goal (p)))", domain)
+    assert verdict("(a)", domain, problem).is_valid
+
+
+def test_new_objects_become_known() -> None:
+    assert verdict(f"(roll d u) ; outcome 1 ?x=x1 ?c=red\n{REST}", GACHA, ONE_BOX).is_valid
+    assert verdict(REST, GACHA, ONE_BOX).faults == ("unknown object 'x1'",)
+
+
+@pytest.mark.parametrize(
+    ("move", "fault"),
+    [
+        (None, "what nature did is not recorded; write it at the end of the line, such as '; outcome 1 ?x=… ?c=…'"),
+        (NaturesMove(0, {"?x": "u", "?c": "red"}), "'u' is not new: there is such an object already"),
+        (NaturesMove(0, {"?x": "x1", "?c": "blue"}), "unknown object 'blue'"),
+        (NaturesMove(0, {"?x": "x1", "?c": "t"}), "'t' is of type 'tray' but '?c' is of type 'colour'"),
+        (NaturesMove(0, {"?x": "x1"}), "outcome 1 binds ?x, ?c, not ?x"),
+        (NaturesMove(1, {}), "there is no outcome 2; there are 1"),
+    ],
+)
+def test_moves_that_nature_cannot_make(move: NaturesMove | None, fault: str) -> None:
+    roll = Action("roll", ("d", "u"))
+    plan = Plan([roll], {} if move is None else {0: move})
+    assert validate(GACHA, ONE_BOX, plan) == Verdict(0, roll, faults=(fault,))
+
+
+def test_nature_may_bring_the_first_object_of_a_type() -> None:
+    problem = parse_problem(
+        "(define (problem p) (:domain colour) (:objects b - block u - button p - platform)"
+        " (:init (on b p) (unknown b) (gripper-free)) (:goal (and)))",
+        COLOUR,
+    )
+    assert verdict("(press b u p) ; outcome 1 ?c=red", COLOUR, problem).is_valid
+
+
+def test_the_recorded_outcome_is_the_one_that_happens() -> None:
+    domain = parse_domain("(define (domain d) (:predicates (p) (q)) (:action a :effect (oneof (p) (q))))")
+    problem = parse_problem("(define (problem x) (:domain d) (:goal (q)))", domain)
+    assert verdict("(a) ; outcome 2", domain, problem).is_valid
+    assert verdict("(a) ; outcome 1", domain, problem).unmet == (Atom("q"),)
+    assert not verdict("(a)", domain, problem).is_valid
+
+
+def test_validation_follows_the_definitions() -> None:
+    """Random walks in Blocks: applicable as `applicable` says, and the state as `progress` says."""
+    rng = Random(0)
+    blocks, places = ["b1", "b2"], ["p1", "p2"]
+    for _ in range(200):
+        state, possible = TWO_BLOCKS.state, True
+        actions: list[Action] = []
+        while possible and len(actions) < 6:
+            x, place = rng.choice(blocks), rng.choice(places)
+            action = Action(*rng.choice([("pick", (x,)), ("place", (x, place))]))
+            actions.append(action)
+            grounded = ground(BLOCKS.schemas[action.name], action.arguments)
+            assert grounded is not None
+            possible = applicable(state, grounded)
+            if possible:
+                state = progress(state, grounded.outcomes[0])
+        result = validate(BLOCKS, TWO_BLOCKS, Plan(actions))
+        assert (result.action is None) == possible
+        assert result.steps == len(actions) - (not possible)
+        assert not possible or result.unmet == tuple(sorted(TWO_BLOCKS.goal - state))
