@@ -204,6 +204,8 @@ def test_an_object_that_a_rule_may_still_bind_is_kept() -> None:
 
 SCRIPT = """
 from importlib.resources import files
+from bilevel.rules.family_verification import describe_family, verify_family
+from bilevel.rules.problem_family import Family
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.verification import describe, verify
 from bilevel.symbolic.pddl import parse_problem, read_domain
@@ -212,11 +214,13 @@ policy = parse_rules('''variables: ?x - block, ?c - colour, ?t - tray, ?d - box,
 1: colour-of(?x, ?c) & in(?x, ?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> open(?d)
 2: clear(?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> roll(?d, ?b)
 ''').rules
-text = '''(define (problem p) (:domain gacha) (:objects c1 c2 c3 - colour d1 d2 - box b1 b2 - button)
-(:init (clear d1) (closed d1) (clear d2) (closed d2) (gripper-free))
+text = '''(define (problem p) (:domain gacha) (:objects c1 c2 c3 - colour t1 t2 - tray d1 d2 - box b1 - button)
+(:init (tray-colour t1 c1) (tray-colour t2 c2) (clear d1) (closed d1) (clear d2) (closed d2) (gripper-free))
 (:goal (and (achieved-goal c1) (achieved-goal c2))))'''
+problem = parse_problem(text, domain)
 for every_tie in (False, True):
-    print(describe(verify(policy, domain, parse_problem(text, domain), every_tie=every_tie)))
+    print(describe(verify(policy, domain, problem, every_tie=every_tie)))
+print(describe_family(verify_family(policy, domain, Family((problem,), {"box": 2}))))
 """
 
 

@@ -24,7 +24,7 @@ from bilevel.rules.policy_graph import (
     Failure,
     Matcher,
     PolicyGraph,
-    check_rules,
+    check_vocabulary,
     explore_policy,
     same_node,
     shortest_failure,
@@ -130,7 +130,7 @@ class GrownProblem:
         return representative
 
     def always_solves(self, goal: Facts, graph: PolicyGraph) -> bool:
-        return not traps(graph, lambda node: goal <= self.space.facts(node))
+        return not traps(graph, {node for node in graph.choices if goal <= self.space.facts(node)})
 
     def unattainable(self, goal: Facts, graph: PolicyGraph) -> int:
         """From how many starts no policy surely reaches the goal."""
@@ -143,9 +143,9 @@ class GrownProblem:
             return None
         faults = []
         for wanted in _parts(goal):
-            trapped = traps(graph, lambda node, wanted=wanted: not achieved[node] < wanted)  # type: ignore[misc]
-            failure = trapped and shortest_failure(graph, trapped, able=self.attainable(wanted))
-            if failure:
+            trapped = traps(graph, {node for node in graph.choices if not achieved[node] < wanted})
+            failure = shortest_failure(graph, trapped, able=self.attainable(wanted)) if trapped else None
+            if failure is not None:
                 faults.append(Fault(failure, graph, wanted - achieved[failure.path[-1]]))
         return min(faults, key=lambda fault: fault.length, default=None)
 
@@ -171,7 +171,7 @@ def verify_family(
 
     The counterexample is one with the fewest objects, among these one with the shortest run.
     """
-    check_rules(rules, domain)
+    check_vocabulary(rules, domain)
     check_family(family, domain)
     predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
     problems = unattainable = explored = 0

@@ -9,7 +9,7 @@ the target in which each state has no rule, or some choice all of whose outcomes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,9 +81,9 @@ def explore_policy(
     return PolicyGraph(roots, choices, complete=True)
 
 
-def traps(graph: PolicyGraph, target: Callable[[int], bool]) -> frozenset[int]:
+def traps(graph: PolicyGraph, target: Set[int]) -> frozenset[int]:
     """The states in which the policy may never reach the target, whatever luck it has with nature."""
-    outside = {node for node in graph.choices if not target(node)}
+    outside = set(graph.choices) - target
     before: dict[int, list[tuple[int, int]]] = {}
     staying = {}  # how many choices of a state cannot leave
     for node in sorted(outside):
@@ -179,7 +179,7 @@ def _path(came_from: Mapping[Place, Place | None], place: Place) -> tuple[int, .
     return tuple(reversed(path))
 
 
-def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
+def check_vocabulary(rules: Sequence[Rule], domain: Domain) -> None:
     """Refuse rules that speak of predicates or actions that the domain does not have."""
     for rule in rules:
         for atom in sorted(rule.state_condition | rule.goal_condition | rule.absent):

@@ -52,6 +52,17 @@ class Family:
     complete_goals: bool = False
 
 
+def parse_counts(texts: Iterable[str]) -> dict[str, int]:
+    """`block=4`, `colour+tray=3`, … as the most objects of each growing type."""
+    counts = {}
+    for text in texts:
+        key, equals, count = text.partition("=")
+        if not (key and equals and count.isdecimal()):
+            raise BadInput(f"'{text}' is not a count of objects; write for example block=4 or colour+tray=3")
+        counts[key] = int(count)
+    return counts
+
+
 def sizes(counts: Mapping[str, int]) -> list[dict[str, int]]:
     """Every combination of counts from 1 up to those given, the fewest objects first."""
     combinations = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]

@@ -18,7 +18,7 @@ from bilevel.rules.policy_graph import (
     Failure,
     Matcher,
     PolicyGraph,
-    check_rules,
+    check_vocabulary,
     explore_policy,
     shortest_failure,
     traps,
@@ -95,7 +95,7 @@ def verify(
 
     `matcher` gives the applicable instances of lowest priority, the one that fires first.
     """
-    check_rules(rules, domain)
+    check_vocabulary(rules, domain)
     space = StateSpace(domain, problem.all_objects(domain), rules)
     start = space.number(Situation(problem.state))
     decide = decider(space, rules, problem.goal, matcher, every_tie)
@@ -103,7 +103,7 @@ def verify(
     explored = len(graph.choices)
     trapped = stopped = frozenset(list(graph.choices)[-1:])
     if graph.complete:
-        trapped = traps(graph, lambda node: problem.goal <= space.facts(node))
+        trapped = traps(graph, {node for node in graph.choices if problem.goal <= space.facts(node)})
     elif not all(map(graph.stops, stopped)):
         return Verdict(Status.BOUND_HIT, explored)
     failure = shortest_failure(graph, trapped, able=trapped)

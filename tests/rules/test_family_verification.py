@@ -1,0 +1,295 @@
+"""Families: what is proved of the learned rules, what the printed one gets wrong, and a naive cross-check."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from itertools import permutations, product
+
+import pytest
+
+from bilevel.rules.family_verification import FamilyVerdict, GrownProblem, describe_family, verify_family
+from bilevel.rules.matching import best_matches
+from bilevel.rules.problem_family import Family, Starts, at_rest, goals, grow, sizes
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.state_space import groundings
+from bilevel.rules.verification import Kind, Status
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
+from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
+
+
+def domain(name: str) -> Domain:
+    return read_domain(str(files("bilevel") / "domains" / f"{name}.pddl"))
+
+
+BLOCKS, COLOUR, GACHA = domain("blocks"), domain("colour"), domain("gacha")
+
+PLACE = "1: holding(?x) & clear(?l) & goal at(?x, ?l) -> place(?x, ?l)"
+PICK = "2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)"
+PRINTED_PICK = "2: clear(?x) & gripper-free() & goal at(?x, ?l) -> pick(?x)"
+
+
+def block_rules(*texts: str) -> tuple[Rule, ...]:
+    return parse_rules("\n".join(["variables: ?x - block, ?y - block, ?l - place", *texts])).rules
+
+
+LEARNED, PRINTED = block_rules(PLACE, PICK), block_rules(PLACE, PRINTED_PICK)
+
+COLOUR_RULES = parse_rules(
+    """
+    variables: ?x - block, ?p - platform, ?s - surface, ?t - tray, ?b - button, ?c - colour
+    1: holding(?x) & colour-of(?x, ?c) & tray-colour(?t, ?c) & goal achieved-goal(?x) -> place-goal(?x, ?t, ?c)
+    2: on(?x, ?s) & colour-of(?x, ?c) & tray-colour(?t, ?c) & gripper-free() & goal achieved-goal(?x) -> pick(?x, ?s)
+    3: on(?x, ?p) & unknown(?x) & tray-colour(?t, ?c) & gripper-free() & goal achieved-goal(?x) -> press(?x, ?b, ?p)
+    4: holding(?x) & unknown(?x) & free(?p) & tray-colour(?t, ?c) & goal achieved-goal(?x) -> place(?x, ?p)
+    5: on(?x, ?s) & unknown(?x) & free(?p) & tray-colour(?t, ?c) & gripper-free() & goal achieved-goal(?x)
+        -> pick(?x, ?s)
+    """
+).rules
+
+# `{wanted}` and `{unwanted}` are a block in the box whose colour is a goal, and one whose colour is not.
+GACHA_TEXT = """
+    variables: ?x - block, ?c - colour, ?c2 - colour, ?t - tray, ?t2 - tray, ?d - box, ?b - button
+    1: colour-of(?x, ?c) & holding(?x) & tray-colour(?t, ?c) & goal achieved-goal(?c) -> place-goal(?x, ?t, ?c)
+    2: {wanted} & opened(?d) & gripper-free() & goal achieved-goal(?c) -> pick(?x, ?d)
+    3: {wanted} & gripper-free() & goal achieved-goal(?c) -> open(?d)
+    4: clear(?d) & closed(?d) & gripper-free() & tray-colour(?t, ?c) & goal achieved-goal(?c) -> roll(?d, ?b)
+    5: clear(?d) & gripper-free() & opened(?d) & tray-colour(?t, ?c) & goal achieved-goal(?c) -> close(?d)
+    6: clear(?d) & colour-of(?x, ?c) & holding(?x) & opened(?d) & {trays} & goal achieved-goal(?c2)
+        -> place-goal(?x, ?t, ?c)
+    7: {unwanted} & opened(?d) & gripper-free() & goal achieved-goal(?c2) -> pick(?x, ?d)
+    8: {unwanted} & gripper-free() & goal achieved-goal(?c2) -> open(?d)
+    """
+TRAYS = "tray-colour(?t, ?c) & tray-colour(?t2, ?c2)"
+GACHA_RULES = parse_rules(
+    GACHA_TEXT.format(
+        wanted="colour-of(?x, ?c) & in(?x, ?d) & tray-colour(?t, ?c)",
+        unwanted=f"colour-of(?x, ?c) & in(?x, ?d) & {TRAYS}",
+        trays=TRAYS,
+    )
+).rules
+
+BLOCKS_SEED = parse_problem(
+    """(define (problem seed) (:domain blocks) (:objects b1 - block l1 - place)
+    (:init (clear b1) (clear l1) (gripper-free)) (:goal (at b1 l1)))""",
+    BLOCKS,
+)
+COLOUR_SEED = parse_problem(
+    """(define (problem seed) (:domain colour)
+    (:objects b1 - block c1 - colour t1 - tray button1 - button table1 - table p1 - platform)
+    (:init (on b1 table1) (unknown b1) (free p1) (gripper-free) (tray-colour t1 c1)) (:goal (achieved-goal b1)))""",
+    COLOUR,
+)
+GACHA_SEED = parse_problem(
+    """(define (problem seed) (:domain gacha) (:objects c1 - colour t1 - tray box1 - box button1 - button)
+    (:init (closed box1) (clear box1) (gripper-free) (tray-colour t1 c1)) (:goal (achieved-goal c1)))""",
+    GACHA,
+)
+
+
+def blocks_family(most: int, starts: Starts = Starts.AT_REST) -> Family:
+    return Family((BLOCKS_SEED,), {"block": most, "place": most}, starts)
+
+
+def refuted(verdict: FamilyVerdict) -> tuple[Facts, list[str], Facts]:
+    """The goal, the actions and the missed goals of a counterexample that ends without a rule."""
+    assert verdict.status is Status.REFUTED
+    assert verdict.problem is not None
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.kind is Kind.NO_RULE
+    assert not verdict.only_some_ties
+    return (
+        verdict.problem.goal,
+        [str(step.action) for step in verdict.counterexample.steps],
+        verdict.counterexample.missed,
+    )
+
+
+def at(*pairs: str) -> Facts:
+    return frozenset(Atom("at", tuple(pair.split())) for pair in pairs)
+
+
+# Blocks
+
+
+def test_the_learned_blocks_rules_are_right_on_every_problem_up_to_four_blocks_and_places() -> None:
+    verdict = verify_family(LEARNED, BLOCKS, blocks_family(4))
+    assert verdict.status is Status.SOLVED
+    assert verdict.problems == 2199
+    assert 0 < verdict.unattainable < verdict.problems
+    assert describe_family(verdict).startswith("always does all that can be done (2199 problems")
+
+
+def test_the_printed_rule_picks_a_block_that_it_can_never_put_down() -> None:
+    verdict = verify_family(PRINTED, BLOCKS, blocks_family(4))
+    goal, actions, missed = refuted(verdict)
+    assert verdict.problem is not None
+    assert at("b2 l2") <= verdict.problem.state
+    assert goal == at("b1 l2", "b2 l1")
+    assert actions == ["pick(b1)"]
+    assert missed == at("b2 l1")
+    assert "goals missed: at(b2, l1)" in describe_family(verdict)
+
+
+def test_the_printed_rule_fails_from_the_natural_start_too() -> None:
+    goal, actions, missed = refuted(verify_family(PRINTED, BLOCKS, blocks_family(3, Starts.INITIAL)))
+    assert goal == at("b1 l1", "b2 l1", "b3 l2")
+    assert actions == ["pick(b1)", "place(b1, l1)", "pick(b2)"]
+    assert missed == at("b3 l2")
+
+
+def test_no_rule_says_what_to_do_with_a_block_in_the_hand_that_has_no_goal() -> None:
+    goal, actions, missed = refuted(verify_family(LEARNED, BLOCKS, blocks_family(2, Starts.ANY)))
+    assert actions == []
+    assert goal == missed
+
+
+# Colour and Gacha
+
+
+def test_the_colour_rules_are_right_up_to_four_blocks_and_three_colours() -> None:
+    counts = {"block": 4, "colour+tray": 3}
+    from_start = verify_family(COLOUR_RULES, COLOUR, Family((COLOUR_SEED,), counts, Starts.INITIAL))
+    assert (from_start.status, from_start.unattainable) == (Status.SOLVED, 0)
+    half_done = verify_family(COLOUR_RULES, COLOUR, Family((COLOUR_SEED,), counts, complete_goals=True))
+    assert (half_done.status, half_done.unattainable) == (Status.SOLVED, 0)
+
+
+def test_no_colour_rule_clears_the_platform_of_a_block_without_a_goal() -> None:
+    verdict = verify_family(COLOUR_RULES, COLOUR, Family((COLOUR_SEED,), {"block": 2}))
+    goal, actions, _ = refuted(verdict)
+    assert verdict.problem is not None
+    assert (goal, actions) == (frozenset({Atom("achieved-goal", ("b2",))}), [])
+    assert Atom("on", ("b1", "p1")) in verdict.problem.state
+
+
+def test_the_gacha_rules_are_right_though_new_blocks_never_end() -> None:
+    family = Family((GACHA_SEED,), {"colour+tray": 4}, largest_goal=2)
+    verdict = verify_family(GACHA_RULES, GACHA, family)
+    assert (verdict.status, verdict.unattainable) == (Status.SOLVED, 0)
+
+
+@pytest.mark.parametrize("missing", [4, 5, 6, 7, 8])
+def test_gacha_needs_its_rules_for_rolling_and_for_wrong_rolls(missing: int) -> None:
+    fewer = tuple(rule for rule in GACHA_RULES if rule.priority != missing)
+    family = Family((GACHA_SEED,), {"colour+tray": 2}, Starts.INITIAL)
+    assert verify_family(fewer, GACHA, family).status is Status.REFUTED
+
+
+# The definition
+
+
+RISK = parse_domain(
+    """
+    (define (domain risk)
+      (:requirements :strips :typing :non-deterministic)
+      (:types thing)
+      (:predicates (done ?x - thing) (lost ?x - thing) (open ?x - thing))
+      (:action safe :parameters (?x - thing) :precondition (open ?x) :effect (done ?x))
+      (:action gamble :parameters (?x - thing) :precondition (open ?x)
+        :effect (and (not (open ?x)) (oneof (done ?x) (lost ?x)))))
+    """
+)
+
+
+def risk(init: str) -> Family:
+    text = f"(define (problem p) (:domain risk) (:objects x - thing) (:init {init}) (:goal (done x)))"
+    return Family((parse_problem(text, RISK),), starts=Starts.INITIAL)
+
+
+GAMBLE = parse_rules("variables: ?x - thing\n1: open(?x) & goal done(?x) -> gamble(?x)").rules
+
+
+def test_losing_a_goal_by_a_needless_risk_is_a_fault() -> None:
+    _, actions, missed = refuted(verify_family(GAMBLE, RISK, risk("(open x)")))
+    assert actions == ["gamble(x)"]
+    assert missed == {Atom("done", ("x",))}
+
+
+def test_what_nobody_could_surely_achieve_is_no_fault() -> None:
+    only_gamble = Domain("risk", RISK.predicates, {"gamble": RISK.schemas["gamble"]}, RISK.types)
+    verdict = verify_family(GAMBLE, only_gamble, risk("(open x)"))
+    assert (verdict.status, verdict.problems, verdict.unattainable) == (Status.SOLVED, 1, 1)
+    assert verify_family(GAMBLE, RISK, risk("(lost x)")).unattainable == 1
+
+
+# The bound, and input that does not fit
+
+
+def test_sizes_beyond_the_bound_are_named_and_the_others_proved() -> None:
+    verdict = verify_family(LEARNED, BLOCKS, blocks_family(2), max_states=20)
+    assert verdict.status is Status.BOUND_HIT
+    assert verdict.beyond_bound == ("seed, block=2, place=2",)
+    assert verdict.problems > 0
+    assert "too large: seed, block=2, place=2" in describe_family(verdict)
+
+
+def test_rules_of_another_domain_are_refused() -> None:
+    with pytest.raises(BadInput, match="no predicate like"):
+        verify_family(LEARNED, GACHA, Family((GACHA_SEED,)))
+
+
+# A naive cross-check on Blocks, which is deterministic: no symmetries, no graph, every run by itself
+
+CASES = {
+    "learned": LEARNED,
+    "printed": PRINTED,
+    "never places": block_rules(PICK),
+    "places anywhere": block_rules(PLACE, PICK, "3: holding(?x) & clear(?l) & goal at(?y, ?l) -> place(?x, ?l)"),
+    "picks anything": block_rules(PLACE, "2: clear(?x) & gripper-free() & goal at(?y, ?l) -> pick(?x)"),
+}
+
+
+def every_state(problem: Problem) -> list[Facts]:
+    actions = list(groundings(BLOCKS.schemas.values(), BLOCKS, problem.objects))
+    states = [problem.state]
+    for state in states:
+        for action in actions:
+            after = progress(state, action.outcomes[0])
+            if applicable(state, action) and after not in states:
+                states.append(after)
+    return states
+
+
+def run_ends(rules: tuple[Rule, ...], problem: Problem, state: Facts) -> set[Facts]:
+    """The goal facts achieved where runs end. All do in Blocks, as each `place` uses up a place for good."""
+    ends, seen, queue = set(), {state}, [state]
+    for current in queue:
+        matches = [] if problem.goal <= current else best_matches(rules, BLOCKS, current, problem.goal, problem.objects)
+        afters = []
+        for match in matches:
+            action = ground_action(BLOCKS, match.action)
+            if applicable(current, action):
+                afters.append(progress(current, action.outcomes[0]))
+        if len(afters) < max(1, len(matches)):
+            ends.add(problem.goal & current)
+        queue += [after for after in dict.fromkeys(afters) if after not in seen]
+        seen.update(afters)
+    return ends
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_faults_are_those_that_running_every_problem_finds(name: str) -> None:
+    rules, problem = CASES[name], grow(BLOCKS_SEED, BLOCKS, {"block": 2, "place": 2})
+    grown = GrownProblem(rules, BLOCKS, problem, best_matches)
+    assert grown.space.explore(1000)
+    for node, goal in product(range(len(grown.space)), list(goals(problem, BLOCKS, ["at"]))):
+        task = Problem("p", "blocks", problem.objects, grown.space.facts(node), goal)
+        possible = {goal & state for state in every_state(task)}
+        naive = any(end < better for end in run_ends(rules, task, task.state) for better in possible)
+        graph = grown.follow(goal, [node], every_tie=True, up_to_names=True)
+        assert (grown.fault(goal, graph) is not None) == naive, (task.state, goal)
+
+
+def test_problems_are_counted_up_to_names() -> None:
+    names = ("b1", "b2", "l1", "l2")
+    swaps = [dict(zip(names, (*b, *p), strict=True)) for b in permutations(names[:2]) for p in permutations(names[2:])]
+    distinct = set()
+    for size in sizes({"block": 2, "place": 2}):
+        problem = grow(BLOCKS_SEED, BLOCKS, size)
+        for state, goal in product(every_state(problem), goals(problem, BLOCKS, ["at"])):
+            if at_rest(problem.state, state):
+                renamed = [(sorted(substitute_all(state, s)), sorted(substitute_all(goal, s))) for s in swaps]
+                distinct.add((len(problem.objects), repr(min(renamed))))
+    assert verify_family(LEARNED, BLOCKS, blocks_family(2)).problems == len(distinct)
