@@ -113,6 +113,18 @@ class Domain:
         return all(schema.is_deterministic for schema in self.schemas.values())
 
     @property
+    def keeps_types(self) -> bool:
+        """Whether actions can only make facts whose objects are of the types that the predicates declare."""
+        for schema in self.schemas.values():
+            for outcome in schema.outcomes:
+                types = {p.name: p.type for p in (*schema.parameters, *outcome.chosen)} | dict(self.constants)
+                for atom in outcome.add:
+                    wanted = self.predicates[atom.predicate].parameters
+                    if not all(self.is_subtype(types[t], p.type) for t, p in zip(atom.terms, wanted, strict=True)):
+                        return False
+        return True
+
+    @property
     def named_constants(self) -> frozenset[str]:
         """Constants that a schema mentions by name; rules keep these, as any other object would not do."""
         return frozenset(

@@ -1,0 +1,288 @@
+"""How to keep finding the instances of a rule that apply, while facts come and go.
+
+A rule is a conjunctive query. Its variables are eliminated one at a time. Eliminating `?l` from
+
+    clear(?x) & clear(?l) & goal at(?x, ?l)
+
+gathers the literals that mention it into a *view*, "for each ?x, the ?l with goal at(?x, ?l) and clear(?l)", and puts
+in their place one literal, "the view has something for ?x". When all variables are gone the rule applies if the last
+views have something in them. A fact that comes or goes changes a few entries of the views that mention it, and is
+passed on only where an entry's set becomes empty or stops being so: no product of relations is ever stored.
+
+How much work an update makes depends on the order of elimination, and the best order depends on the data: a robot is
+at one place, and ten thousand blocks may be there with it. So the order is chosen by the expected number of entries
+that an update touches, estimated from samples of the state and the goal. The choice affects speed only: which
+instance fires is fixed by `matching`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import NamedTuple
+
+from bilevel.rules.matching import checked_types, free_variables, output_variables
+from bilevel.rules.rule import Rule
+from bilevel.rules.statistics import Relation, Statistics
+from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
+
+UNEQUAL = Relation("unequal", "!=")
+MOST_PERMUTED = 4  # outputs; with more of them the order is chosen greedily
+
+
+class Literal(NamedTuple):
+    """A condition of a rule, or that a view has something for a key."""
+
+    relation: Relation
+    terms: tuple[str, ...]
+    positive: bool = True
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset(term for term in self.terms if is_variable(term))
+
+    @property
+    def enumerable(self) -> bool:
+        """Whether its instances can be listed: not those of an absence or an inequality."""
+        return self.positive and self.relation is not UNEQUAL
+
+
+@dataclass(frozen=True)
+class View:
+    """For each value of `key`, the values of `variable` that satisfy the literals."""
+
+    name: str
+    key: tuple[str, ...]
+    variable: str
+    literals: tuple[Literal, ...]
+
+    @property
+    def relation(self) -> Relation:
+        return Relation("view", self.name)
+
+
+class ViewUse(NamedTuple):
+    """A view in a rule: which of the rule's variables stand for the view's key and variable."""
+
+    view: View
+    key: tuple[str, ...]
+    variable: str
+    literals: tuple[Literal, ...]  # over the rule's variables
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """A rule's guards (ground literals and views without a key), its views, and how to read off an instance.
+
+    `outputs` are the variables an instance must name, in the order that decides ties; `uses` maps each variable to
+    its view; `filters` are conditions among outputs that no view checks.
+    """
+
+    rule: Rule
+    outputs: tuple[str, ...]
+    uses: dict[str, ViewUse]
+    guards: tuple[Literal, ...]
+    filters: tuple[Literal, ...]
+
+
+def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[str]:
+    """The outputs, each after the variables its view's key needs, otherwise in the order that decides ties."""
+    order: list[str] = []
+    while len(order) < len(outputs):
+        order.append(next(v for v in outputs if v not in order and set(uses[v].key) <= set(order)))
+    return order
+
+
+def inverted(outputs: Sequence[str], order: Sequence[str]) -> list[str]:
+    """The outputs read before one that decides ties earlier; all values of such an output must be compared."""
+    rank = {variable: i for i, variable in enumerate(outputs)}
+    return [v for i, v in enumerate(order) if any(rank[later] < rank[v] for later in order[i + 1 :])]
+
+
+class JoinStep(NamedTuple):
+    """List the instances of a literal given some bound positions, or check it when all are bound."""
+
+    literal: Literal
+    bound: tuple[int, ...]
+
+
+class Planner:
+    """Chooses views for rules, shares equal ones, and estimates what they cost."""
+
+    def __init__(self, domain: Domain, statistics: Statistics, volatile: frozenset[str]) -> None:
+        self.domain = domain
+        self.statistics = statistics
+        self.volatile = volatile  # the predicates whose facts the policy's own actions change
+        self.views: list[View] = []
+        self._by_shape: dict[Shape, View] = {}
+
+    def plan(self, rule: Rule) -> RulePlan:
+        outputs = output_variables(rule)
+        literals = list(rule_literals(rule, self.domain))
+        guards = [literal for literal in literals if not literal.variables]
+        literals = [literal for literal in literals if literal.variables]
+        filters = [literal for literal in literals if not literal.enumerable and literal.variables <= set(outputs)]
+        literals = [literal for literal in literals if literal not in filters]
+        uses: dict[str, ViewUse] = {}
+        inner = sorted({v for literal in literals for v in literal.variables} - set(outputs))
+        while inner:
+            cheapest = min(inner, key=lambda v: (self._elimination_cost(v, literals), v))
+            inner.remove(cheapest)
+            uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
+        for variable in self._best_order(outputs, literals, filters):
+            uses[variable], literals = self._eliminate(variable, literals, filters)
+        guards += literals  # what is left are views without a key
+        checked = {literal for use in uses.values() for literal in use.literals}
+        return RulePlan(rule, tuple(outputs), uses, tuple(guards), tuple(f for f in filters if f not in checked))
+
+    def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
+        """In which order to eliminate the outputs."""
+        if len(outputs) <= MOST_PERMUTED:
+            orders: Iterator[tuple[str, ...]] = permutations(reversed(outputs))
+        else:
+            orders = iter([self._greedy_order(outputs, literals)])
+        return min(orders, key=lambda order: self._order_cost(order, outputs, literals, filters))
+
+    def _greedy_order(self, outputs: Sequence[str], literals: list[Literal]) -> tuple[str, ...]:
+        order: list[str] = []
+        while len(order) < len(outputs):
+            left = [v for v in reversed(outputs) if v not in order]
+            cheapest = min(left, key=lambda v: self._elimination_cost(v, literals))
+            order.append(cheapest)
+            parts, key = _gather(cheapest, literals, [])
+            literals = [literal for literal in literals if cheapest not in literal.variables]
+            literals.append(Literal(self._add_view(key, cheapest, parts).view.relation, key))
+        return tuple(order)
+
+    def _order_cost(
+        self, order: Sequence[str], outputs: Sequence[str], literals: list[Literal], filters: list[Literal]
+    ) -> float:
+        """Entries touched per update, plus values compared per choice where a later variable decides ties first."""
+        total = 0.0
+        uses = {}
+        for variable in order:
+            total += self._elimination_cost(variable, literals)
+            uses[variable], literals = self._eliminate(variable, literals, filters)
+        for variable in inverted(outputs, reading_order(outputs, uses)):
+            use = uses[variable]
+            total += self._expansion(use.literals, frozenset(use.key), frozenset({variable}))
+        return total
+
+    def _elimination_cost(self, variable: str, literals: list[Literal]) -> float:
+        """The entries of the view that an update touches, summed over the literals whose facts change."""
+        parts, key = _gather(variable, literals, [])
+        columns = frozenset({*key, variable})
+        return sum(
+            self._expansion(parts, part.variables, columns) for part in parts if self._is_volatile(part.relation)
+        ) + 1e-6 * self._expansion(parts, frozenset(), columns)
+
+    def _is_volatile(self, relation: Relation) -> bool:
+        if relation.kind == "view":
+            view = self.views[int(relation.name)]
+            return any(self._is_volatile(literal.relation) for literal in view.literals)
+        return relation.kind in ("state", "goal") and relation.name in self.volatile
+
+    def _eliminate(
+        self, variable: str, literals: list[Literal], filters: list[Literal]
+    ) -> tuple[ViewUse, list[Literal]]:
+        parts, key = _gather(variable, literals, filters)
+        use = self._add_view(key, variable, parts)
+        rest = [literal for literal in literals if variable not in literal.variables]
+        return use, [*rest, Literal(use.view.relation, use.key)]
+
+    def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> ViewUse:
+        """A new view, or an old one of the same shape."""
+        shapes = {_shape(order, variable, literals): order for order in permutations(key)}
+        shape = min(shapes)
+        key = shapes[shape]
+        view = self._by_shape.get(shape)
+        if view is None:
+            view = View(str(len(self.views)), key, variable, literals)
+            self.views.append(view)
+            self._by_shape[shape] = view
+        return ViewUse(view, key, variable, literals)
+
+    def join_order(
+        self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]
+    ) -> tuple[list[JoinStep], float]:
+        """List values for the needed variables from the cheapest literal on; how many are expected altogether."""
+        steps: list[JoinStep] = []
+        expected = 1.0
+        left = list(literals)
+
+        def check() -> None:
+            for literal in [x for x in left if x.variables <= bound]:
+                steps.append(JoinStep(literal, tuple(range(len(literal.terms)))))
+                left.remove(literal)
+
+        check()
+        while not needed <= bound:
+            candidates = [x for x in left if x.enumerable and x.variables & (needed - bound)]
+            best = min(candidates, key=lambda x: self._degree(x, bound))
+            expected *= max(self._degree(best, bound), 1e-3)
+            steps.append(JoinStep(best, bound_positions(best, bound)))
+            left.remove(best)
+            bound = bound | best.variables
+            check()
+        return steps, expected
+
+    def _expansion(self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]) -> float:
+        return self.join_order(literals, bound, needed)[1]
+
+    def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
+        """How many instances of the literal to expect when some variables have values."""
+        if literal.relation.kind != "view":
+            return self.statistics.degree(literal.relation, bound_positions(literal, bound))
+        view = self.views[int(literal.relation.name)]
+        inner = frozenset(k for k, term in zip(view.key, literal.terms, strict=True) if term in bound)
+        return self._expansion(view.literals, inner, frozenset(view.key))
+
+
+def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
+    return tuple(i for i, term in enumerate(literal.terms) if term in bound or not is_variable(term))
+
+
+def rule_literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
+    """The rule's conditions, its checks of types and the inequalities of its terms."""
+    yield from (Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition))
+    yield from (Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition))
+    yield from (Literal(Relation("state", atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
+    types = {variable.name: variable.type for variable in rule.variables}
+    ranging = {variable: types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
+    yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in sorted(ranging.items()))
+    for pair in sorted(rule.inequalities):
+        kinds = [types.get(term) or domain.constants.get(term, ROOT_TYPE) for term in pair]
+        unrelated = not domain.is_subtype(kinds[0], kinds[1]) and not domain.is_subtype(kinds[1], kinds[0])
+        if not (unrelated and domain.keeps_types):  # objects of unrelated types differ anyway
+            yield Literal(UNEQUAL, pair)
+
+
+def _gather(
+    variable: str, literals: Sequence[Literal], filters: Sequence[Literal]
+) -> tuple[tuple[Literal, ...], tuple[str, ...]]:
+    """The literals of the view that eliminates a variable, and the view's key.
+
+    Filters join where the view has all their variables. A key variable that only an absence or an inequality brings
+    in gets a literal that lists its values.
+    """
+    parts = [literal for literal in literals if variable in literal.variables]
+    key = {v for literal in parts for v in literal.variables} - {variable}
+    for name in sorted(key):
+        if not any(name in part.variables for part in parts if part.enumerable):
+            binders = [x for x in literals if x.enumerable and name in x.variables and x.variables <= key]
+            wider = [x for x in literals if x.enumerable and name in x.variables]
+            parts.append((binders or wider)[0])
+            key |= parts[-1].variables - {variable}
+    columns = key | {variable}
+    parts += [x for x in filters if variable in x.variables and x.variables <= columns]
+    return tuple(parts), tuple(sorted(key))
+
+
+Shape = tuple[tuple[Relation, tuple[str, ...], bool], ...]
+
+
+def _shape(key: tuple[str, ...], variable: str, literals: Sequence[Literal]) -> Shape:
+    """What two views must share to be one: their literals, with variables replaced by their columns."""
+    columns = {name: f"?{i}" for i, name in enumerate((*key, variable))}
+    return tuple(sorted((x.relation, tuple(columns.get(t, t) for t in x.terms), x.positive) for x in literals))
