@@ -124,7 +124,7 @@ class GrownProblem:
                 facts, made = self.space.situations[node]
                 known[node] = node
                 for renaming in renamings if len(made) <= MOST_RENAMED else ():
-                    known[self.space.number(Situation(renaming(facts), made))] = node
+                    known.setdefault(self.space.number(Situation(renaming(facts), made)), node)
             return known[node]
 
         return representative

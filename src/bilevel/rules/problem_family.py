@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import permutations, product
-from math import factorial, prod
+from itertools import islice, product
 
 from bilevel.symbolic.domain import (
     ROOT_TYPE,
@@ -24,9 +23,9 @@ from bilevel.symbolic.domain import (
     Predicate,
     Problem,
 )
-from bilevel.symbolic.semantics import new_object, substitute_all
+from bilevel.symbolic.semantics import new_object, substitute
 
-MOST_RENAMINGS = 50_000  # beyond this, some types are left out of the symmetries: slower, never wrong
+MOST_RENAMINGS = 20_000  # beyond this, some problems that are the same up to names are told apart: slower, not wrong
 
 
 class Starts(Enum):
@@ -163,20 +162,40 @@ class Renaming:
 
 def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
     """The renamings of objects of the same type that leave the problem's state as it is, the identity first."""
-    groups: dict[str, list[str]] = {}
-    for name, kind in problem.objects.items():
-        if name not in fixed:
-            groups.setdefault(kind, []).append(name)
-    chosen: list[list[str]] = []
-    for group in sorted(groups.values(), key=len):
-        if prod(factorial(len(names)) for names in [*chosen, group]) <= MOST_RENAMINGS:
-            chosen.append(group)
-    before = [name for group in chosen for name in group]
-    mappings = (
-        {a: b for a, b in zip(before, (name for order in orders for name in order), strict=True) if a != b}
-        for orders in product(*map(permutations, chosen))
-    )
-    return [Renaming(names) for names in mappings if substitute_all(problem.state, names) == problem.state]
+    order = _linked_first(problem)
+    position = {name: index for index, name in enumerate(order)}
+    settled: list[list[Atom]] = [[] for _ in order]  # the facts whose last object comes at this point of the order
+    for atom in problem.state:
+        places = [position[term] for term in atom.terms if term in position]
+        if places:
+            settled[max(places)].append(atom)
+
+    def extend(names: dict[str, str]) -> Iterator[dict[str, str]]:
+        if len(names) == len(order):
+            yield names
+            return
+        name, facts = order[len(names)], settled[len(names)]
+        taken = set(names.values())
+        for other in [name] if name in fixed else order:
+            if other not in taken and other not in fixed - {name} and problem.objects[other] == problem.objects[name]:
+                longer = {**names, name: other}
+                if all(substitute(atom, longer) in problem.state for atom in facts):
+                    yield from extend(longer)
+
+    found = islice(extend({}), MOST_RENAMINGS)
+    return [Renaming({a: b for a, b in names.items() if a != b}) for names in found]
+
+
+def _linked_first(problem: Problem) -> list[str]:
+    """The objects, those that share a fact close together, so that renamings that break one are given up early."""
+    linked: dict[str, list[str]] = {name: [] for name in problem.objects}
+    for atom in sorted(problem.state):
+        for term in set(atom.terms) & linked.keys():
+            linked[term] += [other for other in atom.terms if other in linked]
+    order: dict[str, None] = {}
+    for name in problem.objects:
+        order.update(dict.fromkeys([name, *linked[name]]))
+    return list(order)
 
 
 def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Facts], Facts]]) -> list[Facts]:
