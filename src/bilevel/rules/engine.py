@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bilevel.rules.code_generation import Generator, identifier
 from bilevel.rules.join_plan import Planner
-from bilevel.rules.matching import Match, bind_action, bindings, checked_types, free_variables
+from bilevel.rules.matching import bind_action, checked_types, free_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.statistics import Relation, Statistics
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Schema
@@ -53,7 +53,8 @@ class RuleEngine:
         tables = _tables(self._arities, state, goal, objects, domain)
         statistics = Statistics(_with_future(tables))
         volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
-        planner = Planner(domain, statistics, volatile)
+        typed = domain.keeps_types and all(fits_schema(rule, domain) for rule in self.rules)
+        planner = Planner(domain, statistics, volatile, typed)
         plans = [planner.plan(rule) for rule in self.rules]
         self._outputs = [plan.outputs for plan in plans]
         self.source = Generator(planner, plans, self._arities, commit).program(schemas)
@@ -79,6 +80,11 @@ class RuleEngine:
         serve = self._functions.get(f"serve_{identifier(goal.predicate)}")
         found = serve(*goal.terms) if serve else None
         return None if found is None else Choice(*found)
+
+    def server(self, predicate: str) -> Callable[..., tuple[int, tuple[str, ...]] | None]:
+        """The function behind `choose_for` for the goals of one predicate that some rule serves."""
+        function: Callable[..., tuple[int, tuple[str, ...]] | None] = self._functions[f"serve_{identifier(predicate)}"]
+        return function
 
     @property
     def open_goals(self) -> int:
@@ -215,6 +221,13 @@ def is_safe(rule: Rule, domain: Domain) -> bool:
     )
 
 
+def fits_schema(rule: Rule, domain: Domain) -> bool:
+    """Whether the terms of the rule's action are of the types that its schema declares."""
+    types = {variable.name: variable.type for variable in rule.variables} | dict(domain.constants)
+    wanted = domain.schemas[rule.action.name].parameters
+    return all(domain.is_subtype(types[t], p.type) for t, p in zip(rule.action.arguments, wanted, strict=True))
+
+
 Table = list[tuple[str, ...]]
 
 
@@ -249,11 +262,3 @@ def _with_future(tables: Mapping[Relation, Table]) -> dict[Relation, Table]:
         relation: rows + tables.get(Relation("goal", relation.name), []) if relation.kind == "state" else rows
         for relation, rows in tables.items()
     }
-
-
-def complete(
-    rule: Rule, binding: Mapping[str, str], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
-) -> Match | None:
-    """The first full binding of a rule that agrees with the given one, for explanations."""
-    fixed = [b for b in bindings(rule, domain, state, goal, objects) if binding.items() <= b.items()]
-    return Match(rule, min(fixed, key=lambda b: sorted(b.items()))) if fixed else None

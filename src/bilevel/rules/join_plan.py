@@ -110,16 +110,17 @@ class JoinStep(NamedTuple):
 class Planner:
     """Chooses views for rules, shares equal ones, and estimates what they cost."""
 
-    def __init__(self, domain: Domain, statistics: Statistics, volatile: frozenset[str]) -> None:
+    def __init__(self, domain: Domain, statistics: Statistics, volatile: frozenset[str], typed: bool) -> None:
         self.domain = domain
         self.statistics = statistics
+        self.typed = typed
         self.volatile = volatile  # the predicates whose facts the policy's own actions change
         self.views: list[View] = []
         self._by_shape: dict[Shape, View] = {}
 
     def plan(self, rule: Rule) -> RulePlan:
         outputs = output_variables(rule)
-        literals = list(rule_literals(rule, self.domain))
+        literals = list(rule_literals(rule, self.domain, self.typed))
         guards = [literal for literal in literals if not literal.variables]
         literals = [literal for literal in literals if literal.variables]
         filters = [literal for literal in literals if not literal.enumerable and literal.variables <= set(outputs)]
@@ -243,8 +244,11 @@ def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
     return tuple(i for i, term in enumerate(literal.terms) if term in bound or not is_variable(term))
 
 
-def rule_literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
-    """The rule's conditions, its checks of types and the inequalities of its terms."""
+def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
+    """The rule's conditions, its checks of types and the inequalities of its terms.
+
+    `typed` says that all facts there will ever be have arguments of the declared types.
+    """
     yield from (Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition))
     yield from (Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition))
     yield from (Literal(Relation("state", atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
@@ -253,8 +257,8 @@ def rule_literals(rule: Rule, domain: Domain) -> Iterator[Literal]:
     yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in sorted(ranging.items()))
     for pair in sorted(rule.inequalities):
         kinds = [types.get(term) or domain.constants.get(term, ROOT_TYPE) for term in pair]
-        unrelated = not domain.is_subtype(kinds[0], kinds[1]) and not domain.is_subtype(kinds[1], kinds[0])
-        if not (unrelated and domain.keeps_types):  # objects of unrelated types differ anyway
+        related = domain.is_subtype(kinds[0], kinds[1]) or domain.is_subtype(kinds[1], kinds[0])
+        if related or not typed:  # objects of unrelated types differ anyway
             yield Literal(UNEQUAL, pair)
 
 

@@ -1,0 +1,73 @@
+"""Rules as a policy for a robot: handed the labels of each moment, it names the next action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bilevel.rules.engine import Choice, RuleEngine
+from bilevel.rules.matching import Match, bindings
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import require_open_world
+from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
+
+
+class RulePolicy:
+    """Memoryless: the choice depends on state and goal alone.
+
+    Successive states are mostly alike, so only what changed is handed to the engine. In an open world, where an absent
+    fact is unknown, rules that test for absence are refused.
+    """
+
+    def __init__(self, rules: Sequence[Rule], domain: Domain, *, open_world: bool = True) -> None:
+        if open_world:
+            require_open_world(rules)
+        self.rules = tuple(rules)
+        self.domain = domain
+        self._objects: dict[str, str] = {}
+        self._state = self._goal = NO_FACTS
+        self._engine: RuleEngine | None = None
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str] | None = None) -> None:
+        """Begin an episode; `objects` gives the types of the objects known so far."""
+        self._objects = {**self.domain.constants, **(objects or {})}
+        self._state, self._goal = state, goal
+        self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects)
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since the episode began."""
+        for name, kind in objects.items():
+            if name not in self._objects:
+                self._objects[name] = kind
+                if self._engine is not None:
+                    self._engine.declare(name, kind)
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """The action of the rule that fires, or `None` where no rule applies."""
+        choice = self._choice(state, goal)
+        return None if choice is None else self._following(state, goal).action(choice)
+
+    def explain(self, state: Facts, goal: Facts) -> Match | None:
+        """The rule that fires, with all its variables bound."""
+        choice = self._choice(state, goal)
+        if choice is None:
+            return None
+        engine = self._following(state, goal)
+        rule, known = engine.rules[choice.rule], engine.binding(choice).items()
+        full = [b for b in bindings(rule, self.domain, state, goal, self._objects) if known <= b.items()]
+        return Match(rule, min(full, key=lambda binding: sorted(binding.items())))
+
+    def _choice(self, state: Facts, goal: Facts) -> Choice | None:
+        return self._following(state, goal).choose()
+
+    def _following(self, state: Facts, goal: Facts) -> RuleEngine:
+        """The engine, brought up to date."""
+        if self._engine is None or goal != self._goal:
+            self.reset(state, goal, self._objects)
+        assert self._engine is not None
+        if state != self._state:
+            for fact in state - self._state:  # additions first: fewer views fall empty between
+                self._engine.add(fact)
+            for fact in self._state - state:
+                self._engine.remove(fact)
+            self._state = state
+        return self._engine

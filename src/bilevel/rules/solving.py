@@ -1,0 +1,208 @@
+"""Solve a problem by its rules alone: choose, act, until the goal holds or there is a reason to stop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from operator import itemgetter
+from typing import Any
+
+from bilevel.rules.engine import RuleEngine, is_safe
+from bilevel.rules.matching import output_variables
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.bulk_reading import no_garbage_collection
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Problem, is_variable
+from bilevel.symbolic.nature import Nature
+from bilevel.symbolic.plans import NaturesMove, Plan
+from bilevel.symbolic.semantics import bind_outcome, ground
+
+
+class Stop(Enum):
+    """Why a run ended."""
+
+    SOLVED = "solved"
+    NO_RULE = "no rule applies"
+    STEP_BOUND = "the bound on steps is reached"
+    LOOP = "going round in circles"
+    NOT_APPLICABLE = "a rule chose an action that cannot be done"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What was done, why it ended, and the goals left open; `detail` says more where there is more to say."""
+
+    stop: Stop
+    plan: Plan
+    open_goals: int
+    detail: str = ""
+
+    @property
+    def is_solved(self) -> bool:
+        return self.stop is Stop.SOLVED
+
+
+def default_bound(problem: Problem) -> int:
+    """Far more steps than any sensible policy needs, so that every run ends."""
+    return 10_000 + 1_000 * len(problem.goal)
+
+
+def solve(
+    domain: Domain,
+    problem: Problem,
+    rules: Sequence[Rule],
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    commit: bool = True,
+) -> Solution:
+    """Follow the rules from the problem's initial state.
+
+    With `commit` the goal fact that the last rule served is served until it holds or no rule serves it any more; that
+    finishes problems whose goals undo each other, where the memoryless policy would run in circles.
+    """
+    bound = default_bound(problem) if max_steps is None else max_steps
+    with no_garbage_collection():
+        return _Run(domain, problem, rules, random.Random(seed), commit).until(bound)
+
+
+Values = tuple[str, ...]
+
+
+class _Run:
+    """One rollout: the engine, nature, and per rule how to get from an instance to the action and the goal."""
+
+    def __init__(
+        self, domain: Domain, problem: Problem, rules: Sequence[Rule], rng: random.Random, commit: bool
+    ) -> None:
+        objects = problem.all_objects(domain)
+        self.engine = RuleEngine(rules, domain, problem.state, problem.goal, objects, commit=commit)
+        self.domain = domain
+        self.nature = Nature(domain, objects, rng)
+        self.commit = commit
+        self.names = [rule.action.name for rule in self.engine.rules]
+        self.arguments = [_getter(rule, rule.action.arguments) for rule in self.engine.rules]
+        self.goals = [_goal_getter(rule) for rule in self.engine.rules]
+        self.predicates = [min(rule.goal_condition)[0] if rule.goal_condition else "" for rule in self.engine.rules]
+        schemas = [domain.schemas[name] for name in self.names]
+        self.appliers: list[Callable[..., None] | None] = [
+            self.engine.applier(schema, 0) if schema.is_deterministic and is_safe(rule, domain) else None
+            for schema, rule in zip(schemas, self.engine.rules, strict=True)
+        ]
+        self.actions: list[Action] = []
+        self.moves: dict[int, NaturesMove] = {}
+
+    def until(self, bound: int) -> Solution:
+        status, actions = self.engine.status, self.actions
+        choose = self._committed_choice() if self.commit else self.engine.choose_raw
+        marked, mark, next_mark, random_step = status()[1], 0, 1, -1
+        for step in range(bound):
+            found = choose()
+            if found is None:
+                return self._stopped(Stop.SOLVED if status()[0] == 0 else Stop.NO_RULE)
+            rule, values = found
+            arguments = self.arguments[rule](values)
+            apply = self.appliers[rule]
+            if apply is not None:
+                apply(*arguments)
+            else:
+                if not self._act(rule, arguments):
+                    return self._stopped(Stop.NOT_APPLICABLE, str(Action(self.names[rule], arguments)))
+                random_step = step if step in self.moves else random_step
+            actions.append(Action(self.names[rule], arguments))
+            open_goals, fingerprint = status()
+            if not open_goals:
+                return self._stopped(Stop.SOLVED)
+            # Brent's way of finding a cycle: compare with one marked state, and mark anew at powers of two.
+            if fingerprint == marked and random_step < mark:
+                return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step + 1}")
+            if step + 1 == next_mark:
+                marked, mark, next_mark = fingerprint, step + 1, 2 * next_mark
+        return self._stopped(Stop.STEP_BOUND if status()[0] else Stop.SOLVED)
+
+    def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
+        """A chooser that stays with a goal. The engine's first choice is also the first for the goal it serves, so
+        the engine is asked about the goal only when its choice serves another."""
+        choose, predicates, goals = self.engine.choose_raw, self.predicates, self.goals
+        serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
+        committed: Values | None = None
+        predicate = ""
+
+        def committed_choice() -> tuple[int, Values] | None:
+            nonlocal committed, predicate
+            found = choose()
+            if found is None:
+                return None
+            rule, values = found
+            goal = goals[rule](values)
+            if committed is not None and (goal != committed or predicates[rule] != predicate):
+                kept = serve[predicate](*committed)
+                if kept is not None:
+                    return kept
+            committed, predicate = goal, predicates[rule]
+            return found
+
+        return committed_choice
+
+    def _act(self, rule: int, arguments: Values) -> bool:
+        """Apply an action that may not be applicable or may have several outcomes."""
+        schema = self.domain.schemas[self.names[rule]]
+        if not is_safe(self.engine.rules[rule], self.domain):
+            action = ground(schema, arguments)
+            holds = self.engine.holds
+            if action is None or not all(map(holds, action.condition.positive)):
+                return False
+            if any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY):
+                return False
+        if schema.is_deterministic:
+            self.engine.applier(schema, 0)(*arguments)
+            return True
+        move = self.nature.move(schema)
+        outcome = schema.outcomes[move.outcome]
+        for variable in outcome.chosen:
+            self.engine.declare(move.binding[variable.name], variable.type)
+        self.engine.applier(schema, move.outcome)(*arguments, *move.binding.values())
+        self.moves[len(self.actions)] = move
+        return True
+
+    def _stopped(self, stop: Stop, detail: str = "") -> Solution:
+        return Solution(stop, Plan(self.actions, self.moves), self.engine.open_goals, detail)
+
+
+def _getter(rule: Rule, terms: Sequence[str]) -> Callable[[Values], Values]:
+    """From the values of a rule's outputs to the values of some of its terms."""
+    outputs = output_variables(rule)
+    if list(terms) == outputs[: len(terms)]:
+        length = len(terms)
+        return lambda values: values[:length]
+    if all(map(is_variable, terms)) and len(terms) > 1:
+        getter: Any = itemgetter(*(outputs.index(term) for term in terms))
+        return getter  # type: ignore[no-any-return]
+    places = [outputs.index(term) if is_variable(term) else None for term in terms]
+    return lambda values: tuple(
+        term if place is None else values[place] for term, place in zip(terms, places, strict=True)
+    )
+
+
+def _goal_getter(rule: Rule) -> Callable[[Values], Values | None]:
+    if not rule.goal_condition:
+        return lambda values: None
+    return _getter(rule, min(rule.goal_condition).terms)
+
+
+def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:
+    """The state after a plan and the objects there are by then."""
+    state: set[Atom] = set(problem.state)
+    objects = problem.all_objects(domain)
+    for step, action in enumerate(plan.actions):
+        schema = domain.schemas[action.name]
+        move = plan.moves.get(step, NaturesMove(0, {}))
+        chosen: Mapping[str, str] = move.binding
+        outcome = schema.outcomes[move.outcome]
+        objects |= {chosen[v.name]: v.type for v in outcome.chosen if chosen[v.name] not in objects}
+        names = (p.name for p in schema.parameters)
+        bound = bind_outcome(outcome, {**dict(zip(names, action.arguments, strict=True)), **chosen})
+        state -= bound.delete
+        state |= bound.add
+    return frozenset(state), objects
