@@ -13,7 +13,7 @@ every way; so what is proved holds for every naming.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, islice, product
@@ -52,7 +52,7 @@ from bilevel.rules.verification import (
     describe_counterexample,
     listed,
 )
-from bilevel.symbolic.domain import Domain, Facts, Problem, is_variable
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem, is_variable
 
 NAMINGS_TRIED = 200
 
@@ -102,6 +102,11 @@ class GrownProblem:
         self.attainable = cache(self.space.attainable)
         self._rules = rules
         self._matcher = matcher
+
+    def possible(self, predicates: Set[str]) -> list[Atom]:
+        """The facts of these predicates, over the problem's own objects, that some state has."""
+        facts = {atom for facts, _ in self.space.situations for atom in facts if atom.predicate in predicates}
+        return sorted(atom for atom in facts if self.space.objects.keys() >= set(atom.terms))
 
     def starts(self, kind: Starts) -> list[int]:
         if kind is Starts.INITIAL:
@@ -178,9 +183,10 @@ def verify_family(
     beyond: list[str] = []
     for seed in _grown_seeds(family, domain):
         grown = GrownProblem(rules, domain, seed, matcher)
-        every_goal = goals(seed, domain, predicates, family.largest_goal, family.complete_goals)
+        explored_all = grown.space.explore(max_states)
+        every_goal = goals(grown.possible(predicates), family.largest_goal, family.complete_goals)
         candidates = list(islice(every_goal, max_states + 1))
-        if len(candidates) > max_states or not grown.space.explore(max_states):
+        if not explored_all or len(candidates) > max_states:
             beyond.append(seed.name)
             continue
         starts = grown.starts(family.starts)
@@ -196,6 +202,10 @@ def verify_family(
         if faults:
             goal, fault = min(faults, key=lambda found: found[1].length)
             return _refuted(grown, goal, fault, FamilyVerdict(Status.REFUTED, problems, unattainable, explored))
+    if not problems and not beyond:
+        raise BadInput(
+            f"the family is empty: no fact of the goals' predicates ({', '.join(sorted(predicates))}) can hold"
+        )
     status = Status.BOUND_HIT if beyond else Status.SOLVED
     return FamilyVerdict(status, problems, unattainable, explored, beyond_bound=tuple(beyond))
 

@@ -1,8 +1,9 @@
 """All problems of a domain up to a number of objects: grown from seeds, up to the renaming of objects.
 
-A seed is grown by cloning: the k-th object of a type is the seed's own k-th, or else a clone of its first. A clone has
-every fact of the first object with itself in its place. In a fact over several first objects of growing types the
-k-th of each goes together (`at(b1, l1)` gives `at(b2, l2)`, not every pair). Types that must keep pace, as one tray
+A seed is grown by cloning: the k-th object of a type is the seed's own k-th, or else a clone of its last. A clone has
+every fact of the last object with itself in its place, so the last object of a type should be a typical one (not the
+place where the robot is). In a fact over the last objects of several growing types their first clones go together,
+their second clones, and so on: `at(b1, l1)` gives `at(b2, l2)`, not every pair. Types that must keep pace, as one tray
 for each colour, grow together: the key `colour+tray`.
 """
 
@@ -20,7 +21,6 @@ from bilevel.symbolic.domain import (
     Domain,
     Facts,
     Parameter,
-    Predicate,
     Problem,
 )
 from bilevel.symbolic.semantics import new_object, substitute
@@ -40,8 +40,8 @@ class Starts(Enum):
 class Family:
     """Seeds, the most objects of each growing type, and which starts and goals are meant.
 
-    Goals are made of the predicates of the seeds' goals: at most one fact for each first argument, at most
-    `largest_goal` facts in all; with `complete_goals`, one for every first argument there is.
+    Goals are made of facts that can come up, of the predicates of the seeds' goals: at most one for each first argument
+    and at most `largest_goal` in all; with `complete_goals`, one for every first argument there is.
     """
 
     seeds: tuple[Problem, ...]
@@ -76,30 +76,27 @@ def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem
     """The problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
     objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
     taken = {**problem.objects, **domain.constants}
-    series: list[list[str]] = []  # for each growing type its objects, the seed's own first
-    clones: set[str] = set()
+    clones: dict[str, list[str]] = {}  # of the last object of each growing type
     for key, count in counts.items():
         for growing in key.split("+"):
             own = [n for n, k in problem.objects.items() if _growing(k, domain, counts) == growing]
             if not own:
                 raise BadInput(f"problem '{problem.name}' has no object of type '{growing}' to clone; give it one")
-            kind = problem.objects[own[0]]
-            stem = own[0].rstrip("0123456789") or kind
-            names = own[:count]
-            while len(names) < count:
-                names.append(new_object(Parameter("?clone", stem), taken))
-                taken[names[-1]] = kind
-                clones.add(names[-1])
-            objects.update({name: taken[name] for name in names})
-            series.append(names)
+            last, kind = own[-1], problem.objects[own[-1]]
+            clones[last] = []
+            for _ in range(count - len(own)):
+                clones[last].append(new_object(Parameter("?clone", last.rstrip("0123456789") or kind), taken))
+                taken[clones[last][-1]] = kind
+            objects.update({name: taken[name] for name in [*own[:count], *clones[last]]})
     known = objects.keys() | domain.constants.keys()
-    state = frozenset(atom for atom in problem.state if known >= set(atom.terms)) | frozenset(
-        atom
-        for atom in _cloned(problem.state, series)
-        if not clones.isdisjoint(atom.terms) and known >= set(atom.terms)
+    state = problem.state.union(_cloned(problem.state, clones))
+    return Problem(
+        _grown_name(problem, counts),
+        problem.domain_name,
+        objects,
+        state=frozenset(atom for atom in state if known >= set(atom.terms)),
+        goal=frozenset(atom for atom in problem.goal if known >= set(atom.terms)),
     )
-    goal = frozenset(atom for atom in problem.goal if known >= set(atom.terms))
-    return Problem(_grown_name(problem, counts), problem.domain_name, objects, state, goal)
 
 
 def _grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
@@ -112,39 +109,24 @@ def _growing(kind: str, domain: Domain, counts: Mapping[str, int]) -> str | None
     return next((growing for growing in types if domain.is_subtype(kind, growing)), None)
 
 
-def _cloned(facts: Facts, series: Sequence[Sequence[str]]) -> Iterator[Atom]:
-    """Each fact with the first objects of growing types replaced by the k-th ones, for every k."""
-    first = {names[0]: names for names in series}
+def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]:
+    """Each fact with the objects that are cloned replaced by their first clones, by their second ones, and so on."""
     for atom in facts:
-        growing = [first[term] for term in set(atom.terms) if term in first]
-        for k in range(1, min(map(len, growing), default=1)):
-            yield Atom(atom.predicate, tuple(first[term][k] if term in first else term for term in atom.terms))
+        replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
+        for together in zip(*(clones[term] for term in replaced), strict=False):
+            yield substitute(atom, dict(zip(replaced, together, strict=True)))
 
 
-def goals(
-    problem: Problem,
-    domain: Domain,
-    predicates: Iterable[str],
-    largest: int | None = None,
-    complete: bool = False,
-) -> Iterator[Facts]:
-    """Every goal made of these predicates, the small ones first within what one choice per first argument gives."""
-    objects = problem.all_objects(domain)
+def goals(atoms: Iterable[Atom], largest: int | None = None, complete: bool = False) -> Iterator[Facts]:
+    """Every goal made of these facts, with at most one, or exactly one, for each first argument of a predicate."""
     options: dict[tuple[str, ...], list[Atom]] = {}
-    for name in sorted(set(predicates)):
-        for atom in _instances(domain.predicates[name], domain, objects):
-            options.setdefault((name, *atom.terms[:1]), []).append(atom)
+    for atom in atoms:
+        options.setdefault((atom.predicate, *atom.terms[:1]), []).append(atom)
     nothing: list[Atom | None] = [] if complete else [None]
-    for chosen in product(*([*nothing, *atoms] for atoms in options.values())):
+    for chosen in product(*([*nothing, *choices] for choices in options.values())):
         goal = frozenset(atom for atom in chosen if atom is not None)
         if goal and (largest is None or len(goal) <= largest):
             yield goal
-
-
-def _instances(predicate: Predicate, domain: Domain, objects: Mapping[str, str]) -> Iterator[Atom]:
-    candidates = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in predicate.parameters]
-    for terms in product(*candidates):
-        yield Atom(predicate.name, terms)
 
 
 class Renaming:
