@@ -99,6 +99,13 @@ def test_a_rule_whose_action_cannot_be_done_is_a_counterexample() -> None:
     assert found.steps == ()
 
 
+def test_an_action_on_an_object_of_the_wrong_type_cannot_be_done() -> None:
+    found = refuted(
+        verify(rules("1: robot-at(?a) & goal heads(?c) -> flip(?a)"), GAMES, game("(robot-at s1)", "(heads c)"))
+    )
+    assert found.kind is Kind.NOT_APPLICABLE
+
+
 def test_ties_go_by_name_unless_every_tie_is_asked_for() -> None:
     policy = rules("1: robot-at(?a) & path(?a, ?b) & goal robot-at(s2) -> move(?a, ?b)")
     fork = game("(robot-at s1) (path s1 s2) (path s1 s3)", "(robot-at s2)")

@@ -108,6 +108,14 @@ class GrownProblem:
         facts = {atom for facts, _ in self.space.situations for atom in facts if atom.predicate in predicates}
         return sorted(atom for atom in facts if self.space.objects.keys() >= set(atom.terms))
 
+    def goals(self, predicates: Set[str], family: Family, max_states: int) -> list[Facts] | None:
+        """The family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
+        if not self.space.explore(max_states):
+            return None
+        every = goals(self.possible(predicates), family.largest_goal, family.complete_goals)
+        candidates = list(islice(every, max_states + 1))
+        return distinct_goals(candidates, self.renamings) if len(candidates) <= max_states else None
+
     def starts(self, kind: Starts) -> list[int]:
         if kind is Starts.INITIAL:
             return [0]
@@ -179,35 +187,38 @@ def verify_family(
     check_vocabulary(rules, domain)
     check_family(family, domain)
     predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
-    problems = unattainable = explored = 0
-    beyond: list[str] = []
+    verdict = FamilyVerdict(Status.SOLVED, problems=0, unattainable=0, explored=0)
     for seed in _grown_seeds(family, domain):
         grown = GrownProblem(rules, domain, seed, matcher)
-        explored_all = grown.space.explore(max_states)
-        every_goal = goals(grown.possible(predicates), family.largest_goal, family.complete_goals)
-        candidates = list(islice(every_goal, max_states + 1))
-        if not explored_all or len(candidates) > max_states:
-            beyond.append(seed.name)
+        candidates = grown.goals(predicates, family, max_states)
+        if candidates is None:
+            verdict = replace(verdict, status=Status.BOUND_HIT, beyond_bound=(*verdict.beyond_bound, seed.name))
             continue
         starts = grown.starts(family.starts)
         faults = []
-        for goal in distinct_goals(candidates, grown.renamings):
+        for goal in candidates:
             graph = grown.follow(goal, starts, every_tie=True, up_to_names=True)
-            problems += len(graph.starts)
-            unattainable += grown.unattainable(goal, graph)
-            explored += len(graph.choices)
+            verdict = _counted(verdict, graph, grown.unattainable(goal, graph))
             fault = grown.fault(goal, graph)
             if fault is not None:
                 faults.append((goal, fault))
         if faults:
             goal, fault = min(faults, key=lambda found: found[1].length)
-            return _refuted(grown, goal, fault, FamilyVerdict(Status.REFUTED, problems, unattainable, explored))
-    if not problems and not beyond:
+            return _refuted(grown, goal, fault, verdict)
+    if not verdict.problems and not verdict.beyond_bound:
         raise BadInput(
             f"the family is empty: no fact of the goals' predicates ({', '.join(sorted(predicates))}) can hold"
         )
-    status = Status.BOUND_HIT if beyond else Status.SOLVED
-    return FamilyVerdict(status, problems, unattainable, explored, beyond_bound=tuple(beyond))
+    return verdict
+
+
+def _counted(verdict: FamilyVerdict, graph: PolicyGraph, unattainable: int) -> FamilyVerdict:
+    return replace(
+        verdict,
+        problems=verdict.problems + len(graph.starts),
+        unattainable=verdict.unattainable + unattainable,
+        explored=verdict.explored + len(graph.choices),
+    )
 
 
 def describe_family(verdict: FamilyVerdict) -> str:
@@ -250,5 +261,7 @@ def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerd
             objects = {**grown.problem.objects, **dict(made)}
             problem = replace(grown.problem, objects=objects, state=grown.space.facts(start), goal=named_goal)
             run = counterexample(grown.space, graph, found.failure, found.missed)
-            return replace(verdict, counterexample=run, problem=problem, only_some_ties=every_tie)
+            return replace(
+                verdict, status=Status.REFUTED, counterexample=run, problem=problem, only_some_ties=every_tie
+            )
     raise AssertionError("a fault is one in every naming where every tie is followed")

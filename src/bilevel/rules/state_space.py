@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from bilevel.rules.matching import unify
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Domain, Facts, Outcome, Parameter, Schema
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, ROOT_TYPE, Action, Domain, Facts, Outcome, Parameter, Schema
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -83,10 +83,17 @@ class StateSpace:
         """Every state that the action may lead to, or `None` where it is not applicable."""
         key = (node, action)
         if key not in self._results:
-            grounded = ground(self.domain.schemas[action.name], action.arguments)
-            possible = grounded is not None and applicable(self.facts(node), grounded)
-            self._results[key] = self._apply(node, grounded) if grounded is not None and possible else None
+            grounded = self._ground(node, action)
+            self._results[key] = None if grounded is None else self._apply(node, grounded)
         return self._results[key]
+
+    def _ground(self, node: int, action: Action) -> GroundAction | None:
+        schema, objects = self.domain.schemas[action.name], self.objects_in(node)
+        for name, parameter in zip(action.arguments, schema.parameters, strict=True):
+            if not self.domain.is_subtype(objects.get(name, ROOT_TYPE), parameter.type):
+                return None
+        grounded = ground(schema, action.arguments)
+        return grounded if grounded is not None and applicable(self.facts(node), grounded) else None
 
     def _apply(self, node: int, action: GroundAction) -> tuple[Result, ...]:
         facts, made = self.situations[node]
