@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.bulk_reading import problem_in_bulk
@@ -33,6 +33,9 @@ from bilevel.symbolic.pddl_problem import problem_from_text
 from bilevel.symbolic.plans import NaturesMove, Plan
 
 FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_pddl.py"
+
+# A busy machine is no error.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 NAMES = st.from_regex(r"[a-zé0-9_@][a-z0-9_é.-]{0,6}", fullmatch=True).filter(lambda name: name not in RESERVED)
@@ -102,13 +105,13 @@ def problems(draw: Draw) -> tuple[Domain, Problem]:
     return domain, Problem(draw(NAMES), domain.name, objects, state, goal)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(PATIENT, max_examples=150)
 @given(domains())
 def test_a_domain_written_and_read_is_the_same(domain: Domain) -> None:
     assert parse_domain(write_domain(domain)) == domain
 
 
-@settings(max_examples=150, deadline=None)
+@settings(PATIENT, max_examples=150)
 @given(problems())
 def test_a_problem_written_and_read_is_the_same(given_problem: tuple[Domain, Problem]) -> None:
     domain, problem = given_problem
@@ -118,7 +121,7 @@ def test_a_problem_written_and_read_is_the_same(given_problem: tuple[Domain, Pro
     assert (problem_in_bulk(text, domain) == problem) == text.isascii()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(PATIENT, max_examples=300)
 @given(problems(), st.data())
 def test_both_readers_agree_on_mutated_problems(given_problem: tuple[Domain, Problem], data: st.DataObject) -> None:
     domain, problem = given_problem
@@ -143,6 +146,7 @@ def error_of(text: str) -> str | None:
     return None
 
 
+@settings(PATIENT)
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     sections = "(:predicates (p)) (:action a :effect"
@@ -151,6 +155,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert error is None or re.fullmatch(r"<domain>:\d+:\d+: .+", error)
 
 
+@settings(PATIENT)
 @given(st.lists(st.sampled_from(["b1", "b2", "b-1"]), max_size=8), st.data())
 def test_a_plan_written_and_read_is_the_same(names: list[str], data: st.DataObject) -> None:
     domain = parse_domain(

@@ -91,6 +91,11 @@ def test_an_action_may_lack_every_part() -> None:
     )
 
 
+def test_a_constant_may_look_like_a_number() -> None:
+    domain = parse_domain("(define (domain d) (:constants 0) (:action a :parameters (?x) :precondition (= ?x 0)))")
+    assert domain.schemas["a"].precondition == {Atom("=", ("?x", "0"))}
+
+
 def test_an_atom_both_deleted_and_added_stays_in_both() -> None:
     assert outcomes("(and (p) (not (p)))") == (does("p", "p"),)
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
 from bilevel.symbolic.expressions import NAME_PATTERN, NUMBER_PATTERN
@@ -48,8 +49,7 @@ def no_garbage_collection() -> Iterator[None]:
 def problem_in_bulk(text: str, domain: Domain) -> Problem | None:
     """The problem, or `None` where the text is wrong or merely unusual."""
     try:
-        with no_garbage_collection():
-            return _problem(text, domain)
+        return _problem(text, domain)
     except Unusual:
         return None
 
@@ -114,7 +114,7 @@ def _objects(text: str, domain: Domain) -> dict[str, str]:
             raise Unusual from None
         if dash == start or (kind != ROOT_TYPE and kind not in domain.types):
             raise Unusual
-        objects.update(dict.fromkeys(words[start:dash], kind))
+        objects.update(zip(words[start:dash], repeat(kind)))
         declared += dash - start
         start = dash + 2
     if len(objects) < declared or not objects.keys().isdisjoint(domain.constants):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 
-from bilevel.symbolic.bulk_reading import problem_in_bulk
+from bilevel.symbolic.bulk_reading import no_garbage_collection, problem_in_bulk
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import naming_position, normalised, read_text
 from bilevel.symbolic.pddl_domain import domain_from_text
@@ -45,8 +45,5 @@ def parse_domain(text: str, filename: str = "<domain>") -> Domain:
 
 def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
     text = normalised(text)
-    problem = problem_in_bulk(text, domain)
-    if problem is not None:
-        return problem
-    with naming_position(text, filename):
-        return problem_from_text(text, domain)
+    with naming_position(text, filename), no_garbage_collection():
+        return problem_in_bulk(text, domain) or problem_from_text(text, domain)

@@ -124,4 +124,4 @@ def check_cost(group: Group, scope: Scope) -> None:
     function = as_group(group.arguments[0], "a numeric function")
     if function.head != TOTAL_COST and function.head not in scope.functions:
         found = function.items[0] if function.items else function
-        raise Misread(found.offset, f"undeclared function {found}{suggestion(function.head, scope.functions)}")
+        raise Misread(found.offset, f"undeclared function {found}{suggestion(function.head, sorted(scope.functions))}")

@@ -174,7 +174,7 @@ def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
 
 
 def read_equality(group: Group, terms: Mapping[str, str]) -> Atom:
-    if any(isinstance(item, Group) or is_number(item.text) for item in group.arguments):
+    if any(isinstance(item, Group) or (is_number(item.text) and item.text not in terms) for item in group.arguments):
         raise refusal(EQUALITY, group.offset, "numeric conditions")
     if len(group.arguments) != 2:
         raise Misread(group.offset, f"'=' takes 2 arguments, not {len(group.arguments)}")

@@ -77,10 +77,10 @@ def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | No
             if not words or arities.get(words[0]) != len(words) - 1:
                 raise _bad_action(command, domain, start + line.index(command))
             try:
-                name, *arguments = [names[word] for word in words]
+                arguments = tuple([names[word] for word in words[1:]])
             except KeyError:
                 raise _bad_action(command, domain, start + line.index(command)) from None
-            yield Action(name, tuple(arguments)), move
+            yield Action(names[words[0]], arguments), move
         start += len(line) + 1
 
 

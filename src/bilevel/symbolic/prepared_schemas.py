@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
-from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Outcome, Schema, is_variable, schema_atoms
+from bilevel.symbolic.domain import EQUALITY, Atom, Facts, Outcome, Schema, is_variable, schema_atoms
 
 
 class Template(NamedTuple):
-    """An atom of a schema; its terms are positions among the values of parameters, constants and nature's choices."""
+    """An atom of a schema; `terms` picks its terms from the values of parameters, constants and nature's choices."""
 
     predicate: str
-    positions: tuple[int, ...]
+    terms: Callable[[tuple[str, ...]], tuple[str, ...]]
 
 
 def filled(templates: list[Template], values: tuple[str, ...]) -> list[Atom]:
     """The templates' atoms for these values."""
     make = tuple.__new__  # half the time of calling Atom
-    return [make(Atom, (predicate, tuple([values[i] for i in positions]))) for predicate, positions in templates]
+    return [make(Atom, (predicate, terms(values))) for predicate, terms in templates]
 
 
 def templates(atoms: Iterable[Atom], positions: Mapping[str, int]) -> list[Template]:
-    return [Template(atom.predicate, tuple(positions[term] for term in atom.terms)) for atom in sorted(atoms)]
+    return [Template(atom.predicate, _picker([positions[term] for term in atom.terms])) for atom in sorted(atoms)]
+
+
+def _picker(positions: list[int]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Picks the values at these positions, in C; a slice because one position alone would not give a tuple."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    start = positions[0] if positions else 0
+    return itemgetter(slice(start, start + len(positions)))
 
 
 class PreparedSchema:
-    """A schema with its conditions and effects as templates and the types that fit each parameter, out of `kinds`."""
+    """A schema with its conditions and effects as templates."""
 
-    def __init__(self, schema: Schema, domain: Domain, kinds: Iterable[str]) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.is_deterministic = schema.is_deterministic
         self.constants = tuple(sorted({t for a in schema_atoms(schema) for t in a.terms if not is_variable(t)}))
         names = [*(parameter.name for parameter in schema.parameters), *self.constants]
         self.positions = {name: position for position, name in enumerate(names)}
@@ -39,7 +49,7 @@ class PreparedSchema:
         self.unequal = self.conditions(schema.negative_precondition, equalities=True)
         self.has_equalities = bool(self.equal or self.unequal)
         self.effects = [self.effect(outcome) for outcome in schema.outcomes]
-        self.fitting = [frozenset(k for k in kinds if domain.is_subtype(k, p.type)) for p in schema.parameters]
+        self.fitting_types: set[tuple[str | None, ...]] = set()  # of arguments, as far as met and found to fit
 
     def conditions(self, atoms: Facts, equalities: bool) -> list[Template]:
         return templates((atom for atom in atoms if (atom.predicate == EQUALITY) == equalities), self.positions)
@@ -51,14 +61,6 @@ class PreparedSchema:
         positions = {**self.positions, **chosen}
         return templates(outcome.add, positions), templates(outcome.delete, positions)
 
-    def accepts(self, arguments: tuple[str, ...], objects: Mapping[str, str]) -> bool:
-        """Whether there are as many arguments as parameters, and all are known and of a fitting type."""
-        if len(arguments) != len(self.fitting):
-            return False
-        misfits = [a for a, kinds in zip(arguments, self.fitting, strict=True) if objects.get(a) not in kinds]
-        return not misfits
-
     def equalities_hold(self, values: tuple[str, ...]) -> bool:
-        return all(values[i] == values[j] for _, (i, j) in self.equal) and all(
-            values[i] != values[j] for _, (i, j) in self.unequal
-        )
+        equal, unequal = filled(self.equal, values), filled(self.unequal, values)
+        return all(a == b for _, (a, b) in equal) and all(a != b for _, (a, b) in unequal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bilevel.symbolic.bulk_reading import no_garbage_collection
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Outcome, Parameter, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan
 from bilevel.symbolic.prepared_schemas import PreparedSchema, filled
 
@@ -77,23 +77,27 @@ class _Execution:
         self.domain = domain
         self.state = set(problem.state)
         self.objects = problem.all_objects(domain)
-        kinds = {ROOT_TYPE, *domain.types, *self.objects.values()}
-        self.schemas = {name: PreparedSchema(schema, domain, kinds) for name, schema in domain.schemas.items()}
+        self.schemas = {name: PreparedSchema(schema) for name, schema in domain.schemas.items()}
 
     def carry_out(self, step: int, action: Action, move: NaturesMove | None) -> None:
         """Changes the state as the action and nature do; `NotApplicable` where the action cannot be carried out."""
         schema = self.schemas.get(action.name)
-        if schema is None or not schema.accepts(action.arguments, self.objects):
-            raise NotApplicable(Verdict(step, action, faults=tuple(self.faults(action))))
+        types = tuple(map(self.objects.get, action.arguments))
+        if schema is None or types not in schema.fitting_types:
+            if faults := self.faults(action):
+                raise NotApplicable(Verdict(step, action, faults=tuple(faults)))
+            schema = self.schemas[action.name]
+            schema.fitting_types.add(types)
         values = action.arguments + schema.constants
-        needed, barred = filled(schema.needed, values), filled(schema.barred, values)
+        needed = filled(schema.needed, values)
+        barred = filled(schema.barred, values) if schema.barred else ()
         if not self.state.issuperset(needed) or not self.state.isdisjoint(barred):
             missing = tuple(atom for atom in needed if atom not in self.state)
             forbidden = tuple(atom for atom in barred if atom in self.state)
             raise NotApplicable(Verdict(step, action, missing, forbidden))
         if schema.has_equalities and not schema.equalities_hold(values):
             raise NotApplicable(Verdict(step, action, faults=("its arguments break an (in)equality",)))
-        if move is None and schema.schema.is_deterministic:
+        if move is None and schema.is_deterministic:
             add, delete = schema.effects[0]
         else:
             fault = self.let_nature_choose(schema, move)
