@@ -31,13 +31,46 @@ def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domai
     """Regress the one goal fact backwards over the segment; each step gives a rule, counted from the goal."""
     goal = frozenset({segment.goal})
     condition = Condition(goal)
+    types = _Types(domain, objects)
+    types.note(goal)
     for distance, step in enumerate(reversed(segment.steps), 1):
         regressed = regress(condition, step.action, step.outcome)
         if regressed is None:
             return
         condition = regressed
+        types.note(condition.positive)
+        types.note_arguments(step.action)
         if not condition.positive & goal:  # an unachieved goal cannot hold too
-            yield canonical(lift(distance, condition, goal, step.action, objects, domain), domain)
+            yield canonical(lift(distance, condition, goal, step.action, types.needed, domain), domain)
+
+
+class _Types:
+    """The types that an object needs for all it does from here to the goal, instead of the one it happens to have.
+
+    So a rule learned with a block on the platform serves a block on any surface, unless a later action asks for a
+    platform.
+    """
+
+    def __init__(self, domain: Domain, objects: Mapping[str, str]) -> None:
+        self.domain = domain
+        self.own = {**domain.constants, **objects}
+        self.needed: dict[str, str] = {}
+
+    def note(self, atoms: Facts) -> None:
+        for atom in atoms:
+            self._need(atom.terms, self.domain.predicates[atom.predicate].parameters)
+
+    def note_arguments(self, action: GroundAction) -> None:
+        self._need(action.action.arguments, self.domain.schemas[action.action.name].parameters)
+
+    def _need(self, names: Sequence[str], parameters: Sequence[Parameter]) -> None:
+        """Narrow down to what is asked for; two types that have nothing in common leave the object its own."""
+        for name, parameter in zip(names, parameters, strict=True):
+            known = self.needed.get(name, ROOT_TYPE)
+            if self.domain.is_subtype(parameter.type, known):
+                self.needed[name] = parameter.type
+            elif not self.domain.is_subtype(known, parameter.type):
+                self.needed[name] = self.own.get(name, known)
 
 
 def lift(
@@ -45,10 +78,10 @@ def lift(
     condition: Condition,
     goal: Facts,
     action: GroundAction,
-    objects: Mapping[str, str],
+    types: Mapping[str, str],
     domain: Domain,
 ) -> Rule:
-    """Objects become typed variables, except constants that the domain's schemas mention by name."""
+    """Objects become variables of the given types, except constants that the domain's schemas mention by name."""
     arguments = action.action.arguments
     implied = {frozenset((a, b)) for a in arguments for b in arguments if a != b}
     negative = frozenset(
@@ -60,7 +93,6 @@ def lift(
     names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
     kept = domain.named_constants
     variables = {name: f"?{i}" for i, name in enumerate(name for name in names if name not in kept)}
-    types = {**domain.constants, **objects}
     return Rule(
         priority=priority,
         variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
