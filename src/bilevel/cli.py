@@ -6,6 +6,7 @@ Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import bilevel
 from bilevel.files import write_atomically
+from bilevel.library import GENERATORS, domain_text, shipped_domain
 from bilevel.planning.planner import PLANNERS, Status, fallback_planner
 from bilevel.rules.diagnosis import why_not
 from bilevel.rules.explanation import explain
@@ -175,6 +177,8 @@ class VerifyRules:
     """Verify the family of problems with up to this many objects of a type, such as block=4 place=4."""
     starts: Literal["initial", "at-rest", "any"] = "at-rest"
     """With --grow, where problems begin: the seed's state, or any state that actions lead to (with the hand free)."""
+    complete_goals: bool = False
+    """With --grow, only goals that ask something for every object that can have a goal."""
     max_states: int = MAX_STATES
     """Give up on a problem with more states than this."""
     json: bool = False
@@ -187,9 +191,9 @@ class VerifyRules:
             raise BadInput("no problems to verify; name at least one problem file after the domain")
         if self.grow:
             starts = Starts[self.starts.replace("-", "_").upper()]
-            family = verify_family(
-                rules, domain, Family(tuple(problems), parse_counts(self.grow), starts), self.max_states
-            )
+            counts = parse_counts(self.grow)
+            meant = Family(tuple(problems), counts, starts, complete_goals=self.complete_goals)
+            family = verify_family(rules, domain, meant, self.max_states)
             self._tell("family", family.status, describe_family(family), family.explored)
             return 0 if family.status is Answer.SOLVED else 1
         answers = []
@@ -320,15 +324,14 @@ class MakeProblem:
     """Decides everything that is random."""
 
     def run(self) -> int:
-        from bilevel.library import GENERATORS, generate
-
         if self.name not in GENERATORS:
             raise BadInput(f"unknown problem family '{self.name}'; known families: {', '.join(GENERATORS)}")
         if self.objects < 1:
             raise BadInput(f"--objects must be at least 1, but is {self.objects}")
-        domain, problem, domain_text = generate(self.name, self.objects, self.seed)
+        problem = GENERATORS[self.name](self.objects, random.Random(self.seed))
+        domain = shipped_domain(problem.domain_name)
         beside = self.output.parent / f"{domain.name}-domain.pddl"
-        write_atomically(beside, domain_text)
+        write_atomically(beside, domain_text(domain.name))
         write_atomically(self.output, write_problem(problem, domain))
         print(f"wrote {self.output} and {beside}")
         return 0
