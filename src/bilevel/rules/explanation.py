@@ -1,0 +1,60 @@
+"""A policy for people to read: as text, as a Markdown table, as LaTeX, in plain English."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from bilevel.rules.english import sentence
+from bilevel.rules.latex import latex
+from bilevel.rules.matching import Match
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import format_rules
+from bilevel.rules.summary import summary
+
+Format = Literal["text", "markdown", "latex", "english"]
+
+
+def explain(rules: Sequence[Rule], format: Format) -> str:
+    return FORMATS[format](rules)
+
+
+def explain_match(match: Match) -> str:
+    """Why this action: the rule's sentence with the objects it was matched to."""
+    return sentence(match.rule, match.binding)
+
+
+def markdown(rules: Sequence[Rule]) -> str:
+    """A table with one row for each rule."""
+    rows = [
+        (str(rule.priority), _code(_without_goals(rule)), _code(_goals(rule)), _code([str(rule.action)]))
+        for rule in rules
+    ]
+    lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---"), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _without_goals(rule: Rule) -> list[str]:
+    return [condition for condition in rule.conditions() if not condition.startswith("goal ")]
+
+
+def _goals(rule: Rule) -> list[str]:
+    return [str(atom) for atom in rule.in_reading_order(rule.goal_condition)]
+
+
+def _code(parts: Sequence[str]) -> str:
+    return ", ".join(f"`{part}`" for part in parts) or "–"
+
+
+def english(rules: Sequence[Rule]) -> str:
+    """The summary, then a sentence for each rule after its priority."""
+    lines = [f"{rule.priority}. {sentence(rule)}" for rule in rules]
+    return "\n".join([summary(rules), *([""] if lines else []), *lines]) + "\n"
+
+
+FORMATS: Mapping[Format, Callable[[Sequence[Rule]], str]] = {
+    "text": format_rules,
+    "markdown": markdown,
+    "latex": latex,
+    "english": english,
+}

@@ -1,0 +1,66 @@
+"""Rules as LaTeX, in the form in which the paper prints them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import is_variable
+
+_LONGEST_LINE = 100  # characters of a rule as text that fit on a line of a page
+
+
+def latex(rules: Sequence[Rule]) -> str:
+    """An `align*` (package amsmath) with one rule for each row, or two rows where some rule is long."""
+    if not rules:
+        return "% no rules\n"
+    is_long = any(len(str(rule)) > _LONGEST_LINE for rule in rules)
+    before, between = ("&", " \\\\\n    &\\qquad ") if is_long else ("", "\n    &")
+    rows = [f"    {before}{_condition(rule)}{between}\\mapsto {_head(rule)}" for rule in rules]
+    return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
+
+
+def _condition(rule: Rule) -> str:
+    conditions = r" \wedge ".join(_conditions(rule)) or r"\top"
+    variables = ", ".join(_term(variable.name) for variable in rule.variables)
+    return rf"{rule.priority}: \exists {variables}. \; {conditions}" if variables else f"{rule.priority}: {conditions}"
+
+
+def _conditions(rule: Rule) -> Iterator[str]:
+    for atom in rule.in_reading_order(rule.state_condition):
+        yield _atom(atom.predicate, atom.terms)
+    for atom in rule.in_reading_order(rule.absent):
+        yield rf"\neg {_atom(atom.predicate, atom.terms)}"
+    for atom in sorted(rule.negative_condition - rule.absent):
+        yield r" \neq ".join(map(_term, atom.terms))
+    for atom in rule.in_reading_order(rule.goal_condition):
+        yield rf"\underline{{{_atom(atom.predicate, atom.terms)}}}"
+
+
+def _head(rule: Rule) -> str:
+    return _atom(rule.action.name, rule.action.arguments)
+
+
+def _atom(name: str, terms: Iterable[str]) -> str:
+    return rf"\mathit{{{_camel_case(name)}}}({', '.join(map(_term, terms))})"
+
+
+def _term(term: str) -> str:
+    """A variable as a letter with its number as an index, a constant upright."""
+    if not is_variable(term):
+        return rf"\text{{{_escape(term)}}}"
+    found = re.fullmatch(r"\?(.*?)(\d*)", term)
+    assert found is not None
+    name = _camel_case(found[1])
+    letter = name if len(name) == 1 else rf"\mathit{{{name}}}"
+    return f"{letter}_{{{found[2]}}}" if found[2] else letter
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = [part for part in re.split(r"[-_]", name) if part] or [name]
+    return _escape(first + "".join(part[0].upper() + part[1:] for part in rest))
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)
