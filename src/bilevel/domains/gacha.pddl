@@ -14,22 +14,11 @@
     (tray-colour ?t - tray ?c - colour)
     (achieved-goal ?c - colour))
 
-  (:action roll
-    :parameters (?d - box ?b - button)
-    :precondition (and (clear ?d) (closed ?d) (gripper-free))
-    :effect (and (not (clear ?d))
-                 (exists (?x - block ?c - colour)
-                   (and (new ?x) (in ?x ?d) (colour-of ?x ?c)))))
-
-  (:action open
-    :parameters (?d - box)
-    :precondition (gripper-free)
-    :effect (and (opened ?d) (not (closed ?d))))
-
-  (:action close
-    :parameters (?d - box)
-    :precondition (opened ?d)
-    :effect (and (closed ?d) (not (opened ?d))))
+  (:action place-goal
+    :parameters (?x - block ?t - tray ?c - colour)
+    :precondition (and (holding ?x) (colour-of ?x ?c) (tray-colour ?t ?c))
+    :effect (and (achieved-goal ?c) (gripper-free)
+                 (not (holding ?x))))
 
   (:action pick
     :parameters (?x - block ?d - box)
@@ -37,8 +26,19 @@
     :effect (and (holding ?x) (clear ?d)
                  (not (in ?x ?d)) (not (gripper-free))))
 
-  (:action place-goal
-    :parameters (?x - block ?t - tray ?c - colour)
-    :precondition (and (holding ?x) (colour-of ?x ?c) (tray-colour ?t ?c))
-    :effect (and (achieved-goal ?c) (gripper-free)
-                 (not (holding ?x)))))
+  (:action open
+    :parameters (?d - box)
+    :precondition (gripper-free)
+    :effect (and (opened ?d) (not (closed ?d))))
+
+  (:action roll
+    :parameters (?d - box ?b - button)
+    :precondition (and (clear ?d) (closed ?d) (gripper-free))
+    :effect (and (not (clear ?d))
+                 (exists (?x - block ?c - colour)
+                   (and (new ?x) (in ?x ?d) (colour-of ?x ?c)))))
+
+  (:action close
+    :parameters (?d - box)
+    :precondition (and (opened ?d) (gripper-free))
+    :effect (and (closed ?d) (not (opened ?d)))))
