@@ -1,0 +1,230 @@
+"""Applicability, successors and regression have the properties that define them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Schema,
+)
+from bilevel.symbolic.semantics import (
+    Condition,
+    GroundAction,
+    applicable,
+    bind_outcome,
+    ground,
+    ground_action,
+    has_negative_conditions,
+    natures_choices,
+    new_object,
+    progress,
+    regress,
+    substitute_all,
+    successors,
+)
+
+T = TypeVar("T")
+
+PREDICATES = {"p": 0, "q": 1, "r": 2}
+OBJECTS = ("a", "b", "c")
+
+
+def atoms(terms: tuple[str, ...], equality: bool = False) -> st.SearchStrategy[Atom]:
+    predicates = PREDICATES | ({EQUALITY: 2} if equality else {})
+    return st.sampled_from(sorted(predicates)).flatmap(
+        lambda name: st.tuples(*[st.sampled_from(terms)] * predicates[name]).map(lambda ts: Atom(name, tuple(ts)))
+    )
+
+
+def sets_of(elements: st.SearchStrategy[T]) -> st.SearchStrategy[frozenset[T]]:
+    return st.frozensets(elements, max_size=5)
+
+
+TERMS = ("?x", "?y", "a")
+FACTS = sets_of(atoms(OBJECTS))
+CONDITIONS = st.builds(Condition, FACTS, FACTS)
+OUTCOMES = st.builds(Outcome, sets_of(atoms(TERMS)), sets_of(atoms(TERMS)))
+SCHEMAS = st.builds(
+    lambda precondition, negative, outcomes: Schema(
+        "act", (Parameter("?x"), Parameter("?y")), precondition, tuple(outcomes), negative
+    ),
+    sets_of(atoms(TERMS, equality=True)),
+    sets_of(atoms(TERMS, equality=True)),
+    st.lists(OUTCOMES, min_size=1, max_size=3),
+)
+
+
+@st.composite
+def applicable_actions(draw: st.DrawFn) -> tuple[Facts, GroundAction]:
+    """A state and an action that can be done in it; the state is made to fit the action."""
+    action = ground(draw(SCHEMAS), (draw(st.sampled_from(OBJECTS)), draw(st.sampled_from(OBJECTS))))
+    assume(action is not None)
+    assert action is not None
+    state = (draw(FACTS) | action.condition.positive) - action.condition.negative
+    assume(applicable(state, action))
+    return state, action
+
+
+@given(FACTS, FACTS, FACTS)
+def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: Facts) -> None:
+    after = progress(state, Outcome(add, delete))
+    for fact in state | add | delete:
+        assert (fact in after) == (fact in add or (fact in state and fact not in delete))
+
+
+@given(CONDITIONS, FACTS)
+def test_a_condition_holds_where_its_facts_are_present_and_absent(condition: Condition, state: Facts) -> None:
+    present = all(fact in state for fact in condition.positive)
+    assert condition.holds(state) == (present and not any(fact in state for fact in condition.negative))
+
+
+@given(applicable_actions(), CONDITIONS)
+def test_where_the_regressed_condition_holds_the_action_brings_the_condition_about(
+    case: tuple[Facts, GroundAction], condition: Condition
+) -> None:
+    state, action = case
+    for outcome in action.outcomes:
+        before = regress(condition, action, outcome)
+        if before is not None:
+            if before.holds(state):
+                assert condition.holds(progress(state, outcome))
+            # The state that barely meets the regressed condition will do too.
+            assert applicable(before.positive, action)
+            assert condition.holds(progress(before.positive, outcome))
+
+
+@given(applicable_actions(), st.data())
+def test_the_regressed_condition_is_the_weakest(case: tuple[Facts, GroundAction], data: st.DataObject) -> None:
+    state, action = case
+    outcome = data.draw(st.sampled_from(action.outcomes))
+    after = progress(state, outcome)
+    positive = data.draw(st.frozensets(st.sampled_from(sorted(after)))) if after else NO_FACTS
+    condition = Condition(positive, data.draw(FACTS) - after)
+    before = regress(condition, action, outcome)
+    assert before is not None
+    assert before.holds(state)
+
+
+def schema(precondition: set[Atom], negative: set[Atom], outcome: Outcome) -> Schema:
+    parameters = (Parameter("?x"), Parameter("?y"))
+    return Schema("act", parameters, frozenset(precondition), (outcome,), frozenset(negative))
+
+
+NOTHING = Outcome(NO_FACTS, NO_FACTS)
+
+
+def test_equalities_and_inequalities_choose_the_arguments() -> None:
+    same = schema({Atom(EQUALITY, ("?x", "?y"))}, set(), NOTHING)
+    different = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
+    not_a = schema(set(), {Atom(EQUALITY, ("?x", "a"))}, NOTHING)
+    pairs = [("a", "a"), ("a", "b"), ("b", "a")]
+    assert [ground(same, pair) is not None for pair in pairs] == [True, False, False]
+    assert [ground(different, pair) is not None for pair in pairs] == [False, True, True]
+    assert [ground(not_a, pair) is not None for pair in pairs] == [False, False, True]
+
+
+def test_an_equality_that_holds_is_no_condition_and_an_inequality_is_regressed() -> None:
+    same = ground(schema({Atom(EQUALITY, ("?x", "?y")), Atom("q", ("?x",))}, set(), NOTHING), ("a", "a"))
+    different = ground(schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING), ("a", "b"))
+    assert same is not None
+    assert different is not None
+    assert same.condition == Condition(frozenset({Atom("q", ("a",))}))
+    unequal = Condition(negative=frozenset({Atom(EQUALITY, ("a", "b"))}))
+    assert different.condition == unequal
+    assert regress(Condition(), different, NOTHING) == unequal
+    assert regress(unequal, same, NOTHING) == Condition(frozenset({Atom("q", ("a",))}), unequal.negative)
+
+
+def test_a_negative_condition_is_met_by_the_actions_own_delete() -> None:
+    fact = Atom("q", ("a",))
+    deletes = GroundAction(Action("act"), Condition(frozenset({fact})), (Outcome(NO_FACTS, frozenset({fact})),))
+    assert regress(Condition(negative=frozenset({fact})), deletes, deletes.outcomes[0]) == deletes.condition
+    restores = Outcome(frozenset({fact}), frozenset({fact}))
+    assert regress(Condition(negative=frozenset({fact})), deletes, restores) is None
+    assert regress(Condition(frozenset({fact})), deletes, restores) == deletes.condition
+    assert regress(Condition(frozenset({fact})), deletes, deletes.outcomes[0]) is None
+
+
+def test_a_condition_that_contradicts_the_precondition_cannot_be_regressed() -> None:
+    fact, other = Atom("q", ("a",)), Atom("p")
+    action = GroundAction(Action("act"), Condition(frozenset({fact})), (Outcome(frozenset({other}), NO_FACTS),))
+    assert regress(Condition(frozenset({other}), frozenset({fact})), action, action.outcomes[0]) is None
+
+
+DOMAIN = Domain("d", {}, {}, {"red-ball": "ball", "ball": "object", "hue": "object"})
+
+
+def chosen(*variables: tuple[str, str], new: tuple[str, ...] = ()) -> Outcome:
+    parameters = tuple(Parameter(name, kind) for name, kind in variables)
+    add = frozenset({Atom("r", tuple(name for name, _ in variables))})
+    return Outcome(add, NO_FACTS, parameters, frozenset(new))
+
+
+def test_nature_chooses_among_objects_of_the_type_and_its_subtypes() -> None:
+    objects = {"u": "ball", "v": "red-ball", "w": "hue"}
+    assert list(natures_choices(NOTHING, DOMAIN, objects)) == [{}]
+    assert list(natures_choices(chosen(("?b", "ball")), DOMAIN, objects)) == [{"?b": "u"}, {"?b": "v"}]
+    assert list(natures_choices(chosen(("?b", "red-ball")), DOMAIN, objects)) == [{"?b": "v"}]
+    both = list(natures_choices(chosen(("?b", "ball"), ("?h", "hue")), DOMAIN, objects))
+    assert both == [{"?b": "u", "?h": "w"}, {"?b": "v", "?h": "w"}]
+
+
+def test_nature_makes_new_objects_where_she_must() -> None:
+    objects = {"ball1": "ball", "ball2": "hue"}
+    made = chosen(("?b", "ball"), ("?c", "ball"), new=("?b", "?c"))
+    assert list(natures_choices(made, DOMAIN, objects)) == [{"?b": "ball3", "?c": "ball4"}]
+    mixed = chosen(("?b", "ball"), ("?c", "ball"), new=("?b",))
+    assert list(natures_choices(mixed, DOMAIN, objects)) == [{"?b": "ball3", "?c": "ball1"}]
+    none_known = chosen(("?r", "red-ball"))
+    assert list(natures_choices(none_known, DOMAIN, objects)) == [{"?r": "red-ball1"}]
+    assert new_object(Parameter("?b", "ball"), objects) == "ball3"
+
+
+def test_successors_are_the_states_after_each_outcome_and_choice() -> None:
+    q, p = Atom("q", ("?x",)), Atom("p")
+    two = Schema("act", (Parameter("?x"),), NO_FACTS, (Outcome(NO_FACTS, frozenset({p})), chosen(("?h", "hue"))))
+    action = ground(two, ("a",))
+    assert action is not None
+    state = frozenset({p, q})
+    found = list(successors(state, action, DOMAIN, {"h1": "hue", "h2": "hue"}))
+    assert found == [state - {p}, state | {Atom("r", ("h1",))}, state | {Atom("r", ("h2",))}]
+
+
+def test_binding_an_outcome_closes_what_is_bound() -> None:
+    outcome = chosen(("?b", "ball"), ("?c", "ball"), new=("?b", "?c"))
+    half = bind_outcome(outcome, {"?b": "u"})
+    assert half.chosen == (Parameter("?c", "ball"),)
+    assert half.new == {"?c"}
+    assert half.add == substitute_all(outcome.add, {"?b": "u"}) == {Atom("r", ("u", "?c"))}
+
+
+def test_an_action_that_a_user_names_must_fit() -> None:
+    act = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
+    domain = Domain("d", {}, {"act": act, "rest": Schema("rest", (), NO_FACTS, (NOTHING,))})
+    assert ground_action(domain, Action("act", ("a", "b"))).action == Action("act", ("a", "b"))
+    with pytest.raises(BadInput, match="unknown action 'run'; known actions: act, rest"):
+        ground_action(domain, Action("run"))
+    with pytest.raises(BadInput, match="needs 2 arguments, not 1"):
+        ground_action(domain, Action("act", ("a",)))
+    with pytest.raises(BadInput, match=r"\(in\)equality"):
+        ground_action(domain, Action("act", ("a", "a")))
+
+
+def test_an_inequality_needs_no_closed_world() -> None:
+    unequal = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
+    absent = schema(set(), {Atom("p")}, NOTHING)
+    assert not has_negative_conditions(Domain("d", {}, {"act": unequal}))
+    assert has_negative_conditions(Domain("d", {}, {"act": absent}))
