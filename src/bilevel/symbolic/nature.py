@@ -23,11 +23,13 @@ class Nature:
         """An outcome of an action of this schema, with values for the outcome's open variables."""
         index = self._rng.randrange(len(schema.outcomes)) if len(schema.outcomes) > 1 else 0
         outcome = schema.outcomes[index]
-        return NaturesMove(index, {v.name: self._value(v, v.name in outcome.new) for v in outcome.chosen})
+        # What she makes in this move she cannot choose in it, so the numbers of objects are taken beforehand.
+        known = [0 if v.name in outcome.new else len(self._objects_of(v.type)) for v in outcome.chosen]
+        return NaturesMove(index, {v.name: self._value(v, n) for v, n in zip(outcome.chosen, known, strict=True)})
 
-    def _value(self, variable: Parameter, new: bool) -> str:
-        known = self._objects_of(variable.type)
-        return self._new_object(variable.type) if new or not known else self._rng.choice(known)
+    def _value(self, variable: Parameter, known: int) -> str:
+        """One of the first `known` objects of the variable's type, or a new one where that is none."""
+        return self._objects_of(variable.type)[self._rng.randrange(known)] if known else self._new_object(variable.type)
 
     def _objects_of(self, kind: str) -> list[str]:
         if kind not in self._known:
