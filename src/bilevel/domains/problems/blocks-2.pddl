@@ -1,0 +1,5 @@
+(define (problem blocks-2)
+  (:domain blocks)
+  (:objects a b - block left right - place)
+  (:init (clear a) (clear b) (clear left) (clear right) (gripper-free))
+  (:goal (and (at a right) (at b left))))

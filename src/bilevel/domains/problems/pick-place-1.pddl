@@ -1,0 +1,5 @@
+(define (problem pick-place-1)
+  (:domain pick-place)
+  (:objects cup - item kitchen lounge - location)
+  (:init (robot-at kitchen) (at cup kitchen) (free))
+  (:goal (at cup lounge)))

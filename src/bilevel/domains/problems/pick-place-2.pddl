@@ -1,0 +1,5 @@
+(define (problem pick-place-2)
+  (:domain pick-place)
+  (:objects cup - item kitchen lounge study - location)
+  (:init (robot-at study) (at cup kitchen) (free))
+  (:goal (at cup lounge)))

@@ -1,0 +1,5 @@
+(define (problem pick-place-3)
+  (:domain pick-place)
+  (:objects book cup - item kitchen lounge study - location)
+  (:init (robot-at lounge) (at cup kitchen) (at book lounge) (free))
+  (:goal (and (at cup lounge) (at book study))))

@@ -1,0 +1,5 @@
+(define (problem stack-1)
+  (:domain stack)
+  (:objects a base - box left right - place)
+  (:init (on a base) (clear a) (clear left) (clear right) (gripper-free))
+  (:goal (at a right)))

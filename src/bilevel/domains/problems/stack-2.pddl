@@ -1,0 +1,5 @@
+(define (problem stack-2)
+  (:domain stack)
+  (:objects a b base - box left right - place)
+  (:init (on a base) (on b a) (clear b) (clear left) (clear right) (gripper-free))
+  (:goal (at b left)))

@@ -1,0 +1,5 @@
+(define (problem stack-3)
+  (:domain stack)
+  (:objects a b c base - box left middle right - place)
+  (:init (on a base) (on b a) (on c b) (clear c) (clear left) (clear middle) (clear right) (gripper-free))
+  (:goal (at c middle)))

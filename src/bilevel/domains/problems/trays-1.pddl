@@ -1,0 +1,6 @@
+(define (problem trays-1)
+  (:domain trays)
+  (:objects a - block red green - colour red-tray green-tray - tray)
+  (:init (on-table a) (colour-of a red) (gripper-free)
+    (tray-colour red-tray red) (tray-colour green-tray green) (empty red-tray) (empty green-tray))
+  (:goal (sorted a)))

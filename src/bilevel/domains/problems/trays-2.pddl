@@ -1,0 +1,6 @@
+(define (problem trays-2)
+  (:domain trays)
+  (:objects a b - block red green - colour red-tray green-tray - tray)
+  (:init (on-table a) (on-table b) (colour-of a red) (colour-of b green) (gripper-free)
+    (tray-colour red-tray red) (tray-colour green-tray green) (empty red-tray) (empty green-tray))
+  (:goal (and (sorted a) (sorted b))))

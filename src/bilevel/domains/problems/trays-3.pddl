@@ -1,0 +1,7 @@
+(define (problem trays-3)
+  (:domain trays)
+  (:objects a b c - block red green - colour first-tray second-tray third-tray - tray)
+  (:init (on-table a) (on-table b) (on-table c) (colour-of a red) (colour-of b green) (colour-of c red) (gripper-free)
+    (tray-colour first-tray red) (tray-colour second-tray red) (tray-colour third-tray green)
+    (empty first-tray) (empty second-tray) (empty third-tray))
+  (:goal (and (sorted a) (sorted b) (sorted c))))
