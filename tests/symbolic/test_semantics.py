@@ -208,6 +208,7 @@ def test_binding_an_outcome_closes_what_is_bound() -> None:
     half = bind_outcome(outcome, {"?b": "u"})
     assert half.chosen == (Parameter("?c", "ball"),)
     assert half.new == {"?c"}
+    assert hash(half) == hash(bind_outcome(outcome, {"?b": "u"}))
     assert half.add == substitute_all(outcome.add, {"?b": "u"}) == {Atom("r", ("u", "?c"))}
 
 

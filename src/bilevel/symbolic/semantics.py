@@ -75,7 +75,7 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
         add=substitute_all(outcome.add, binding),
         delete=substitute_all(outcome.delete, binding),
         chosen=tuple(p for p in outcome.chosen if p.name not in binding),
-        new=outcome.new - binding.keys(),
+        new=outcome.new.difference(binding),
     )
 
 
