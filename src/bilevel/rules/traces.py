@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bilevel.rules.matching import Binding, unify
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Schema
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Schema
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -100,9 +100,11 @@ def traces_from_states(
 ) -> Abstraction:
     """Explain the changes in a sequence of states, one per low-level step, by actions.
 
-    A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step.
+    A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step. Objects that
+    `objects` does not list have the types that their facts imply.
     """
     runs = _runs(states)
+    objects = {**_implied_types(domain, [state for state, _, _ in runs]), **objects}
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
     steps: list[Step] = []
@@ -142,6 +144,16 @@ def _runs(states: Sequence[Facts]) -> list[Run]:
     return runs
 
 
+def _implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
+    """For each object in the states the narrowest type that a predicate it occurs in declares."""
+    types: dict[str, str] = {}
+    for fact in sorted(frozenset().union(*states)):
+        for name, parameter in zip(fact.terms, domain.predicates[fact.predicate].parameters, strict=True):
+            if domain.is_subtype(parameter.type, types.setdefault(name, parameter.type)):
+                types[name] = parameter.type
+    return types
+
+
 def _next_change(
     domain: Domain, runs: Sequence[Run], here: int, settling: int, objects: Mapping[str, str]
 ) -> tuple[int, list[Explanation]]:
@@ -169,12 +181,25 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
         schema = domain.schemas[name]
         for outcome in schema.outcomes:
             for binding in _explaining_bindings(schema, outcome, before, after):
+                if not _may_choose(domain, outcome, binding, before, objects):
+                    continue
                 for arguments in _arguments(domain, schema, binding, objects):
                     action = ground(schema, arguments)
                     bound = bind_outcome(outcome, binding | dict(zip(_names(schema), arguments, strict=True)))
                     if action and applicable(before, action) and progress(before, bound) == after:
                         found[action.action, bound] = (action, bound)
     return [found[key] for key in sorted(found, key=_explanation_order)]
+
+
+def _may_choose(domain: Domain, outcome: Outcome, binding: Binding, before: Facts, objects: Mapping[str, str]) -> bool:
+    """Whether nature's choices are of their types, and those that shall be new have not been seen before."""
+    seen = {term for fact in before for term in fact.terms} if outcome.new else set()
+    chosen = [(binding.get(variable.name, ""), variable) for variable in outcome.chosen]
+    return all(
+        domain.is_subtype(objects.get(name, variable.type), variable.type)
+        and not (variable.name in outcome.new and name in seen)
+        for name, variable in chosen
+    )
 
 
 def _names(schema: Schema) -> list[str]:
@@ -193,7 +218,7 @@ def _explaining_bindings(schema: Schema, outcome: Outcome, before: Facts, after:
 
     def account(index: int, binding: Binding) -> Iterator[Binding]:
         if index == len(changes):
-            yield from satisfy(sorted(schema.precondition), binding)
+            yield from satisfy(sorted(a for a in schema.precondition if a.predicate != EQUALITY), binding)
             return
         fact, effects = changes[index]
         for effect in sorted(effects):
@@ -221,6 +246,7 @@ def _arguments(
     partial: list[tuple[str, ...]] = [()]
     for parameter in schema.parameters:
         bound = binding.get(parameter.name)
-        values = [bound] if bound else [o for o in sorted(objects) if domain.is_subtype(objects[o], parameter.type)]
+        candidates = [bound] if bound else sorted(objects)
+        values = [o for o in candidates if domain.is_subtype(objects.get(o, parameter.type), parameter.type)]
         partial = [(*arguments, value) for arguments in partial for value in values]
     yield from partial
