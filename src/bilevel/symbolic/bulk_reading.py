@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import repeat
+from functools import partial
+from itertools import chain, groupby, repeat
+from operator import itemgetter
 
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Predicate, Problem
 from bilevel.symbolic.expressions import NAME_PATTERN, NUMBER_PATTERN
 
 _COMMENT = re.compile(r";[^\n]*")
@@ -24,6 +26,9 @@ _DASH_BEFORE_NAME = re.compile(r"(?<!\S)-(?=\S)")
 _NUMERIC_VALUE = re.compile(rf"\(\s*=\s*\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)\s*{NUMBER_PATTERN}\s*\)")
 _NUMBER_MARK = "(=)"
 _FLAT = re.compile(r"[^()]*(?:\([^()]*\)[^()]*)*")
+_CHUNK = 10_000  # facts handled at a time; all at once would hold every word of the file in memory
+_HEAD = itemgetter(0)
+_ATOM = partial(tuple.__new__, Atom)  # half the time of calling Atom
 _KEYWORD = re.compile(r"[a-z]+(?=[\s()])")
 _CONJUNCTION = re.compile(r"\(and(?=[\s()])")
 _IGNORED_SECTIONS = frozenset({"requirements", "metric", "length"})
@@ -164,25 +169,25 @@ class _FactReader:
             self.of_type[kind] = {name: name for name, k in self.terms.items() if k in fitting}
         return self.of_type[kind]
 
-    def facts(self, pieces: Iterable[str]) -> Facts:
+    def facts(self, pieces: list[str]) -> Facts:
         try:
-            return frozenset(self.atoms(pieces))
-        except (KeyError, ValueError):
+            return frozenset(chain.from_iterable(self.batches(pieces)))
+        except (KeyError, ValueError, IndexError):
             raise Unusual from None
 
-    def atoms(self, pieces: Iterable[str]) -> Iterator[Atom]:
-        """The atom of each `(p a b`; `KeyError` or `ValueError` where it is not one."""
-        columns = {
-            f"({predicate.name}": (predicate.name, [self.objects_of(p.type) for p in predicate.parameters])
-            for predicate in self.domain.predicates.values()
-        }
-        make = tuple.__new__  # half the time of calling Atom
-        for piece in pieces:
-            head, *names = piece.split()
-            predicate, known = columns[head]
-            if len(known) == 1:
-                (name,) = names
-                yield make(Atom, (predicate, (known[0][name],)))
-            else:
-                terms = tuple([objects[name] for objects, name in zip(known, names, strict=True)])
-                yield make(Atom, (predicate, terms))
+    def batches(self, pieces: list[str]) -> Iterator[Iterator[Atom]]:
+        """The atoms of the pieces, those of one predicate together."""
+        for start in range(0, len(pieces), _CHUNK):
+            rows = sorted(map(str.split, pieces[start : start + _CHUNK]), key=_HEAD)
+            for head, alike in groupby(rows, key=_HEAD):
+                if head[0] != "(":
+                    raise Unusual
+                yield self.atoms(self.domain.predicates[head[1:]], alike)
+
+    def atoms(self, predicate: Predicate, rows: Iterable[list[str]]) -> Iterator[Atom]:
+        """The atoms of rows such as `(p`, `a`, `b`: column by column, so that every loop is C's."""
+        heads, *columns = zip(*rows, strict=True)
+        pairs = zip(predicate.parameters, columns, strict=True)
+        names = [map(self.objects_of(parameter.type).__getitem__, column) for parameter, column in pairs]
+        terms = zip(*names, strict=True) if names else repeat((), len(heads))
+        return map(_ATOM, zip(repeat(predicate.name), terms, strict=False))
