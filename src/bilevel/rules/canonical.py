@@ -16,7 +16,7 @@ def canonical(rule: Rule, domain: Domain) -> Rule:
     """The rule with its variables named after their types, the same for all renamings of the rule.
 
     Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
-    each of them is tried as the first and the smallest result wins.
+    each of them is tried as the first, unless a symmetry makes it as good as another, and the smallest result wins.
     """
     order = min(_orders(rule, _initial_colours(rule)), key=lambda order: _serialise(rule, order))
     names = _names([(v, dict(_types(rule))[v]) for v in order], domain)
@@ -82,19 +82,44 @@ def _coloured(terms: Sequence[str], colours: Colouring) -> tuple[str, ...]:
 
 
 def _orders(rule: Rule, colours: Colouring) -> list[list[str]]:
-    """Orders of the variables that respect the colours; more than one where refinement leaves a tie."""
+    """Orders of the variables that respect the colours; more than one where refinement leaves a tie.
+
+    Where putting one variable first looks in the end like putting another first, a symmetry of the rule takes one to
+    the other, so one of the two will do.
+    """
     colours = _refined(rule, colours)
+    tied = _first_tie(colours)
+    if not tied:
+        return [sorted(colours, key=colours.__getitem__)]
+    orders, tried = [], []
+    for first in tied:
+        split = _split(colours, first)
+        likeness = _serialise(rule, _some_order(rule, split))
+        if likeness not in tried:
+            tried.append(likeness)
+            orders += _orders(rule, split)
+    return orders
+
+
+def _some_order(rule: Rule, colours: Colouring) -> list[str]:
+    colours = _refined(rule, colours)
+    while tied := _first_tie(colours):
+        colours = _refined(rule, _split(colours, tied[0]))
+    return sorted(colours, key=colours.__getitem__)
+
+
+def _first_tie(colours: Colouring) -> list[str]:
+    """The variables of the first colour that several have; none where all have their own."""
     by_colour: dict[int, list[str]] = {}
     for variable, colour in sorted(colours.items()):
         by_colour.setdefault(colour, []).append(variable)
-    tied = next((group for _, group in sorted(by_colour.items()) if len(group) > 1), None)
-    if tied is None:
-        return [sorted(colours, key=colours.__getitem__)]
-    orders = []
-    for first in tied:
-        split = {v: 2 * colour + (v in tied and v != first) for v, colour in colours.items()}
-        orders += _orders(rule, split)
-    return orders
+    return next((group for _, group in sorted(by_colour.items()) if len(group) > 1), [])
+
+
+def _split(colours: Colouring, first: str) -> Colouring:
+    """A colour of its own for one variable, before the others that had the same."""
+    shared = colours[first]
+    return {v: colour + (colour > shared or (colour == shared and v != first)) for v, colour in colours.items()}
 
 
 def _serialise(rule: Rule, order: Sequence[str]) -> list[tuple[str, str, tuple[str, ...]]]:
