@@ -57,7 +57,7 @@ class _Types:
         self.needed: dict[str, str] = {}
 
     def note(self, atoms: Facts) -> None:
-        for atom in atoms:
+        for atom in sorted(atoms):
             self._need(atom.terms, self.domain.predicates[atom.predicate].parameters)
 
     def note_arguments(self, action: GroundAction) -> None:
