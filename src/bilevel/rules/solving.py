@@ -68,6 +68,7 @@ def solve(
 
 
 Values = tuple[str, ...]
+PATIENCE = 10_000  # steps without fewer open goals than ever before, after which the run watches out for circles
 
 
 class _Run:
@@ -76,55 +77,89 @@ class _Run:
     def __init__(
         self, domain: Domain, problem: Problem, rules: Sequence[Rule], rng: random.Random, commit: bool
     ) -> None:
-        objects = problem.all_objects(domain)
-        self.engine = RuleEngine(rules, domain, problem.state, problem.goal, objects, commit=commit)
         self.domain = domain
-        self.nature = Nature(domain, objects, rng)
+        self.problem = problem
         self.commit = commit
-        self.names = [rule.action.name for rule in self.engine.rules]
-        self.arguments = [_getter(rule, rule.action.arguments) for rule in self.engine.rules]
-        self.goals = [_goal_getter(rule) for rule in self.engine.rules]
-        self.predicates = [min(rule.goal_condition)[0] if rule.goal_condition else "" for rule in self.engine.rules]
-        schemas = [domain.schemas[name] for name in self.names]
-        self.appliers: list[Callable[..., None] | None] = [
-            self.engine.applier(schema, 0) if schema.is_deterministic and is_safe(rule, domain) else None
-            for schema, rule in zip(schemas, self.engine.rules, strict=True)
-        ]
+        self.nature = Nature(domain, problem.all_objects(domain), rng)
+        self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))
+        self.names = [rule.action.name for rule in self.rules]
+        self.arguments = [_getter(rule, rule.action.arguments) for rule in self.rules]
         self.actions: list[Action] = []
         self.moves: dict[int, NaturesMove] = {}
+        self._start_engine(problem.state, watch=False)
+
+    def _start_engine(self, state: Facts, watch: bool) -> None:
+        domain, objects = self.domain, self.nature.objects
+        self.engine = RuleEngine(self.rules, domain, state, self.problem.goal, objects, commit=self.commit, watch=watch)
+        self.appliers: list[Callable[..., None] | None] = []
+        for rule in self.rules:
+            schema = domain.schemas[rule.action.name]
+            simple = schema.is_deterministic and is_safe(rule, domain)
+            self.appliers.append(self.engine.applier(schema, 0) if simple else None)
+        self.choose = self._committed_choice() if self.commit else self.engine.choose_raw
 
     def until(self, bound: int) -> Solution:
-        status, actions = self.engine.status, self.actions
-        choose = self._committed_choice() if self.commit else self.engine.choose_raw
-        marked, mark, next_mark, random_step = status()[1], 0, 1, -1
-        for step in range(bound):
+        """Run at full speed; once there has been no progress for a while, run watching out for circles."""
+        fewest, since = self.engine.open_goals, 0
+        while len(self.actions) < bound:
+            stop = self._advance(min(bound, len(self.actions) + 1000))
+            if stop is not None:
+                return stop
+            open_goals = self.engine.open_goals
+            if open_goals < fewest:
+                fewest, since = open_goals, len(self.actions)
+            elif len(self.actions) - since >= PATIENCE:
+                state, _ = final_state(self.domain, self.problem, Plan(self.actions, self.moves))
+                self._start_engine(state, watch=True)
+                return self._advance_watching(bound) or self._stopped(Stop.STEP_BOUND)
+        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals else Stop.SOLVED)
+
+    def _advance(self, bound: int) -> Solution | None:
+        """Act until there are `bound` actions or a reason to stop."""
+        choose, arguments_of, appliers, names = self.choose, self.arguments, self.appliers, self.names
+        actions, status = self.actions, self.engine.status
+        goals_end_it = all(rule.goal_condition for rule in self.rules)
+        while len(actions) < bound:
+            if not goals_end_it and not status()[0]:
+                return self._stopped(Stop.SOLVED)
             found = choose()
             if found is None:
-                return self._stopped(Stop.SOLVED if status()[0] == 0 else Stop.NO_RULE)
+                return self._stopped(Stop.NO_RULE if status()[0] else Stop.SOLVED)
             rule, values = found
-            arguments = self.arguments[rule](values)
-            apply = self.appliers[rule]
+            arguments = arguments_of[rule](values)
+            apply = appliers[rule]
             if apply is not None:
                 apply(*arguments)
-            else:
-                if not self._act(rule, arguments):
-                    return self._stopped(Stop.NOT_APPLICABLE, str(Action(self.names[rule], arguments)))
-                random_step = step if step in self.moves else random_step
-            actions.append(Action(self.names[rule], arguments))
-            open_goals, fingerprint = status()
-            if not open_goals:
-                return self._stopped(Stop.SOLVED)
-            # Brent's way of finding a cycle: compare with one marked state, and mark anew at powers of two.
-            if fingerprint == marked and random_step < mark:
-                return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step + 1}")
-            if step + 1 == next_mark:
-                marked, mark, next_mark = fingerprint, step + 1, 2 * next_mark
-        return self._stopped(Stop.STEP_BOUND if status()[0] else Stop.SOLVED)
+            elif not self._act(rule, arguments):
+                return self._stopped(Stop.NOT_APPLICABLE, str(Action(names[rule], arguments)))
+            actions.append(Action(names[rule], arguments))
+        return None
+
+    def _advance_watching(self, bound: int) -> Solution | None:
+        """The same, step by step, looking for a state that comes back without nature's doing.
+
+        Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps.
+        """
+        mark, patience = len(self.actions), 1
+        _, marked = self.engine.status()
+        while len(self.actions) < bound:
+            stop = self._advance(len(self.actions) + 1)
+            if stop is not None:
+                return stop
+            step = len(self.actions)
+            _, fingerprint = self.engine.status()
+            if fingerprint == marked and next(reversed(self.moves), -1) < mark:
+                return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step}")
+            if step - mark == patience:
+                mark, marked, patience = step, fingerprint, 2 * patience
+        return None
 
     def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
         """A chooser that stays with a goal. The engine's first choice is also the first for the goal it serves, so
         the engine is asked about the goal only when its choice serves another."""
-        choose, predicates, goals = self.engine.choose_raw, self.predicates, self.goals
+        choose = self.engine.choose_raw
+        goals = [_goal_getter(rule) for rule in self.rules]
+        predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]
         serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
         committed: Values | None = None
         predicate = ""
@@ -148,7 +183,7 @@ class _Run:
     def _act(self, rule: int, arguments: Values) -> bool:
         """Apply an action that may not be applicable or may have several outcomes."""
         schema = self.domain.schemas[self.names[rule]]
-        if not is_safe(self.engine.rules[rule], self.domain):
+        if not is_safe(self.rules[rule], self.domain):
             action = ground(schema, arguments)
             holds = self.engine.holds
             if action is None or not all(map(holds, action.condition.positive)):

@@ -16,7 +16,7 @@ class Relation(NamedTuple):
     name: str
 
 
-Rows = Sequence[tuple[str, ...]]
+Rows = Sequence[tuple[str, ...]] | Sequence[str]  # of one column as plain strings
 
 
 class Statistics:
@@ -37,7 +37,7 @@ class Statistics:
         size, sample = self._sizes.get(relation, 0), self._samples.get(relation, ())
         if not bound:
             return float(size)
-        if len(sample) < 2:
+        if len(sample) < 2 or isinstance(sample[0], str):
             return 1.0
         counts = Counter(tuple(row[i] for i in bound) for row in sample)
         agreeing_pairs = sum(n * (n - 1) for n in counts.values())

@@ -6,18 +6,19 @@ with `matching.best_match`, which is its definition and its test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 from types import CodeType
 from typing import Any, NamedTuple
 
-from bilevel.rules.code_generation import Generator, identifier
-from bilevel.rules.join_plan import Planner
+from bilevel.rules.engine.join_plan import Planner, RulePlan
+from bilevel.rules.engine.ordering import first, first_of, in_order, in_order_of, push, queue_of
+from bilevel.rules.engine.program import program
+from bilevel.rules.engine.statistics import Relation, Statistics
+from bilevel.rules.engine.writer import unique_identifiers
 from bilevel.rules.matching import bind_action, checked_types, free_variables
 from bilevel.rules.rule import Rule
-from bilevel.rules.statistics import Relation, Statistics
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Schema
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Schema
 from bilevel.symbolic.semantics import substitute_all
 
 
@@ -28,12 +29,15 @@ class Choice(NamedTuple):
     values: tuple[str, ...]
 
 
+Found = tuple[int, tuple[str, ...]] | None  # a choice as the program returns it
+
+
 class RuleEngine:
     """The facts and open goals that the rules ask about, and the program that keeps the rules' views of them.
 
-    `state` and `goal` may be any iterables of atoms; `objects` gives the types of the objects, which matter where a
-    variable's type does not follow from the facts it occurs in. With `commit` the engine can also be asked for the
-    first rule that serves one given goal fact.
+    `state` and `goal` hold atoms; `objects` gives the types of the objects, which matter where a variable's type does
+    not follow from the facts it occurs in. With `commit` the engine can also be asked for the first rule that serves
+    one given goal fact, with `watch` it keeps a fingerprint of what the rules can see.
     """
 
     def __init__(
@@ -45,30 +49,32 @@ class RuleEngine:
         objects: Mapping[str, str],
         *,
         commit: bool = False,
+        watch: bool = False,
     ) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
         self.domain = domain
         schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in self.rules})]
-        self._arities = _relations(self.rules, domain, goal)
-        tables = _tables(self._arities, state, goal, objects, domain)
-        statistics = Statistics(_with_future(tables))
-        volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
-        typed = domain.keeps_types and all(fits_schema(rule, domain) for rule in self.rules)
-        planner = Planner(domain, statistics, volatile, typed)
-        plans = [planner.plan(rule) for rule in self.rules]
+        arities = _relations(self.rules, domain, goal)
+        tables = _tables(arities, state, goal, objects, domain)
+        plans, planner = _plans(self.rules, domain, schemas, tables)
         self._outputs = [plan.outputs for plan in plans]
-        self.source = Generator(planner, plans, self._arities, commit).program(schemas)
-        program: dict[str, Any] = {}
-        exec(_compiled(self.source), program)
+        self._names = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
+        self.source = program(planner, plans, arities, schemas, self._names, commit=commit, watch=watch)
+        namespace: dict[str, Any] = {}
+        exec(_compiled(self.source), namespace)
 
-        def rows(kind: str, name: str) -> Iterable[Any]:
-            found = tables.pop(Relation(kind, name))
-            return [row[0] for row in found] if found and len(found[0]) == 1 else found
+        def rows(kind: str, name: str) -> Table:
+            return tables.pop(Relation(kind, name))
 
-        self._functions = program["engine"](rows, first, first_of, in_order, heapify, heappush)
-        self.choose_raw: Callable[[], tuple[int, tuple[str, ...]] | None] = self._functions["choose"]
-        self.status: Callable[[], tuple[int, int]] = self._functions["status"]
-        self._type_checks = [r.name for r in self._arities if r.kind == "type"]
+        self._functions: dict[str, Callable[..., Any]] = namespace["engine"](
+            rows, first, first_of, in_order, in_order_of, push, queue_of
+        )
+        self.choose_raw: Callable[[], Found] = self._functions["choose"]
+        self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
+
+    def _function(self, verb: str, name: str, suffix: str = "") -> Callable[..., Any] | None:
+        """A function of the program; there is none for what no rule asks about."""
+        return self._functions.get(f"{verb}_{self._names[name]}{suffix}")
 
     def choose(self) -> Choice | None:
         """The instance that fires, or `None` where no rule applies."""
@@ -77,50 +83,46 @@ class RuleEngine:
 
     def choose_for(self, goal: Atom) -> Choice | None:
         """The first instance of lowest priority that serves one goal fact not yet achieved."""
-        serve = self._functions.get(f"serve_{identifier(goal.predicate)}")
-        found = serve(*goal.terms) if serve else None
+        found = self.server(goal.predicate)(*goal.terms)
         return None if found is None else Choice(*found)
 
-    def server(self, predicate: str) -> Callable[..., tuple[int, tuple[str, ...]] | None]:
-        """The function behind `choose_for` for the goals of one predicate that some rule serves."""
-        function: Callable[..., tuple[int, tuple[str, ...]] | None] = self._functions[f"serve_{identifier(predicate)}"]
-        return function
+    def server(self, predicate: str) -> Callable[..., Found]:
+        """The function behind `choose_for` for the goals of one predicate."""
+        return self._function("serve", predicate) or (lambda *terms: None)
 
     @property
     def open_goals(self) -> int:
         """How many goal facts are not achieved."""
         return self.status()[0]
 
-    @property
-    def fingerprint(self) -> int:
-        """Changes with every fact that matters to the rules and returns to the same value with the same facts."""
-        return self.status()[1]
+    def status(self) -> tuple[int, int]:
+        """How many goal facts are not achieved, and a number that is the same for the same facts (with `watch`)."""
+        found: tuple[int, int] = self._functions["status"]()
+        return found
 
     def add(self, fact: Atom) -> None:
-        function = self._functions.get(f"add_{identifier(fact.predicate)}")
+        function = self._function("add", fact.predicate)
         if function:
             function(*fact.terms)
 
     def remove(self, fact: Atom) -> None:
-        function = self._functions.get(f"remove_{identifier(fact.predicate)}")
+        function = self._function("remove", fact.predicate)
         if function:
             function(*fact.terms)
 
     def declare(self, name: str, kind: str) -> None:
         """Make a new object of a type known."""
-        for ancestor in self._type_checks:
+        for ancestor in self._checked_types:
             if self.domain.is_subtype(kind, ancestor):
-                self._functions[f"add_is_{identifier(ancestor)}"](name)
+                self._functions[f"declare_{self._names[ancestor]}"](name)
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
         """The function that applies an outcome of an action of some rule to its arguments and nature's choices."""
-        function: Callable[..., None] = self._functions[f"apply_{identifier(schema.name)}_{outcome}"]
-        return function
+        return self._functions[f"apply_{self._names[schema.name]}_{outcome}"]
 
     def holds(self, fact: Atom) -> bool:
-        """Whether a fact holds, for the predicates that some rule asks about."""
-        held = self._functions[f"holds_{identifier(fact.predicate)}"]
-        return bool(held(*fact.terms))
+        """Whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
+        return bool(self._functions[f"holds_{self._names[fact.predicate]}"](*fact.terms))
 
     def binding(self, choice: Choice) -> dict[str, str]:
         """The values of the choice's outputs by variable."""
@@ -134,54 +136,14 @@ class RuleEngine:
         return substitute_all(self.rules[choice.rule].goal_condition, self.binding(choice))
 
 
-Members = set[str] | tuple[str, ...]  # a tuple if there is just one
-
-
-def first(heap: list[str], members: set[str]) -> str:
-    """The smallest member; the heap holds all members, and values that have ceased to be members."""
-    value = heap[0]
-    while value not in members:
-        heappop(heap)
-        value = heap[0]
-    return value
-
-
-def first_of(view: dict[Any, Members], heaps: dict[Any, list[str]], key: Any) -> str:
-    """The smallest value a view has for a key; its heap is made when it is first asked for."""
-    members = view[key]
-    if type(members) is tuple:
-        return members[0]
-    heap = heaps.get(key)
-    if heap is None:
-        heap = heaps[key] = sorted(members)
-    value = heap[0]
-    while value not in members:
-        heappop(heap)
-        value = heap[0]
-    return value
-
-
-def in_order(members: Members, heaps: dict[Any, list[str]], key: Any) -> Iterator[str]:
-    """The members from the smallest on. The heap is left as it is, so that loops over one view may be nested."""
-    if not members:
-        return
-    if type(members) is tuple:
-        yield members[0]
-        return
-    heap = heaps.get(key)
-    if heap is None:
-        heap = heaps[key] = sorted(members)
-    while heap[0] not in members:
-        heappop(heap)
-    frontier, last = [(heap[0], 0)], ""
-    while frontier:
-        value, place = heappop(frontier)
-        if value != last and value in members:
-            yield value
-        last = value
-        for child in (2 * place + 1, 2 * place + 2):
-            if child < len(heap):
-                heappush(frontier, (heap[child], child))
+def _plans(
+    rules: Sequence[Rule], domain: Domain, schemas: Sequence[Schema], tables: Mapping[Relation, Table]
+) -> tuple[list[RulePlan], Planner]:
+    """How to find each rule's instances, given what the data are like and what the policy's own actions change."""
+    volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
+    typed = domain.keeps_types and all(fits_schema(rule, domain) for rule in rules)
+    planner = Planner(domain, Statistics(_with_future(tables)), volatile, typed)
+    return [planner.plan(rule) for rule in rules], planner
 
 
 @lru_cache(maxsize=64)
@@ -228,16 +190,17 @@ def fits_schema(rule: Rule, domain: Domain) -> bool:
     return all(domain.is_subtype(types[t], p.type) for t, p in zip(rule.action.arguments, wanted, strict=True))
 
 
-Table = list[tuple[str, ...]]
+Table = list[Any]  # rows: of one column as plain strings, of others as tuples
 
 
 def _tables(
     arities: Mapping[Relation, int], state: Iterable[Atom], goal: Facts, objects: Mapping[str, str], domain: Domain
 ) -> dict[Relation, Table]:
+    """The rows of every relation. This reads each fact of a problem once, so it is written for speed."""
     tables: dict[Relation, Table] = {relation: [] for relation in arities}
     tables |= {Relation("achieved", relation.name): [] for relation in arities if relation.kind == "goal"}
 
-    def appenders(kind: str) -> dict[str, Callable[[tuple[str, ...]], None]]:
+    def appenders(kind: str) -> dict[str, Callable[[Any], None]]:
         return {relation.name: table.append for relation, table in tables.items() if relation.kind == kind}
 
     append_state, append_goal, append_achieved = appenders("state"), appenders("goal"), appenders("achieved")
@@ -245,14 +208,15 @@ def _tables(
     for atom in state:
         predicate, terms = atom
         if predicate in append_state:
-            append_state[predicate](terms)
+            append_state[predicate](terms if len(terms) != 1 else terms[0])
         if predicate in append_goal and atom in goal:
             achieved.add(atom)
     for atom in goal:
-        (append_achieved if atom in achieved else append_goal)[atom[0]](atom[1])
+        predicate, terms = atom
+        (append_achieved if atom in achieved else append_goal)[predicate](terms if len(terms) != 1 else terms[0])
     for relation in arities:
         if relation.kind == "type":
-            tables[relation] = [(o,) for o, kind in objects.items() if domain.is_subtype(kind, relation.name)]
+            tables[relation] = [o for o, kind in objects.items() if domain.is_subtype(kind, relation.name)]
     return tables
 
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from typing import NamedTuple
 
+from bilevel.rules.engine.statistics import Relation, Statistics
 from bilevel.rules.matching import checked_types, free_variables, output_variables
 from bilevel.rules.rule import Rule
-from bilevel.rules.statistics import Relation, Statistics
 from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
 
 UNEQUAL = Relation("unequal", "!=")
@@ -40,12 +41,17 @@ class Literal(NamedTuple):
 
     @property
     def variables(self) -> frozenset[str]:
-        return frozenset(term for term in self.terms if is_variable(term))
+        return variables_of(self.terms)
 
     @property
     def enumerable(self) -> bool:
         """Whether its instances can be listed: not those of an absence or an inequality."""
         return self.positive and self.relation is not UNEQUAL
+
+
+@cache
+def variables_of(terms: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term for term in terms if is_variable(term))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,5 @@
+"""The rule engine: joins are planned from the rules and the data, and a program is written that maintains them."""
+
+from bilevel.rules.engine.rule_engine import Choice, RuleEngine, is_safe
+
+__all__ = ["Choice", "RuleEngine", "is_safe"]

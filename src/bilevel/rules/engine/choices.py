@@ -1,0 +1,157 @@
+"""The part of the program that reads off which rule fires, and for which objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from bilevel.rules.engine.join_plan import Literal, RulePlan, ViewUse, inverted, reading_order
+from bilevel.rules.engine.statistics import Relation
+from bilevel.rules.engine.writer import Environment, Writer, columns, row, tuple_of
+from bilevel.symbolic.domain import Atom, is_variable
+
+
+def write_choosing(w: Writer) -> None:
+    """A function per rule and one that asks them in turn."""
+    for number, plan in enumerate(w.plans):
+        w.emit("")
+        w.emit(f"# {plan.rule}")
+        order = reading_order(plan.outputs, plan.uses)
+        _write_reading(w, f"rule_{number}", plan, order, {}, plan.filters)
+    w.emit("")
+    with w.block("def choose():"):
+        for number, plan in enumerate(w.plans):
+            guard = " and ".join(w.test(guard, {}) for guard in plan.guards) or "True"
+            with w.block(f"if {guard}:"):
+                w.emit(f"found = rule_{number}()")
+                w.emit(f"if found is not None: return {number}, found")
+        w.emit("return None")
+
+
+def _write_reading(
+    w: Writer, name: str, plan: RulePlan, order: Sequence[str], known: Environment, filters: Sequence[Literal]
+) -> None:
+    """A function for the first instance of a rule, as the values of its outputs, or `None`.
+
+    The outputs are read in `order`, given those in `known`. Where nothing is left to compare or check, the first value
+    will do; otherwise values are tried one by one, by a function for what comes after.
+    """
+    environment = dict(known)
+    pending = [condition for condition in filters if not condition.variables <= environment.keys()]
+    compared = inverted(plan.outputs, [*environment, *order])
+    straight = 0 if pending else next((i for i, v in enumerate(order) if v in compared), len(order))
+    with w.block(f"def {name}({', '.join(known.values())}):"):
+        for condition in filters:
+            if condition not in pending:
+                w.emit(f"if not ({w.test(condition, environment)}): return None")
+        for variable in order[:straight]:
+            environment[variable] = w.local(variable)
+            w.emit(f"{environment[variable]} = {_first(w, plan.uses[variable], environment)}")
+        if straight == len(order):
+            w.emit(f"return {tuple_of([environment[v] for v in plan.outputs])}")
+            return
+        tried = order[straight]
+        environment[tried] = w.local(tried)
+        rest = f"{name}_{environment[tried]}"
+        _write_trying(w, rest, plan.uses[tried], environment, tried in compared)
+    _write_reading(w, rest, plan, order[straight + 1 :], environment, pending)
+
+
+def _first(w: Writer, use: ViewUse, environment: Environment) -> str:
+    view = w.names[use.view.relation]
+    if use.key:
+        return f"first_of({view}, {view}_queues, {row([environment[k] for k in use.key])})"
+    return f"first({view}_backlog, {view}_fresh, {view})"
+
+
+def _write_trying(w: Writer, rest: str, use: ViewUse, environment: Environment, compare: bool) -> None:
+    """Try each value of a variable: in order until one works, or all of them to find the first instance."""
+    view, value = w.names[use.view.relation], environment[use.variable]
+    call = f"{rest}({', '.join(environment.values())})"
+    key = row([environment[k] for k in use.key]) if use.key else ""
+    if compare:
+        w.emit("best = None")
+        with w.block(f"for {value} in {f'{view}.get({key}, ())' if use.key else view}:"):
+            _write_comparison(w, call)
+        w.emit("return best")
+    else:
+        values = f"in_order_of({view}, {view}_queues, {key})" if use.key else f"in_order({view}, {view}_queue)"
+        with w.block(f"for {value} in {values}:"):
+            w.emit(f"found = {call}")
+            w.emit("if found is not None: return found")
+        w.emit("return None")
+
+
+def _write_comparison(w: Writer, call: str) -> None:
+    w.emit(f"found = {call}")
+    w.emit("if found is not None and (best is None or found < best): best = found")
+
+
+# Serving one goal
+
+
+def write_serving(w: Writer) -> None:
+    """For each predicate of a goal: the first rule that serves a given goal fact, and its first instance."""
+    by_predicate: dict[str, dict[int, list[str]]] = {}
+    for number, plan in enumerate(w.plans):
+        for place, atom in enumerate(sorted(plan.rule.goal_condition)):
+            name = f"serve_{number}_{place}"
+            _write_serving_rule(w, name, plan, atom)
+            by_predicate.setdefault(atom.predicate, {}).setdefault(number, []).append(name)
+    for predicate, rules in sorted(by_predicate.items()):
+        found = ", ".join(columns(w.arities[Relation("goal", predicate)]))
+        w.emit("")
+        with w.block(f"def serve_{w.identifiers[predicate]}({found}):"):
+            for number, names in rules.items():
+                calls = ", ".join(f"{name}({found})" for name in names)
+                w.emit(f"found = {calls if len(names) == 1 else f'min(filter(None, ({calls})), default=None)'}")
+                w.emit(f"if found is not None: return {number}, found")
+            w.emit("return None")
+
+
+def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> None:
+    """Like a rule's function, but for instances that serve one goal fact, whose values are given.
+
+    Variables whose views lie above the given ones are joined afresh; views below or beside are used as they are.
+    """
+    given = frozenset(term for term in atom.terms if is_variable(term))
+    above = _above(plan, given)
+    literals = [
+        literal for variable in sorted(above) for literal in plan.uses[variable].literals
+        if not _stands_for(plan, literal, above)
+    ]  # fmt: skip
+    literals += [condition for condition in plan.filters if condition.variables <= above]
+    steps, _ = w.planner.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
+    order = [v for v in reading_order(plan.outputs, plan.uses) if v not in above]
+    known = {v: w.local(v) for v in plan.outputs if v in above}
+    w.emit("")
+    w.emit(f"# {plan.rule}")
+    filters = [condition for condition in plan.filters if not condition.variables <= above]
+    _write_reading(w, f"{name}_rest", plan, order, known, filters)
+    found = columns(len(atom.terms))
+    environment, conditions = w.unify(atom.terms, found)
+    conditions += [w.test(guard, {}) for guard in plan.guards if not _stands_for(plan, guard, above)]
+
+    def compare(bound: Environment) -> None:
+        _write_comparison(w, f"{name}_rest({', '.join(bound[v] for v in known)})")
+
+    with w.block(f"def {name}({', '.join(found)}):"):
+        w.emit("best = None")
+        with w.block(*([f"if {' and '.join(conditions)}:"] if conditions else [])):
+            w.join(steps, environment, compare)
+        w.emit("return best")
+
+
+def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
+    """Whether the literal says that the view of one of the variables has something."""
+    uses = (plan.uses[variable] for variable in variables)
+    return any(use.view.relation == literal.relation and use.key == literal.terms for use in uses)
+
+
+def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:
+    """The given variables and those whose views depend on a view of one of them."""
+    above, rest = set(given), list(given)
+    while rest:
+        new = set(plan.uses[rest.pop()].key) - above
+        above |= new
+        rest += new
+    return above

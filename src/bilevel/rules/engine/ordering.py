@@ -1,0 +1,84 @@
+"""Sets that know their first members.
+
+A set in a view comes with a queue of two lists that together hold all its members, and also values that have ceased
+to be members, which are dropped when they come to the front. The *backlog* is sorted, the last first, and holds what
+was there when the queue was made; the *fresh* list is a heap of what came later. Taking from the end of a sorted list
+is much cheaper than taking from a heap of a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+Members = set[str] | tuple[str, ...]  # a tuple if there is just one
+Queue = tuple[list[str], list[str]]  # backlog and fresh
+
+
+def queue_of(members: Iterable[str]) -> Queue:
+    return sorted(members, reverse=True), []
+
+
+def first(backlog: list[str], fresh: list[str], members: Members) -> str:
+    """The smallest of the members, of which there must be some."""
+    while backlog and backlog[-1] not in members:
+        backlog.pop()
+    while fresh and fresh[0] not in members:
+        heappop(fresh)
+    if fresh and not (backlog and backlog[-1] < fresh[0]):
+        return fresh[0]
+    return backlog[-1]
+
+
+def first_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> str:
+    """The smallest value a view has for a key; the key's queue is made when it is first asked for."""
+    members = view[key]
+    if type(members) is tuple:
+        return members[0]
+    queue = queues.get(key)
+    if queue is None:
+        queue = queues[key] = queue_of(members)
+    return first(*queue, members)
+
+
+def push(queue: Queue, members: Members, value: str) -> None:
+    """Add a member; when the queue holds mostly values that are no longer members it is made anew."""
+    backlog, fresh = queue
+    heappush(fresh, value)
+    if len(fresh) > 2 * len(members) + 100:
+        backlog[:], fresh[:] = queue_of(members)
+
+
+def in_order(members: Members, queue: Queue) -> Iterator[str]:
+    """The members from the smallest on. The queue is not used up, so that loops over one view may be nested."""
+    if not members:
+        return
+    first(*queue, members)  # afterwards both lists begin with a member and nobody takes from them meanwhile
+    backlog, fresh = queue
+    place = len(backlog)
+    frontier = [(fresh[0], 0)] if fresh else []
+    last = ""
+    while place or frontier:
+        if frontier and not (place and backlog[place - 1] < frontier[0][0]):
+            value, parent = heappop(frontier)
+            for child in (2 * parent + 1, 2 * parent + 2):
+                if child < len(fresh):
+                    heappush(frontier, (fresh[child], child))
+        else:
+            place -= 1
+            value = backlog[place]
+        if value != last and value in members:
+            yield value
+        last = value
+
+
+def in_order_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> Iterator[str]:
+    """The values a view has for a key, from the smallest on."""
+    members = view.get(key, ())
+    if type(members) is tuple:
+        return iter(members)
+    queue = queues.get(key)
+    if queue is None:
+        queue = queues[key] = queue_of(members)
+    return in_order(members, queue)

@@ -1,0 +1,225 @@
+"""Writes Python: lines and their indentation, names for relations, nested loops for joins."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from bilevel.rules.engine.join_plan import UNEQUAL, JoinStep, Literal, Planner, RulePlan, View
+from bilevel.rules.engine.statistics import Relation
+from bilevel.symbolic.domain import is_variable
+
+Environment = dict[str, str]  # variable -> the Python expression that holds its value
+
+# What the program is handed when it starts: see `rule_engine` and `ordering`.
+PARAMETERS = ("rows", "first", "first_of", "in_order", "in_order_of", "push", "queue_of")
+
+# Names that the program itself uses, or may use for functions, views, indexes and columns.
+_RESERVED = re.compile(
+    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by_.*|choose|status|engine|found|"
+    r"best|queue|row|open_goals|fingerprint|hash|len|type|tuple|sorted|set|frozenset|list|bool|int|locals|min|filter|"
+    + "|".join(PARAMETERS)
+)
+
+
+class Writer:
+    """The text of a program about some relations and views."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        plans: Sequence[RulePlan],
+        arities: Mapping[Relation, int],
+        identifiers: Mapping[str, str],
+        watch: bool,
+    ) -> None:
+        self.planner = planner
+        self.plans = plans
+        self.arities = arities  # of every relation the engine keeps, views excepted
+        self.identifiers = identifiers  # of predicates, types and schemas
+        self.watch = watch
+        self.views = _used_views(planner, plans)
+        self.names = self._relation_names()
+        self.ordered = {use.view for plan in plans for v, use in plan.uses.items() if v in plan.outputs}
+        self.indexes: dict[tuple[Relation, tuple[int, ...]], None] = {}
+        self.lines: list[str] = []
+        self._depth = 1
+
+    def _relation_names(self) -> dict[Relation, str]:
+        names = {view.relation: f"view{number}" for number, view in enumerate(self.views)}
+        prefixes = {"state": "", "goal": "goal_", "type": "is_"}
+        for relation in sorted(self.arities):
+            name = prefixes[relation.kind] + self.identifiers[relation.name]
+            names[relation] = _unused(name, set(names.values()))
+        return names
+
+    # Lines
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self._depth + line if line else "")
+
+    @contextmanager
+    def block(self, *heads: str) -> Iterator[None]:
+        """Lines written inside stand below the heads, each of which opens a block."""
+        before = self._depth
+        for head in heads:
+            self.emit(head)
+            self._depth += 1
+        yield
+        self._depth = before
+
+    @contextmanager
+    def indentation_kept(self) -> Iterator[None]:
+        """Blocks that are opened inside end here."""
+        before = self._depth
+        yield
+        self._depth = before
+
+    def open(self, head: str) -> None:
+        """Open a block that ends with the enclosing one."""
+        self.emit(head)
+        self._depth += 1
+
+    # Names
+
+    def view(self, relation: Relation) -> View:
+        return self.planner.views[int(relation.name)]
+
+    def arity(self, relation: Relation) -> int:
+        return len(self.view(relation).key) if relation.kind == "view" else self.arities[relation]
+
+    def local(self, variable: str) -> str:
+        """A Python name for a variable that no relation has."""
+        return _unused(identifier(variable[1:]), set(self.names.values()))
+
+    def index(self, relation: Relation, bound: tuple[int, ...]) -> str:
+        """The name of the dictionary from bound columns to the values of the others; from now on there is one."""
+        self.indexes[relation, bound] = None
+        return f"{self.names[relation]}_by_{'_'.join(map(str, bound))}"
+
+    def indexes_of(self, relation: Relation) -> list[tuple[int, ...]]:
+        return sorted(bound for found, bound in self.indexes if found == relation)
+
+    def describe(self, view: View) -> str:
+        literals = " & ".join(self._describe_literal(literal) for literal in view.literals)
+        key = f"{', '.join(view.key)} -> " if view.key else ""
+        return f"# {self.names[view.relation]}: {key}{view.variable}: {literals}"
+
+    def _describe_literal(self, literal: Literal) -> str:
+        if literal.relation == UNEQUAL:
+            return " != ".join(literal.terms)
+        return f"{'' if literal.positive else 'not '}{self.names[literal.relation]}({', '.join(literal.terms)})"
+
+    # Joins
+
+    def value(self, term: str, environment: Environment) -> str:
+        return environment[term] if is_variable(term) else repr(term)
+
+    def test(self, literal: Literal, environment: Environment) -> str:
+        """An expression for whether a literal holds."""
+        values = [self.value(term, environment) for term in literal.terms]
+        if literal.relation == UNEQUAL:
+            return f"{values[0]} != {values[1]}"
+        name = self.names[literal.relation]
+        if not values:
+            return name if literal.positive else f"not {name}"
+        return f"{row(values)} {'in' if literal.positive else 'not in'} {name}"
+
+    def join(self, steps: Iterable[JoinStep], environment: Environment, inside: Callable[[Environment], None]) -> None:
+        """Nested loops and checks, with `inside` written at their heart."""
+        environment = dict(environment)
+        with self.indentation_kept():
+            for literal, bound in steps:
+                if len(bound) == len(literal.terms):
+                    self.open(f"if {self.test(literal, environment)}:")
+                else:
+                    self._loop(literal, bound, environment)
+            inside(environment)
+
+    def _loop(self, literal: Literal, bound: tuple[int, ...], environment: Environment) -> None:
+        """A loop over the instances of a literal that agree with what is bound."""
+        columns, repeated = [], []
+        for place, term in enumerate(literal.terms):
+            if place in bound:
+                continue
+            if term in environment:
+                columns.append(f"same{place}")
+                repeated.append(f"same{place} == {environment[term]}")
+            else:
+                environment[term] = self.local(term)
+                columns.append(environment[term])
+        source = self.names[literal.relation]
+        if bound:
+            key = row([self.value(literal.terms[place], environment) for place in bound])
+            source = f"{self.index(literal.relation, bound)}.get({key}, ())"
+        self.open(f"for {', '.join(columns)} in {source}:")
+        for condition in repeated:
+            self.open(f"if {condition}:")
+
+    def unify(self, terms: Sequence[str], columns: Sequence[str]) -> tuple[Environment, list[str]]:
+        """What values in columns say of the variables of an atom, and the conditions for them to fit it."""
+        environment: Environment = {}
+        conditions = []
+        for term, column in zip(terms, columns, strict=True):
+            if not is_variable(term):
+                conditions.append(f"{column} == {term!r}")
+            elif environment.setdefault(term, column) != column:
+                conditions.append(f"{column} == {environment[term]}")
+        return environment, conditions
+
+
+def row(values: Sequence[str]) -> str:
+    """One value as itself, several as a tuple: how rows and keys are stored."""
+    return values[0] if len(values) == 1 else tuple_of(values)
+
+
+def tuple_of(values: Sequence[str]) -> str:
+    return f"({', '.join(values)},)" if len(values) == 1 else f"({', '.join(values)})"
+
+
+def columns(count: int) -> list[str]:
+    return [f"a{number}" for number in range(count)]
+
+
+def identifier(name: str) -> str:
+    """A Python name much like the given one."""
+    spelt = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" if c == "-" else f"u{ord(c)}" for c in name)
+    return f"{spelt}_" if keyword.iskeyword(spelt) else spelt if spelt[:1].isalpha() else f"n{spelt}"
+
+
+def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
+    """A Python name for each of the names, all different: b-1 and b_1 are two things."""
+    found: dict[str, str] = {}
+    for name in sorted(set(names)):
+        found[name] = _unused_in(identifier(name), set(found.values()))
+    return found
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken or _RESERVED.fullmatch(name):
+        name += "_"
+    return name
+
+
+def _unused_in(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _used_views(planner: Planner, plans: Sequence[RulePlan]) -> list[View]:
+    """The views the plans need, each after the views it needs itself."""
+    needed: dict[View, None] = {}
+
+    def visit(view: View) -> None:
+        for literal in view.literals:
+            if literal.relation.kind == "view":
+                visit(planner.views[int(literal.relation.name)])
+        needed[view] = None
+
+    for plan in plans:
+        for use in plan.uses.values():
+            visit(use.view)
+    return list(needed)
