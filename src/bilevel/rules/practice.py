@@ -72,16 +72,16 @@ def _episode(
     domain: Domain, problem: Problem, goals: Sequence[Atom], plan_for: PlanFor, rng: random.Random
 ) -> tuple[list[Trace], list[Atom]]:
     """Achieve the goals in this order; a goal that cannot be planned for is left out."""
-    nature = Nature(domain, problem.objects, rng)
+    nature = Nature(domain, problem.all_objects(domain), rng)
     traces, missed = [], []
     state = problem.state
     for goal in goals:
-        here = replace(problem, objects=dict(nature.objects), state=state, goal=frozenset({goal}))
+        here = replace(problem, state=state, goal=frozenset({goal}))
         steps, achieved = _pursue(domain, here, plan_for, nature)
         if not achieved:
             missed.append(goal)
         elif steps:
-            traces.append(Trace(tuple(steps), {**domain.constants, **nature.objects}))
+            traces.append(Trace(tuple(steps), dict(nature.objects)))
         if steps:
             state = steps[-1].next_state
     return traces, missed
@@ -94,7 +94,8 @@ def _pursue(domain: Domain, problem: Problem, plan_for: PlanFor, nature: Nature)
     for _ in range(SURPRISES):
         if problem.goal <= state:
             return steps, True
-        plan = plan_for(domain, replace(problem, state=state, objects=dict(nature.objects)))
+        objects = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
+        plan = plan_for(domain, replace(problem, state=state, objects=objects))
         if plan is None:
             return steps, False
         for action, hoped in plan:
