@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilevel.rules.canonical import canonical, rename
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, with_sorted_inequalities
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
 
 TYPES = {"block": "item", "box": "item", "item": "object", "button": "object"}
@@ -76,7 +76,8 @@ def is_isomorphic(one: Rule, other: Rule) -> bool:
     def search(rest: list[Parameter], names: dict[str, str]) -> bool:
         if not rest:
             found = rename(one, names)
-            return replace(found, variables=()) == replace(other, variables=())
+            inequalities = with_sorted_inequalities(other.negative_condition)
+            return replace(found, variables=()) == replace(other, variables=(), negative_condition=inequalities)
         choices = [n for n, kind in types.items() if kind == rest[0].type and n not in names.values()]
         return any(search(rest[1:], {**names, rest[0].name: name}) for name in choices)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Domain, Parameter
+from bilevel.rules.rule import Rule, with_sorted_inequalities
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Domain, Parameter
 from bilevel.symbolic.semantics import substitute_all
 
 Colouring = dict[str, int]
@@ -31,7 +31,7 @@ def rename(rule: Rule, names: Mapping[str, str]) -> Rule:
         variables=tuple(Parameter(new, types[old]) for old, new in names.items()),
         state_condition=substitute_all(rule.state_condition, names),
         goal_condition=substitute_all(rule.goal_condition, names),
-        negative_condition=substitute_all(rule.negative_condition, names),
+        negative_condition=with_sorted_inequalities(substitute_all(rule.negative_condition, names)),
         action=Action(rule.action.name, tuple(names.get(a, a) for a in rule.action.arguments)),
     )
 
@@ -45,6 +45,7 @@ def _atoms(rule: Rule) -> list[tuple[str, str, tuple[str, ...]]]:
         [("state", atom.predicate, atom.terms) for atom in rule.state_condition]
         + [("goal", atom.predicate, atom.terms) for atom in rule.goal_condition]
         + [("absent", atom.predicate, atom.terms) for atom in rule.negative_condition]
+        + [("absent", EQUALITY, atom.terms[::-1]) for atom in rule.negative_condition if atom.predicate == EQUALITY]
     )
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from bilevel.rules.canonical import canonical
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, inequality, with_sorted_inequalities
 from bilevel.rules.traces import Segment, Trace, segments
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Parameter, is_variable
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, is_variable
 from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
 
 
@@ -37,9 +38,10 @@ def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domai
         regressed = regress(condition, step.action, step.outcome)
         if regressed is None:
             return
-        condition = regressed
-        types.note(condition.positive)
+        types.note(regressed.positive)
         types.note_arguments(step.action)
+        apart = _kept_apart(condition, step.outcome, types)
+        condition = replace(regressed, negative=regressed.negative | apart)
         if not condition.positive & goal:  # an unachieved goal cannot hold too
             yield canonical(lift(distance, condition, goal, step.action, types.needed, domain), domain)
 
@@ -55,6 +57,11 @@ class _Types:
         self.domain = domain
         self.own = {**domain.constants, **objects}
         self.needed: dict[str, str] = {}
+
+    def related(self, one: str, other: str) -> bool:
+        """Whether variables in place of the two objects could stand for the same object."""
+        kinds = self.needed.get(one, ROOT_TYPE), self.needed.get(other, ROOT_TYPE)
+        return self.domain.is_subtype(*kinds) or self.domain.is_subtype(*reversed(kinds))
 
     def note(self, atoms: Facts) -> None:
         for atom in sorted(atoms):
@@ -73,6 +80,24 @@ class _Types:
                 self.needed[name] = self.own.get(name, known)
 
 
+def _kept_apart(condition: Condition, outcome: Outcome, types: _Types) -> Facts:
+    """The inequalities without which the outcome could undo the condition.
+
+    On the ground it did not: no fact that the condition needs was deleted, none that must be absent was added. But two
+    variables of a rule may stand for one object, and then the action might put down the very thing it needs.
+    """
+    deleted = outcome.delete - outcome.add
+    pairs = [*product(sorted(deleted), sorted(condition.positive - outcome.add))]
+    pairs += product(sorted(outcome.add), sorted(condition.negative - deleted))
+    apart = set()
+    for one, other in pairs:
+        if one.predicate == other.predicate:
+            differing = [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
+            if differing and all(types.related(a, b) for a, b in differing):
+                apart.add(inequality(*differing[0]))  # the first argument is most often the one that tells them apart
+    return frozenset(apart)
+
+
 def lift(
     priority: int,
     condition: Condition,
@@ -83,12 +108,8 @@ def lift(
 ) -> Rule:
     """Objects become variables of the given types, except constants that the domain's schemas mention by name."""
     arguments = action.action.arguments
-    implied = {frozenset((a, b)) for a in arguments for b in arguments if a != b}
-    negative = frozenset(
-        atom
-        for atom in condition.negative - goal  # absent already, being unachieved
-        if not (atom.predicate == EQUALITY and frozenset(atom.terms) in implied)
-    )
+    implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
+    negative = with_sorted_inequalities(condition.negative) - goal - implied  # an unachieved goal is absent anyway
     everything = condition.positive | negative | goal
     names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
     kept = domain.named_constants
@@ -101,6 +122,17 @@ def lift(
         action=action.action._replace(arguments=tuple(variables.get(a, a) for a in arguments)),
         negative_condition=substitute_all(negative, variables),
     )
+
+
+def _implied(goal: Facts, state: Facts) -> Facts:
+    """What must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
+    apart = set()
+    for wanted, fact in product(goal, state):
+        if wanted.predicate == fact.predicate:
+            differing = [(a, b) for a, b in zip(wanted.terms, fact.terms, strict=True) if a != b]
+            if len(differing) == 1:
+                apart.add(inequality(*differing[0]))
+    return frozenset(apart)
 
 
 def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:

@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Facts, Parameter
 
 
+def inequality(one: str, other: str) -> Atom:
+    """The atom that, among negative conditions, says that two terms differ; the same whichever comes first."""
+    return Atom(EQUALITY, (min(one, other), max(one, other)))
+
+
+def with_sorted_inequalities(atoms: Facts) -> Facts:
+    return frozenset(inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in atoms)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """In a state and a goal that meet the conditions, do `action`; the lowest priority goes first.
