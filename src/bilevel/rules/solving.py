@@ -111,8 +111,8 @@ class _Run:
             elif len(self.actions) - since >= PATIENCE:
                 state, _ = final_state(self.domain, self.problem, Plan(self.actions, self.moves))
                 self._start_engine(state, watch=True)
-                return self._advance_watching(bound) or self._stopped(Stop.STEP_BOUND)
-        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals else Stop.SOLVED)
+                return self._advance_watching(bound) or self._stopped_at_bound()
+        return self._stopped_at_bound()
 
     def _advance(self, bound: int) -> Solution | None:
         """Act until there are `bound` actions or a reason to stop."""
@@ -200,6 +200,9 @@ class _Run:
         self.engine.applier(schema, move.outcome)(*arguments, *move.binding.values())
         self.moves[len(self.actions)] = move
         return True
+
+    def _stopped_at_bound(self) -> Solution:
+        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals else Stop.SOLVED)
 
     def _stopped(self, stop: Stop, detail: str = "") -> Solution:
         return Solution(stop, Plan(self.actions, self.moves), self.engine.open_goals, detail)
