@@ -84,6 +84,22 @@ def is_isomorphic(one: Rule, other: Rule) -> bool:
     return len(one.variables) == len(other.variables) and search(list(one.variables), {})
 
 
+def plain(rule: Rule) -> Rule:
+    """The rule without the order of its variables and of the two sides of its inequalities."""
+    pairs = {tuple(sorted(atom.terms)) for atom in rule.negative_condition - rule.absent}
+    return replace(rule, variables=(), negative_condition=rule.absent | {Atom(EQUALITY, pair) for pair in pairs})
+
+
+@given(rules(), st.randoms(use_true_random=False))
+def test_the_sides_of_an_inequality_may_be_exchanged(rule: Rule, rng: random.Random) -> None:
+    inequalities = sorted(rule.negative_condition - rule.absent)
+    turned = [atom._replace(terms=atom.terms[::-1]) for atom in inequalities if rng.random() < 0.5]
+    other = replace(rule, negative_condition=rule.negative_condition | frozenset(turned))
+    form = canonical(other, DOMAIN)
+    assert form == canonical(rule, DOMAIN)
+    assert len(form.negative_condition - form.absent) <= len(inequalities)
+
+
 def symmetric(number: int) -> Rule:
     """Many variables that are all alike."""
     names = [f"?v{i}" for i in range(number)]
