@@ -1,0 +1,210 @@
+"""One measurement, in a process of its own so that memory is measured too: prints one JSON object.
+
+    python benchmarks/measurement.py rules blocks 1000 --rules blocks.rules
+
+Times of the rules and of SQLite are CPU seconds: both use one core, and others may be at work on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+
+from sqlite_executor import SqliteExecutor, join_orders
+
+from bilevel.library import GENERATORS, domain_text, shipped_domain
+from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program, run_in_group
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import read_rules
+from bilevel.rules.solving import solve
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.pddl import write_domain, write_problem
+from bilevel.symbolic.plans import Plan, read_plan
+from bilevel.symbolic.validation import validate
+
+LARGEST_VALIDATED = 1_000
+LARGEST_REPEATED = 10_000  # above, the engine's program compiles in no time compared with the rollout
+REPEATS = 5  # of which the quickest counts, for the cost per action
+EXAMPLE_SIZE = 100  # of the problem by which SQLite's join orders are chosen
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem of a shape, the rules for its domain, and how many seconds a method may take."""
+
+    domain: Domain
+    problem: Problem
+    example: Problem
+    rules: Sequence[Rule]
+    rule_file: Path
+    limit: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds from the problem in memory to the plan; `setup_seconds` of them come before the first action."""
+
+    seconds: float
+    solved: bool
+    actions: int
+    setup_seconds: float | None = None
+    action_microseconds: float | None = None  # without the set-up
+    timed_out: bool = False
+    valid: bool | None = None  # `None`: not checked
+
+
+class OutOfTime(Exception):
+    pass
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def timed(function: Callable[[], object]) -> float:
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def accepted(task: Task, size: int, plan: Plan) -> bool | None:
+    return validate(task.domain, task.problem, plan).is_valid if size <= LARGEST_VALIDATED else None
+
+
+def measure_rules(task: Task, size: int) -> Measurement:
+    """The whole of `solve`, its program written and compiled anew; the cost per action when that is done."""
+
+    def quickest(max_steps: int | None = None) -> float:
+        def run() -> None:
+            solve(task.domain, task.problem, task.rules, seed=task.seed, max_steps=max_steps)
+
+        return min(timed(run) for _ in range(REPEATS))
+
+    start = time.process_time()
+    try:
+        with time_limit(task.limit):
+            solution = solve(task.domain, task.problem, task.rules, seed=task.seed)
+    except OutOfTime:
+        return Measurement(task.limit, False, 0, timed_out=True)
+    seconds = time.process_time() - start
+    if size <= LARGEST_REPEATED:
+        setup = quickest(max_steps=0)
+        rollout = quickest() - setup
+    else:
+        setup = timed(lambda: solve(task.domain, task.problem, task.rules, max_steps=0))
+        rollout = seconds - setup
+    actions = len(solution.plan.actions)
+    valid = accepted(task, size, solution.plan)
+    return Measurement(seconds, solution.is_solved, actions, setup, 1e6 * rollout / max(actions, 1), valid=valid)
+
+
+def measure_sqlite(task: Task, size: int) -> Measurement:
+    orders = join_orders(task.rules, task.domain, task.example)
+    start = time.process_time()
+    solved, timed_out = False, False
+    executor = SqliteExecutor(task.domain, task.problem, task.rules, orders, task.seed)
+    setup = time.process_time() - start
+    try:
+        with time_limit(task.limit - setup):
+            solved = executor.run()
+    except OutOfTime:
+        timed_out = True
+    seconds = time.process_time() - start
+    actions = len(executor.actions)
+    per_action = 1e6 * (seconds - setup) / max(actions, 1)
+    valid = None if timed_out else accepted(task, size, executor.plan)
+    return Measurement(seconds, solved, actions, setup, per_action, timed_out, valid)
+
+
+def measure_lama(task: Task, size: int) -> Measurement:
+    """The first plan of LAMA, by the wall clock."""
+    determinised, _ = determinise(task.domain)
+    with tempfile.TemporaryDirectory() as name, (Path(name) / "log").open("wb") as log:
+        folder = Path(name)
+        (folder / "domain.pddl").write_text(write_domain(determinised), encoding="utf-8")
+        (folder / "problem.pddl").write_text(write_problem(task.problem, determinised), encoding="utf-8")
+        command = [sys.executable, str(find_program()), "--plan-file", "plan", *QUICK, "domain.pddl", "problem.pddl"]
+        start = time.perf_counter()
+        code = run_in_group(command, folder, log.fileno(), task.limit)
+        seconds = time.perf_counter() - start
+        solved = code in FOUND
+        actions = (folder / "plan").read_text(encoding="utf-8").count("(a") if solved else 0
+    return Measurement(seconds, solved, actions, timed_out=not solved)
+
+
+def measure_command(task: Task, size: int) -> Measurement:
+    """The command `bilevel solve`, reading and writing files, by the wall clock."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        domain_file, problem_file, plan_file = folder / "domain.pddl", folder / "problem.pddl", folder / "plan"
+        domain_file.write_text(domain_text(task.domain.name), encoding="utf-8")
+        problem_file.write_text(write_problem(task.problem, task.domain), encoding="utf-8")
+        files = [str(domain_file), str(problem_file), "--rules", str(task.rule_file), "--plan", str(plan_file)]
+        command = [sys.executable, "-m", "bilevel.cli", "solve", *files]
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(command, timeout=task.limit, stdout=subprocess.DEVNULL, check=False)
+        except subprocess.TimeoutExpired:
+            return Measurement(task.limit, False, 0, timed_out=True)
+        seconds = time.perf_counter() - start
+        plan = read_plan(plan_file, task.domain)
+        valid = validate(task.domain, task.problem, plan).is_valid
+    return Measurement(seconds, done.returncode == 0, len(plan.actions), valid=valid)
+
+
+METHODS = {"rules": measure_rules, "sqlite": measure_sqlite, "lama": measure_lama, "command": measure_command}
+OTHER_PROCESS = ("lama", "command")
+
+
+def peak_mebibytes(method: str) -> float:
+    who = resource.RUSAGE_CHILDREN if method in OTHER_PROCESS else resource.RUSAGE_SELF
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # of ru_maxrss: bytes there, KiB elsewhere
+    return resource.getrusage(who).ru_maxrss / unit
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("method", choices=METHODS)
+    parser.add_argument("shape", choices=GENERATORS)
+    parser.add_argument("size", type=int)
+    parser.add_argument("--rules", type=Path, required=True, help="rule file for the shape's domain")
+    parser.add_argument("--limit", type=float, default=100.0, help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    gc.disable()
+    generate = GENERATORS[given.shape]
+    problem = generate(given.size, random.Random(given.seed))
+    example = generate(min(given.size, EXAMPLE_SIZE), random.Random(given.seed))
+    domain = shipped_domain(problem.domain_name)
+    rules = read_rules(given.rules).rules
+    task = Task(domain, problem, example, rules, given.rules, given.limit, given.seed)
+    measurement = METHODS[given.method](task, given.size)
+    peak = round(peak_mebibytes(given.method), 1)
+    print(json.dumps({**asdict(measurement), "peak_mebibytes": peak}))
+
+
+if __name__ == "__main__":
+    main()

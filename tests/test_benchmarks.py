@@ -1,0 +1,79 @@
+"""The scaling benchmark runs, checks what it measures, and can be taken up where it stopped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bilevel.library import GENERATORS
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BLOCKS_RULES = """
+variables: ?b - block, ?p - place
+1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)
+2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)
+"""
+
+
+def run(script: str, *arguments: str) -> str:
+    command = [sys.executable, str(BENCHMARKS / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def records(output: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
+    output, figure = tmp_path / "results.jsonl", tmp_path / "figure.png"
+    options = ["--quick", "--output", str(output), "--figure", str(figure)]
+
+    first = run("rule_scaling.py", "--sizes", "10", "--shapes", "blocks", "gacha", *options)
+    assert len(records(output)) == 4
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert "SQLite/rules" in first
+
+    run("rule_scaling.py", "--sizes", "10", "30", *options)
+    found = records(output)
+    measured = {(record["method"], record["shape"], record["size"]) for record in found}
+    assert measured == {(m, s, n) for m in ("rules", "sqlite") for s in GENERATORS for n in (10, 30)}
+    assert len(found) == len(measured)
+    assert all(record["solved"] and record["valid"] for record in found)
+    assert str(tmp_path) not in output.read_text(encoding="utf-8")
+
+
+def measured(method: str, rules: str, folder: Path, limit: str = "60") -> dict[str, Any]:
+    rule_file = folder / "blocks.rules"
+    rule_file.write_text(rules, encoding="utf-8")
+    printed = run("measurement.py", method, "blocks", "300", "--rules", str(rule_file), "--limit", limit)
+    result: dict[str, Any] = json.loads(printed)
+    return result
+
+
+@pytest.mark.parametrize("method", ["rules", "sqlite", "command"])
+def test_every_way_of_following_rules_takes_two_actions_a_block(method: str, tmp_path: Path) -> None:
+    result = measured(method, BLOCKS_RULES, tmp_path)
+    assert result["solved"]
+    assert result["valid"]
+    assert result["actions"] == 600
+    assert result["seconds"] > 0
+    assert result["peak_mebibytes"] > 1
+
+
+def test_a_goal_that_no_rule_serves_is_reported(tmp_path: Path) -> None:
+    without_picking = BLOCKS_RULES.replace("2: ", "# ")
+    for method in ("rules", "sqlite"):
+        result = measured(method, without_picking, tmp_path)
+        assert not result["solved"]
+        assert result["valid"] is False
+
+
+def test_a_planner_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
+    result = measured("lama", BLOCKS_RULES, tmp_path, limit="0.5")
+    assert result["timed_out"]
+    assert not result["solved"]
