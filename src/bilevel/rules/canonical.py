@@ -18,27 +18,10 @@ def canonical(rule: Rule, domain: Domain) -> Rule:
     Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
     each of them is tried as the first, unless a symmetry makes it as good as another, and the smallest result wins.
     """
-    rule = _with_inequalities_both_ways(rule)
+    rule = replace(rule, negative_condition=with_sorted_inequalities(rule.negative_condition))
     order = min(_orders(rule, _initial_colours(rule)), key=lambda order: _serialise(rule, order))
     names = _names([(v, dict(_types(rule))[v]) for v in order], domain)
-    return _with_inequalities_once(rename(rule, names))
-
-
-def _with_inequalities_both_ways(rule: Rule) -> Rule:
-    """`?x != ?y` says the same as `?y != ?x`, so which of the two was written must not matter."""
-    turned = {atom._replace(terms=atom.terms[::-1]) for atom in rule.negative_condition - rule.absent}
-    return replace(rule, negative_condition=rule.negative_condition | turned)
-
-
-def _with_inequalities_once(rule: Rule) -> Rule:
-    """Of both ways of writing an inequality the one that keeps to the order of the variables, constants last."""
-    places = {variable.name: f"?{place:04}" for place, variable in enumerate(rule.variables)}
-    turned = {
-        atom
-        for atom in rule.negative_condition - rule.absent
-        if [places.get(t, t) for t in atom.terms] > [places.get(t, t) for t in atom.terms[::-1]]
-    }
-    return replace(rule, negative_condition=rule.negative_condition - turned)
+    return rename(rule, names)
 
 
 def rename(rule: Rule, names: Mapping[str, str]) -> Rule:
