@@ -15,7 +15,7 @@ def write_choosing(w: Writer) -> None:
     for number, plan in enumerate(w.plans):
         w.emit("")
         w.emit(f"# {plan.rule}")
-        order = reading_order(plan.outputs, plan.uses)
+        order = reading_order(plan.read, plan.uses)
         _write_reading(w, f"rule_{number}", plan, order, {}, plan.filters)
     w.emit("")
     with w.block("def choose():"):
@@ -37,7 +37,7 @@ def _write_reading(
     """
     environment = dict(known)
     pending = [condition for condition in filters if not condition.variables <= environment.keys()]
-    compared = inverted(plan.outputs, [*environment, *order])
+    compared = inverted(plan.outputs, [v for v in [*environment, *order] if v in plan.outputs])
     straight = 0 if pending else next((i for i, v in enumerate(order) if v in compared), len(order))
     with w.block(f"def {name}({', '.join(known.values())}):"):
         for condition in filters:
@@ -52,7 +52,7 @@ def _write_reading(
         tried = order[straight]
         environment[tried] = w.local(tried)
         rest = f"{name}_{environment[tried]}"
-        _write_trying(w, rest, plan.uses[tried], environment, tried in compared)
+        _write_trying(w, rest, plan.uses[tried], environment, tried in compared, ordered=tried in plan.outputs)
     _write_reading(w, rest, plan, order[straight + 1 :], environment, pending)
 
 
@@ -63,18 +63,20 @@ def _first(w: Writer, use: ViewUse, environment: Environment) -> str:
     return f"first({view}_backlog, {view}_fresh, {view})"
 
 
-def _write_trying(w: Writer, rest: str, use: ViewUse, environment: Environment, compare: bool) -> None:
-    """Try each value of a variable: in order until one works, or all of them to find the first instance."""
+def _write_trying(w: Writer, rest: str, use: ViewUse, environment: Environment, compare: bool, ordered: bool) -> None:
+    """Try each value of a variable: until one works, in order if that matters, or all to find the first instance."""
     view, value = w.names[use.view.relation], environment[use.variable]
     call = f"{rest}({', '.join(environment.values())})"
     key = row([environment[k] for k in use.key]) if use.key else ""
+    values = f"{view}.get({key}, ())" if use.key else view
     if compare:
         w.emit("best = None")
-        with w.block(f"for {value} in {f'{view}.get({key}, ())' if use.key else view}:"):
+        with w.block(f"for {value} in {values}:"):
             _write_comparison(w, call)
         w.emit("return best")
     else:
-        values = f"in_order_of({view}, {view}_queues, {key})" if use.key else f"in_order({view}, {view}_queue)"
+        if ordered:
+            values = f"in_order_of({view}, {view}_queues, {key})" if use.key else f"in_order({view}, {view}_queue)"
         with w.block(f"for {value} in {values}:"):
             w.emit(f"found = {call}")
             w.emit("if found is not None: return found")
@@ -121,8 +123,8 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
     ]  # fmt: skip
     literals += [condition for condition in plan.filters if condition.variables <= above]
     steps, _ = w.planner.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
-    order = [v for v in reading_order(plan.outputs, plan.uses) if v not in above]
-    known = {v: w.local(v) for v in plan.outputs if v in above}
+    order = [v for v in reading_order(plan.read, plan.uses) if v not in above]
+    known = {v: w.local(v) for v in plan.read if v in above}
     w.emit("")
     w.emit(f"# {plan.rule}")
     filters = [condition for condition in plan.filters if not condition.variables <= above]

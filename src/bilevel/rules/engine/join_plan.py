@@ -29,7 +29,8 @@ from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
 
 UNEQUAL = Relation("unequal", "!=")
-MOST_PERMUTED = 4  # outputs; with more of them the order is chosen greedily
+MOST_PERMUTED = 5  # outputs; with more of them the order is chosen greedily
+BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
 
 
 class Literal(NamedTuple):
@@ -81,12 +82,15 @@ class ViewUse(NamedTuple):
 class RulePlan:
     """A rule's guards (ground literals and views without a key), its views, and how to read off an instance.
 
-    `outputs` are the variables an instance must name, in the order that decides ties; `uses` maps each variable to
-    its view; `filters` are conditions among outputs that no view checks.
+    `outputs` are the variables an instance must name, in the order that decides ties. `uses` maps each variable to its
+    view. `filters` are absences and inequalities that tie variables of different views; they are checked when an
+    instance is read off, as a view of all the variables would be a product, and `read` adds to the outputs the
+    variables that must be read for that.
     """
 
     rule: Rule
     outputs: tuple[str, ...]
+    read: tuple[str, ...]
     uses: dict[str, ViewUse]
     guards: tuple[Literal, ...]
     filters: tuple[Literal, ...]
@@ -98,6 +102,18 @@ def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[s
     while len(order) < len(outputs):
         order.append(next(v for v in outputs if v not in order and set(uses[v].key) <= set(order)))
     return order
+
+
+def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The wanted variables and those that lead to their views, without the known ones."""
+    found: dict[str, None] = {}
+    rest = sorted(wanted)
+    while rest:
+        variable = rest.pop()
+        if variable not in known and variable not in found:
+            found[variable] = None
+            rest += uses[variable].key
+    return list(found)
 
 
 def inverted(outputs: Sequence[str], order: Sequence[str]) -> list[str]:
@@ -123,25 +139,31 @@ class Planner:
         self.volatile = volatile  # the predicates whose facts the policy's own actions change
         self.views: list[View] = []
         self._by_shape: dict[Shape, View] = {}
+        self._answers: dict[tuple[tuple[Literal, ...], frozenset[str], frozenset[str]], float] = {}
 
     def plan(self, rule: Rule) -> RulePlan:
         outputs = output_variables(rule)
         literals = list(rule_literals(rule, self.domain, self.typed))
         guards = [literal for literal in literals if not literal.variables]
-        literals = [literal for literal in literals if literal.variables]
-        filters = [literal for literal in literals if not literal.enumerable and literal.variables <= set(outputs)]
-        literals = [literal for literal in literals if literal not in filters]
+        filters = [x for x in literals if not x.enumerable and len(x.variables) > 1]
+        literals = [literal for literal in literals if literal.variables and literal not in filters]
         uses: dict[str, ViewUse] = {}
         inner = sorted({v for literal in literals for v in literal.variables} - set(outputs))
         while inner:
-            cheapest = min(inner, key=lambda v: (self._elimination_cost(v, literals), v))
+            cheapest = min(inner, key=lambda v: self._greedy_cost(v, literals))
             inner.remove(cheapest)
             uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
         for variable in self._best_order(outputs, literals, filters):
             uses[variable], literals = self._eliminate(variable, literals, filters)
         guards += literals  # what is left are views without a key
         checked = {literal for use in uses.values() for literal in use.literals}
-        return RulePlan(rule, tuple(outputs), uses, tuple(guards), tuple(f for f in filters if f not in checked))
+        unchecked = [literal for literal in filters if literal not in checked]
+        read = [*outputs, *_reached(uses, [v for literal in unchecked for v in literal.variables], outputs)]
+        return RulePlan(rule, tuple(outputs), tuple(read), uses, tuple(guards), tuple(unchecked))
+
+    def _greedy_cost(self, variable: str, literals: list[Literal]) -> tuple[int, float, str]:
+        """Narrow views first: a view with a long key holds combinations."""
+        return len(_gather(variable, literals, [])[1]), self._elimination_cost(variable, literals), variable
 
     def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
         """In which order to eliminate the outputs."""
@@ -155,7 +177,7 @@ class Planner:
         order: list[str] = []
         while len(order) < len(outputs):
             left = [v for v in reversed(outputs) if v not in order]
-            cheapest = min(left, key=lambda v: self._elimination_cost(v, literals))
+            cheapest = min(left, key=lambda v: self._greedy_cost(v, literals))
             order.append(cheapest)
             parts, key = _gather(cheapest, literals, [])
             literals = [literal for literal in literals if cheapest not in literal.variables]
@@ -173,16 +195,24 @@ class Planner:
             uses[variable], literals = self._eliminate(variable, literals, filters)
         for variable in inverted(outputs, reading_order(outputs, uses)):
             use = uses[variable]
-            total += self._expansion(use.literals, frozenset(use.key), frozenset({variable}))
+            total += self.expected(use.literals, frozenset(use.key), frozenset({variable}))
         return total
 
     def _elimination_cost(self, variable: str, literals: list[Literal]) -> float:
-        """The entries of the view that an update touches, summed over the literals whose facts change."""
+        """The entries of the view that an update touches, summed over the literals whose facts change.
+
+        A view that is larger than the relations it joins costs too, even if its facts never change: whoever asks about
+        it has more to look at.
+        """
         parts, key = _gather(variable, literals, [])
         columns = frozenset({*key, variable})
-        return sum(
-            self._expansion(parts, part.variables, columns) for part in parts if self._is_volatile(part.relation)
-        ) + 1e-6 * self._expansion(parts, frozenset(), columns)
+        touched = sum(self._expansion(x, parts, columns) for x in parts if self._is_volatile(x.relation))
+        rows = self.expected(parts, frozenset(), columns)
+        largest = max(self._degree(part, frozenset()) for part in parts if part.enumerable)
+        return touched + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
+
+    def _expansion(self, changing: Literal, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
+        return self.expected(parts, changing.variables, columns)
 
     def _is_volatile(self, relation: Relation) -> bool:
         if relation.kind == "view":
@@ -234,8 +264,12 @@ class Planner:
             check()
         return steps, expected
 
-    def _expansion(self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]) -> float:
-        return self.join_order(literals, bound, needed)[1]
+    def expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
+        """How many values of the needed variables to expect, given some."""
+        question = (literals, bound, needed)
+        if question not in self._answers:
+            self._answers[question] = self.join_order(literals, bound, needed)[1]
+        return self._answers[question]
 
     def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
         """How many instances of the literal to expect when some variables have values."""
@@ -243,7 +277,9 @@ class Planner:
             return self.statistics.degree(literal.relation, bound_positions(literal, bound))
         view = self.views[int(literal.relation.name)]
         inner = frozenset(k for k, term in zip(view.key, literal.terms, strict=True) if term in bound)
-        return self._expansion(view.literals, inner, frozenset(view.key))
+        key = frozenset(view.key)
+        # The way from one key variable to another may lead through the variable that was eliminated.
+        return min(self.expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
 
 
 def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
@@ -273,17 +309,11 @@ def _gather(
 ) -> tuple[tuple[Literal, ...], tuple[str, ...]]:
     """The literals of the view that eliminates a variable, and the view's key.
 
-    Filters join where the view has all their variables. A key variable that only an absence or an inequality brings
-    in gets a literal that lists its values.
+    Filters join where the view has all their variables.
     """
     parts = [literal for literal in literals if variable in literal.variables]
     key = {v for literal in parts for v in literal.variables} - {variable}
-    for name in sorted(key):
-        if not any(name in part.variables for part in parts if part.enumerable):
-            binders = [x for x in literals if x.enumerable and name in x.variables and x.variables <= key]
-            wider = [x for x in literals if x.enumerable and name in x.variables]
-            parts.append((binders or wider)[0])
-            key |= parts[-1].variables - {variable}
+    parts += [x for x in literals if x.relation.kind == "type" and x.variables <= key]  # keeps the view small
     columns = key | {variable}
     parts += [x for x in filters if variable in x.variables and x.variables <= columns]
     return tuple(parts), tuple(sorted(key))
