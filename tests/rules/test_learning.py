@@ -382,7 +382,7 @@ def renamed(trace: Trace, domain: Domain, names: Mapping[str, str]) -> Trace:
     return Trace(tuple(map(rename, trace.steps)), {names[o]: kind for o, kind in trace.objects.items()})
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_names_and_order_do_not_matter(seed: int) -> None:
     rng = random.Random(seed)
@@ -398,7 +398,7 @@ def test_names_and_order_do_not_matter(seed: int) -> None:
     assert format_rules(learn_rules(shuffled, domain)) == format_rules(rules)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_learned_rules_fire_where_they_were_learned(seed: int) -> None:
     """Before each goal some rule applies, no later than the trace reached it; one step before, the trace's own."""
@@ -451,7 +451,7 @@ def specialised(rng: random.Random, domain: Domain, rule: Rule) -> Rule:
     return special
 
 
-@settings(max_examples=300)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_subsumed_rule_adds_no_behaviour(seed: int) -> None:
     rng = random.Random(seed)
@@ -469,7 +469,7 @@ def test_a_subsumed_rule_adds_no_behaviour(seed: int) -> None:
         assert {match.rule.priority for match in everything} == {match.rule.priority for match in remaining}
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_asks_for_more_is_subsumed(seed: int) -> None:
     rng = random.Random(seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import (
@@ -78,6 +78,7 @@ def applicable_actions(draw: st.DrawFn) -> tuple[Facts, GroundAction]:
     return state, action
 
 
+@settings(deadline=None)
 @given(FACTS, FACTS, FACTS)
 def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: Facts) -> None:
     after = progress(state, Outcome(add, delete))
@@ -85,12 +86,14 @@ def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: 
         assert (fact in after) == (fact in add or (fact in state and fact not in delete))
 
 
+@settings(deadline=None)
 @given(CONDITIONS, FACTS)
 def test_a_condition_holds_where_its_facts_are_present_and_absent(condition: Condition, state: Facts) -> None:
     present = all(fact in state for fact in condition.positive)
     assert condition.holds(state) == (present and not any(fact in state for fact in condition.negative))
 
 
+@settings(deadline=None)
 @given(applicable_actions(), CONDITIONS)
 def test_where_the_regressed_condition_holds_the_action_brings_the_condition_about(
     case: tuple[Facts, GroundAction], condition: Condition
@@ -106,6 +109,7 @@ def test_where_the_regressed_condition_holds_the_action_brings_the_condition_abo
             assert condition.holds(progress(before.positive, outcome))
 
 
+@settings(deadline=None)
 @given(applicable_actions(), st.data())
 def test_the_regressed_condition_is_the_weakest(case: tuple[Facts, GroundAction], data: st.DataObject) -> None:
     state, action = case
