@@ -6,12 +6,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bilevel.rules.canonical import canonical, rename
 from bilevel.rules.rule import Rule, with_sorted_inequalities
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 TYPES = {"block": "item", "box": "item", "item": "object", "button": "object"}
 DOMAIN = Domain("d", {}, {}, TYPES, {"home": "item"})
@@ -44,20 +46,20 @@ def renamed(rule: Rule, rng: random.Random) -> Rule:
     return rename(rule, dict(zip(old, new, strict=True)))
 
 
-@settings(deadline=None)
+@PATIENT
 @given(rules(), st.randoms(use_true_random=False))
 def test_renaming_changes_nothing(rule: Rule, rng: random.Random) -> None:
     assert canonical(renamed(rule, rng), DOMAIN) == canonical(rule, DOMAIN)
 
 
-@settings(deadline=None)
+@PATIENT
 @given(rules())
 def test_a_canonical_rule_stays_as_it_is(rule: Rule) -> None:
     once = canonical(rule, DOMAIN)
     assert canonical(once, DOMAIN) == once
 
 
-@settings(deadline=None)
+@PATIENT
 @given(rules())
 def test_the_canonical_rule_is_the_rule_renamed(rule: Rule) -> None:
     """There is a renaming, one to one and keeping types, between the two: found by trying."""
@@ -66,7 +68,7 @@ def test_the_canonical_rule_is_the_rule_renamed(rule: Rule) -> None:
     assert is_isomorphic(rule, form)
 
 
-@settings(deadline=None)
+@PATIENT
 @given(rules(), rules())
 def test_rules_that_are_not_renamings_of_each_other_have_different_forms(one: Rule, other: Rule) -> None:
     other = replace(other, priority=one.priority)
@@ -94,7 +96,7 @@ def plain(rule: Rule) -> Rule:
     return replace(rule, variables=(), negative_condition=rule.absent | {Atom(EQUALITY, pair) for pair in pairs})
 
 
-@settings(deadline=None)
+@PATIENT
 @given(rules(), st.randoms(use_true_random=False))
 def test_the_sides_of_an_inequality_may_be_exchanged(rule: Rule, rng: random.Random) -> None:
     inequalities = sorted(rule.negative_condition - rule.absent)

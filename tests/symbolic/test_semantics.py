@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import (
@@ -35,6 +35,8 @@ from bilevel.symbolic.semantics import (
     substitute_all,
     successors,
 )
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 T = TypeVar("T")
 
@@ -78,7 +80,7 @@ def applicable_actions(draw: st.DrawFn) -> tuple[Facts, GroundAction]:
     return state, action
 
 
-@settings(deadline=None)
+@PATIENT
 @given(FACTS, FACTS, FACTS)
 def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: Facts) -> None:
     after = progress(state, Outcome(add, delete))
@@ -86,14 +88,14 @@ def test_progress_deletes_first_and_then_adds(state: Facts, add: Facts, delete: 
         assert (fact in after) == (fact in add or (fact in state and fact not in delete))
 
 
-@settings(deadline=None)
+@PATIENT
 @given(CONDITIONS, FACTS)
 def test_a_condition_holds_where_its_facts_are_present_and_absent(condition: Condition, state: Facts) -> None:
     present = all(fact in state for fact in condition.positive)
     assert condition.holds(state) == (present and not any(fact in state for fact in condition.negative))
 
 
-@settings(deadline=None)
+@PATIENT
 @given(applicable_actions(), CONDITIONS)
 def test_where_the_regressed_condition_holds_the_action_brings_the_condition_about(
     case: tuple[Facts, GroundAction], condition: Condition
@@ -109,7 +111,7 @@ def test_where_the_regressed_condition_holds_the_action_brings_the_condition_abo
             assert condition.holds(progress(before.positive, outcome))
 
 
-@settings(deadline=None)
+@PATIENT
 @given(applicable_actions(), st.data())
 def test_the_regressed_condition_is_the_weakest(case: tuple[Facts, GroundAction], data: st.DataObject) -> None:
     state, action = case
