@@ -28,7 +28,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "lama": {"label": "LAMA", "color": "#3d5a98", "marker": "^", "linestyle": ":"},
 }
 COLUMNS = 4
-TICKS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+SIZE_TICKS = {10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k", 1_000_000: "1M"}
+SECOND_TICKS = {0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1: "1 s", 10: "10 s", 100: "100 s"}
 
 
 def curve(records: Sequence[Record], method: str, shape: str) -> tuple[list[int], list[float]]:
@@ -60,15 +61,18 @@ def draw(records: Sequence[Record], path: Path) -> None:
     for panel in panels[len(shapes) + 1 :]:
         panel.set_visible(False)
     for panel in panels:
-        panel.set(xscale="log", yscale="log", xticks=TICKS)
+        panel.set(xscale="log", yscale="log")
+        panel.set_xticks(list(SIZE_TICKS), SIZE_TICKS.values())
+        panel.set_yticks(list(SECOND_TICKS), SECOND_TICKS.values())
+        panel.minorticks_off()
         panel.grid(True, color="#e4e4e4", linewidth=0.6)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
     handles = [panels[0].plot([], [], markersize=5, **style)[0] for style in STYLES.values()]
     handles.append(panels[0].plot([], [], linestyle="", marker="x", color="#555555", label="out of time")[0])
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, fontsize=11)
-    figure.supxlabel("number of objects to move (n)", fontsize=11)
-    figure.supylabel("solving time in seconds", fontsize=11)
+    figure.supxlabel("size of the problem (n)", fontsize=11)
+    figure.supylabel("solving time", fontsize=11)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     plt.close(figure)
