@@ -9,6 +9,7 @@ import json
 import random
 import sys
 import time
+from collections.abc import Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -103,8 +104,9 @@ class LearnRules:
         learned = time.perf_counter()
         provenance = [
             domain_line(domain.name),
-            f"learned from {len(problems)} problems in {self.orders} orders of their goals, {len(practice.traces)} "
-            f"traces; planner {self.planner}, seed {self.seed}; bilevel {bilevel.__version__}",
+            f"learned from {_count(problems, 'problem')}, goals in {self.orders} random orders, "
+            f"{_count(practice.traces, 'trace')}; planner {self.planner}, seed {self.seed}, "
+            f"bilevel {bilevel.__version__}",
         ]
         text = format_rules(rules, provenance)
         write_atomically(self.output, text)
@@ -121,7 +123,7 @@ class LearnRules:
             return 0
         print(text)
         print(
-            f"{len(rules)} rules from {len(practice.traces)} traces: {planned - started:.2f} s planning, "
+            f"{_count(rules, 'rule')} from {_count(practice.traces, 'trace')}: {planned - started:.2f} s planning, "
             f"{(learned - planned) * 1000:.0f} ms learning; written to {self.output}"
         )
         if skipped:
@@ -376,7 +378,12 @@ def _fitting(path: Path, domain: Domain) -> RuleFile:
 
 def _progress() -> Progress:
     columns = TextColumn("[progress.description]{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+def _count(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
 def _print_json(**values: object) -> None:
