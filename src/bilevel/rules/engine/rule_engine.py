@@ -7,11 +7,10 @@ with `matching.best_match`, which is its definition and its test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-from bilevel.rules.engine.join_plan import Planner, RulePlan
+from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.ordering import first, first_of, in_order, in_order_of, push, queue_of
 from bilevel.rules.engine.program import program
 from bilevel.rules.engine.statistics import Relation, Statistics
@@ -53,15 +52,13 @@ class RuleEngine:
     ) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
         self.domain = domain
-        schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in self.rules})]
         arities = _relations(self.rules, domain, goal)
         tables = _tables(arities, state, goal, objects, domain)
-        plans, planner = _plans(self.rules, domain, schemas, tables)
-        self._outputs = [plan.outputs for plan in plans]
-        self._names = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
-        self.source = program(planner, plans, arities, schemas, self._names, commit=commit, watch=watch)
+        statistics = Statistics(_with_future(tables))
+        prepared = _prepared(self.rules, domain, arities, statistics, commit, watch)
+        self.source, self._outputs, self._names = prepared.source, prepared.outputs, prepared.names
         namespace: dict[str, Any] = {}
-        exec(_compiled(self.source), namespace)
+        exec(prepared.code, namespace)
 
         def rows(kind: str, name: str) -> Table:
             return tables.pop(Relation(kind, name))
@@ -136,19 +133,53 @@ class RuleEngine:
         return substitute_all(self.rules[choice.rule].goal_condition, self.binding(choice))
 
 
-def _plans(
-    rules: Sequence[Rule], domain: Domain, schemas: Sequence[Schema], tables: Mapping[Relation, Table]
-) -> tuple[list[RulePlan], Planner]:
-    """How to find each rule's instances, given what the data are like and what the policy's own actions change."""
+class Prepared(NamedTuple):
+    """A program for some rules and data like those it was planned for."""
+
+    source: str
+    code: CodeType
+    outputs: tuple[tuple[str, ...], ...]
+    names: dict[str, str]
+
+
+_preparations: dict[object, tuple[Domain, Prepared]] = {}  # with the domain, so that its identity is not used again
+MOST_PREPARED = 100
+
+
+def _prepared(
+    rules: tuple[Rule, ...],
+    domain: Domain,
+    arities: dict[Relation, int],
+    statistics: Statistics,
+    commit: bool,
+    watch: bool,
+) -> Prepared:
+    """The program for these rules, made anew only if the data are of another kind than any before."""
+    key = (rules, id(domain), frozenset(arities), statistics.magnitudes(), commit, watch)
+    if key not in _preparations:
+        if len(_preparations) >= MOST_PREPARED:
+            _preparations.clear()
+        _preparations[key] = domain, _prepare(rules, domain, arities, statistics, commit, watch)
+    return _preparations[key][1]
+
+
+def _prepare(
+    rules: tuple[Rule, ...],
+    domain: Domain,
+    arities: dict[Relation, int],
+    statistics: Statistics,
+    commit: bool,
+    watch: bool,
+) -> Prepared:
+    """Plan how to find each rule's instances, given what the data are like and what the policy's actions change."""
+    schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in rules})]
     volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
     typed = domain.keeps_types and all(fits_schema(rule, domain) for rule in rules)
-    planner = Planner(domain, Statistics(_with_future(tables)), volatile, typed)
-    return [planner.plan(rule) for rule in rules], planner
-
-
-@lru_cache(maxsize=64)
-def _compiled(source: str) -> CodeType:
-    return compile(source, "<rule engine>", "exec")
+    planner = Planner(domain, statistics, volatile, typed)
+    plans = [planner.plan(rule) for rule in rules]
+    names = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
+    source = program(planner, plans, arities, schemas, names, commit=commit, watch=watch)
+    return Prepared(source, compile(source, "<rule engine>", "exec"), tuple(plan.outputs for plan in plans), names)
 
 
 def _relations(rules: Sequence[Rule], domain: Domain, goal: Facts) -> dict[Relation, int]:

@@ -42,3 +42,22 @@ class Statistics:
         counts = Counter(tuple(row[i] for i in bound) for row in sample)
         agreeing_pairs = sum(n * (n - 1) for n in counts.values())
         return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
+
+    def magnitudes(self) -> frozenset[tuple[Relation, int, tuple[int, ...]]]:
+        """Sizes, and degrees by each argument, in powers of four: data that agree in these are joined in one way."""
+        return frozenset(
+            (
+                relation,
+                _magnitude(size),
+                tuple(_magnitude(self.degree(relation, (i,))) for i in self._columns(relation)),
+            )
+            for relation, size in self._sizes.items()
+        )
+
+    def _columns(self, relation: Relation) -> range:
+        sample = self._samples[relation]
+        return range(len(sample[0]) if sample and not isinstance(sample[0], str) else 0)
+
+
+def _magnitude(number: float) -> int:
+    return int(number).bit_length() // 2
