@@ -45,6 +45,8 @@ LAMA_SIZES = (10, 30, 100, 200, 300, 500, 1_000, 3_000, 10_000)  # until it firs
 COMMAND_SIZES = (10_000, 100_000, 1_000_000)
 COMMAND_SHAPE = "blocks"
 PLANNING_SECONDS = 60.0
+COMPARED = ("rules", "sqlite")
+METHODS = (*COMPARED, "command", "lama")  # the command is `bilevel solve`
 
 Record = dict[str, Any]
 
@@ -131,9 +133,8 @@ class Benchmark:
         print(progress_line(record), flush=True)
         return record
 
-    def compare(self, shape: str, sizes: Sequence[int], repeats: int | None) -> None:
-        """Rules and SQLite in turns; what ran out of time is neither repeated nor tried at larger sizes."""
-        methods = ["rules", "sqlite"]
+    def compare(self, methods: list[str], shape: str, sizes: Sequence[int], repeats: int | None) -> None:
+        """The methods in turns; what ran out of time is neither repeated nor tried at larger sizes."""
         for size in sizes:
             for number in range(repeats or rounds(size)):
                 for method in tuple(methods):
@@ -161,6 +162,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=GENERATORS, default=list(GENERATORS), metavar="SHAPE")
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N", help=f"default: {' '.join(map(str, SIZES))}")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help=f"default: {' '.join(METHODS)}")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds a run may take (default: 100)")
     parser.add_argument("--rounds", type=int, help="how often each is measured (default: 5, large ones 3 or once)")
     parser.add_argument("--quick", action="store_true", help="small sizes, once; no LAMA, no command line")
@@ -170,23 +172,29 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def measure_all(benchmark: Benchmark, given: argparse.Namespace) -> None:
+    sizes = sorted(given.sizes or (QUICK_SIZES if given.quick else SIZES))
+    methods = given.methods or (COMPARED if given.quick else METHODS)
+    for shape in given.shapes:
+        fitting = [size for size in sizes if size <= LARGEST.get(shape, size)]
+        compared = [method for method in COMPARED if method in methods]
+        benchmark.compare(compared, shape, fitting, given.rounds or (1 if given.quick else None))
+    if "command" in methods and COMMAND_SHAPE in given.shapes:
+        for size in (size for size in COMMAND_SIZES if size <= sizes[-1]):
+            benchmark.measure(Run("command", COMMAND_SHAPE, size, 0))
+    if "lama" in methods and has_lama():
+        for shape in (shape for shape in given.shapes if domain_of(shape).is_deterministic):
+            benchmark.try_lama(shape, sizes[-1])
+
+
 def main() -> None:
     given = arguments(None)
-    sizes = given.sizes or (QUICK_SIZES if given.quick else SIZES)
     if given.fresh:
         given.output.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as name:
         write_rules(Path(name))
         benchmark = Benchmark(given.output, Path(name), given.limit)
-        for shape in given.shapes:
-            fitting = [size for size in sorted(sizes) if size <= LARGEST.get(shape, size)]
-            benchmark.compare(shape, fitting, given.rounds or (1 if given.quick else None))
-        if not given.quick:
-            for size in (size for size in COMMAND_SIZES if size <= max(sizes) and COMMAND_SHAPE in given.shapes):
-                benchmark.measure(Run("command", COMMAND_SHAPE, size, 0))
-            for shape in given.shapes if has_lama() else ():
-                if domain_of(shape).is_deterministic:
-                    benchmark.try_lama(shape, max(sizes))
+        measure_all(benchmark, given)
     records = list(benchmark.records.values())
     print_tables(records)
     if importlib.util.find_spec("matplotlib"):

@@ -94,7 +94,7 @@ def growth(records: Sequence[Record]) -> tuple[tuple[str, ...], list[tuple[str, 
     sizes = sorted({record["size"] for record in records if record["method"] == "rules"})
     header = ("µs per action", *(f"{size:,}" for size in sizes), "100,000 : 1,000")
     rows: list[tuple[str, ...]] = []
-    for shape in shapes_of(records):
+    for shape in shapes_of([record for record in records if record["method"] == "rules"]):
         for key in ("total", "rollout"):
             costs = {size: cost(select(records, "rules", shape, size), key) for size in sizes}
             texts = [f"{costs[size]:.1f}" if costs[size] else "-" for size in sizes]
