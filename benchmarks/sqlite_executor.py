@@ -14,36 +14,17 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from typing import NamedTuple
 
-from bilevel.rules.matching import checked_types, free_variables
+from sqlite_join_order import Literal, Relation, literals_of
+
 from bilevel.rules.rule import Rule
-from bilevel.rules.solving import final_state, solve
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Problem, Schema
 from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.plans import NaturesMove, Plan
 
 Row = tuple[int, ...]
-
-
-class Relation(NamedTuple):
-    """Facts of the state, goals not yet achieved, or objects of a type (`kind`: state, goal or type)."""
-
-    kind: str
-    name: str
-
-
-class Literal(NamedTuple):
-    """A condition of a rule: a relation and variables."""
-
-    relation: Relation
-    terms: tuple[str, ...]
-
-    def bound(self, variables: frozenset[str]) -> tuple[int, ...]:
-        return tuple(i for i, term in enumerate(self.terms) if term in variables)
 
 
 class Query(NamedTuple):
@@ -67,58 +48,6 @@ class Effect(NamedTuple):
     changes: list[TableChange]
     flags_off: frozenset[str]
     flags_on: frozenset[str]
-
-
-def literals_of(rule: Rule, domain: Domain) -> list[Literal]:
-    types = {variable.name: variable.type for variable in rule.variables}
-    ranging = {name: types[name] for name in free_variables(rule)} | checked_types(rule, domain)
-    return [
-        *(Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition)),
-        *(Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition)),
-        *(Literal(Relation("type", kind), (name,)) for name, kind in sorted(ranging.items())),
-    ]
-
-
-Terms = tuple[str, ...]
-
-
-def join_orders(rules: Sequence[Rule], domain: Domain, example: Problem) -> list[Sequence[Literal]]:
-    """For each rule the best order of its literals with arguments, judged by a small problem that is half solved."""
-    plan = solve(domain, example, rules).plan
-    half = len(plan.actions) // 2
-    done = Plan(plan.actions[:half], {step: move for step, move in plan.moves.items() if step < half})
-    state, objects = final_state(domain, example, done)
-    orders: list[Sequence[Literal]] = []
-    for rule in rules:
-        literals = [literal for literal in literals_of(rule, domain) if literal.terms]
-        rows = {x.relation: _instances(x.relation, state, example.goal, objects, domain) for x in literals}
-        orders.append(min(permutations(literals), key=lambda order: _expected_rows(order, rows)))
-    return orders
-
-
-def _instances(
-    relation: Relation, state: Facts, goal: Facts, objects: Mapping[str, str], domain: Domain
-) -> list[Terms]:
-    if relation.kind == "type":
-        return [(name,) for name, kind in objects.items() if domain.is_subtype(kind, relation.name)]
-    facts = state if relation.kind == "state" else goal - state
-    return [atom.terms for atom in facts if atom.predicate == relation.name]
-
-
-def _expected_rows(order: Sequence[Literal], rows: Mapping[Relation, Sequence[Terms]]) -> float:
-    """The number of rows to expect of a join in this order, summed over its prefixes."""
-    expected, total, variables = 1.0, 0.0, frozenset[str]()
-    for literal in order:
-        expected *= max(_agreeing(rows[literal.relation], literal.bound(variables)), 0.5)  # 0.5: none just now
-        total += expected
-        variables |= frozenset(literal.terms)
-    return total
-
-
-def _agreeing(rows: Sequence[Terms], bound: tuple[int, ...]) -> float:
-    """The mean number of rows that agree with a row in the bound positions."""
-    counts = Counter(tuple(row[i] for i in bound) for row in rows)
-    return sum(count * count for count in counts.values()) / max(len(rows), 1)
 
 
 class SqliteExecutor:
