@@ -127,7 +127,7 @@ class LearnRules:
             f"{(learned - planned) * 1000:.0f} ms learning; written to {self.output}"
         )
         if skipped:
-            print(f"no plan in time for goals of {len(skipped)} of {len(problems)} problems, left out:")
+            print(f"no plan found for goals of {len(skipped)} of {len(problems)} problems, left out:")
             for name, goals in skipped.items():
                 print(f"  {name}: {', '.join(goals)}")
         return 0

@@ -29,7 +29,7 @@ from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
 
 UNEQUAL = Relation("unequal", "!=")
-MOST_PERMUTED = 5  # outputs; with more of them the order is chosen greedily
+MOST_PERMUTED = 6  # outputs; with more of them the order is chosen greedily
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
 
 
@@ -139,6 +139,7 @@ class Planner:
         self.volatile = volatile  # the predicates whose facts the policy's own actions change
         self.views: list[View] = []
         self._by_shape: dict[Shape, View] = {}
+        self._rates: dict[Relation, float] = {}
         self._answers: dict[tuple[tuple[Literal, ...], frozenset[str], frozenset[str]], float] = {}
 
     def plan(self, rule: Rule) -> RulePlan:
@@ -166,37 +167,34 @@ class Planner:
         return len(_gather(variable, literals, [])[1]), self._elimination_cost(variable, literals), variable
 
     def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
-        """In which order to eliminate the outputs."""
-        if len(outputs) <= MOST_PERMUTED:
-            orders: Iterator[tuple[str, ...]] = permutations(reversed(outputs))
-        else:
-            orders = iter([self._greedy_order(outputs, literals)])
-        return min(orders, key=lambda order: self._order_cost(order, outputs, literals, filters))
+        """In which order to eliminate the outputs: a search through all orders, the most promising first."""
+        best: tuple[str, ...] = ()
+        least = float("inf")
 
-    def _greedy_order(self, outputs: Sequence[str], literals: list[Literal]) -> tuple[str, ...]:
-        order: list[str] = []
-        while len(order) < len(outputs):
+        def search(order: tuple[str, ...], uses: dict[str, ViewUse], literals: list[Literal], cost: float) -> None:
+            nonlocal best, least
             left = [v for v in reversed(outputs) if v not in order]
-            cheapest = min(left, key=lambda v: self._greedy_cost(v, literals))
-            order.append(cheapest)
-            parts, key = _gather(cheapest, literals, [])
-            literals = [literal for literal in literals if cheapest not in literal.variables]
-            literals.append(Literal(self._add_view(key, cheapest, parts).view.relation, key))
-        return tuple(order)
+            if not left:
+                cost += self._comparisons(outputs, uses)
+            if cost >= least:
+                return
+            if not left:
+                best, least = order, cost
+            for variable in sorted(left, key=lambda v: self._greedy_cost(v, literals)):
+                added = self._elimination_cost(variable, literals)
+                if cost + added < least:
+                    use, rest = self._eliminate(variable, literals, filters)
+                    search((*order, variable), {**uses, variable: use}, rest, cost + added)
+                if len(outputs) > MOST_PERMUTED:
+                    break
 
-    def _order_cost(
-        self, order: Sequence[str], outputs: Sequence[str], literals: list[Literal], filters: list[Literal]
-    ) -> float:
-        """Entries touched per update, plus values compared per choice where a later variable decides ties first."""
-        total = 0.0
-        uses = {}
-        for variable in order:
-            total += self._elimination_cost(variable, literals)
-            uses[variable], literals = self._eliminate(variable, literals, filters)
-        for variable in inverted(outputs, reading_order(outputs, uses)):
-            use = uses[variable]
-            total += self.expected(use.literals, frozenset(use.key), frozenset({variable}))
-        return total
+        search((), {}, literals, 0.0)
+        return best
+
+    def _comparisons(self, outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> float:
+        """The values compared per choice where a variable that is read later decides ties first."""
+        compared = (uses[variable] for variable in inverted(outputs, reading_order(outputs, uses)))
+        return sum(self.expected(use.literals, frozenset(use.key), frozenset({use.variable})) for use in compared)
 
     def _elimination_cost(self, variable: str, literals: list[Literal]) -> float:
         """The entries of the view that an update touches, summed over the literals whose facts change.
@@ -206,19 +204,25 @@ class Planner:
         """
         parts, key = _gather(variable, literals, [])
         columns = frozenset({*key, variable})
-        touched = sum(self._expansion(x, parts, columns) for x in parts if self._is_volatile(x.relation))
         rows = self.expected(parts, frozenset(), columns)
         largest = max(self._degree(part, frozenset()) for part in parts if part.enumerable)
-        return touched + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
+        return self._touched(parts, columns) + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
 
-    def _expansion(self, changing: Literal, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
-        return self.expected(parts, changing.variables, columns)
+    def _touched(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
+        """The entries that change per action in a view with these columns."""
+        changing = ((part, self._changes(part.relation)) for part in parts)
+        return sum(times * self.expected(parts, part.variables, columns) for part, times in changing if times)
 
-    def _is_volatile(self, relation: Relation) -> bool:
-        if relation.kind == "view":
+    def _changes(self, relation: Relation) -> float:
+        """How often per action an instance comes or goes; a key of a view does so with its first and last value."""
+        if relation.kind != "view":
+            return float(relation.kind in ("state", "goal") and relation.name in self.volatile)
+        if relation not in self._rates:
             view = self.views[int(relation.name)]
-            return any(self._is_volatile(literal.relation) for literal in view.literals)
-        return relation.kind in ("state", "goal") and relation.name in self.volatile
+            columns = frozenset({*view.key, view.variable})
+            values = self.expected(view.literals, frozenset(view.key), columns)
+            self._rates[relation] = self._touched(view.literals, columns) / max(values, 1.0)
+        return self._rates[relation]
 
     def _eliminate(
         self, variable: str, literals: list[Literal], filters: list[Literal]
