@@ -46,6 +46,10 @@ def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
     assert all(record["solved"] and record["valid"] for record in found)
     assert str(tmp_path) not in output.read_text(encoding="utf-8")
 
+    run("rule_scaling.py", "--sizes", "10", "--shapes", "blocks", "--methods", "rules", "--fresh", *options)
+    again = {(record["method"], record["shape"], record["size"]) for record in records(output)}
+    assert again == measured - {("rules", "blocks", 30)}
+
 
 def measured(method: str, rules: str, folder: Path, limit: str = "60") -> dict[str, Any]:
     rule_file = folder / "blocks.rules"

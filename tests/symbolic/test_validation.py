@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
@@ -157,3 +157,18 @@ def test_validation_follows_the_definitions() -> None:
         assert (result.action is None) == possible
         assert result.steps == len(actions) - (not possible)
         assert not possible or result.unmet == tuple(sorted(TWO_BLOCKS.goal - state))
+
+
+def test_nature_may_make_the_first_two_objects_of_a_type_at_once() -> None:
+    pair = Outcome(
+        frozenset({Atom("twins", ("?a", "?b"))}), frozenset(), (Parameter("?a", "egg"), Parameter("?b", "egg"))
+    )
+    domain = Domain(
+        "hens",
+        {"twins": Predicate("twins", (Parameter("?x", "egg"), Parameter("?y", "egg")))},
+        {"lay": Schema("lay", (), frozenset(), (pair,))},
+        {"egg": "object"},
+    )
+    problem = Problem("two", "hens", {}, frozenset(), frozenset({Atom("twins", ("egg1", "egg2"))}))
+    plan = Plan([Action("lay")], {0: NaturesMove(0, {"?a": "egg1", "?b": "egg2"})})
+    assert validate(domain, problem, plan).is_valid

@@ -144,11 +144,8 @@ def parse_rules(text: str, filename: str = "rules") -> RuleFile:
     types = _declared_types(syntax)
     header = tuple(_header(text))
     named = (_DOMAIN_LINE.fullmatch(line) for line in header)
-    rules = []
-    for rule in syntax.rules:
-        _refuse_loose_variables(syntax, rule)
-        rules.append(_rule(rule, types))
-    return RuleFile(tuple(rules), header, next((match[1] for match in named if match), None), syntax)
+    rules = tuple(_rule(rule, types) for rule in syntax.rules)
+    return RuleFile(rules, header, next((match[1] for match in named if match), None), syntax)
 
 
 def _header(text: str) -> Iterator[str]:
@@ -166,15 +163,6 @@ def _declared_types(syntax: FileSyntax) -> dict[str, str]:
         if types.setdefault(variable.text, kind.text) != kind.text:
             syntax.fail(variable, f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
     return types
-
-
-def _refuse_loose_variables(syntax: FileSyntax, rule: RuleSyntax) -> None:
-    """An absent fact or inequality about a variable that nothing else mentions would hold of nearly anything."""
-    tied = {term.text for c in (*rule.conditions, rule.action) if c.kind in ("", "goal") for term in c.terms}
-    for condition in rule.conditions:
-        for term in condition.terms:
-            if is_variable(term.text) and term.text not in tied:
-                syntax.fail(term, f"{term.text} occurs in no fact, goal or action of rule {rule.priority.text}")
 
 
 def _rule(syntax: RuleSyntax, types: dict[str, str]) -> Rule:

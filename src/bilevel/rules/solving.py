@@ -68,6 +68,7 @@ def solve(
 
 
 Values = tuple[str, ...]
+Commitment = tuple[str, Values | None]  # the predicate and the terms of the goal that is being served
 PATIENCE = 10_000  # steps without fewer open goals than ever before, after which the run watches out for circles
 
 
@@ -84,6 +85,8 @@ class _Run:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))
         self.names = [rule.action.name for rule in self.rules]
         self.arguments = [_getter(rule, rule.action.arguments) for rule in self.rules]
+        self.safe = [is_safe(rule, domain) for rule in self.rules]
+        self.commitment: Commitment = ("", None)
         self.actions: list[Action] = []
         self.moves: dict[int, NaturesMove] = {}
         self._start_engine(problem.state, watch=False)
@@ -92,9 +95,9 @@ class _Run:
         domain, objects = self.domain, self.nature.objects
         self.engine = RuleEngine(self.rules, domain, state, self.problem.goal, objects, commit=self.commit, watch=watch)
         self.appliers: list[Callable[..., None] | None] = []
-        for rule in self.rules:
+        for rule, safe in zip(self.rules, self.safe, strict=True):
             schema = domain.schemas[rule.action.name]
-            simple = schema.is_deterministic and is_safe(rule, domain)
+            simple = schema.is_deterministic and safe
             self.appliers.append(self.engine.applier(schema, 0) if simple else None)
         self.choose = self._committed_choice() if self.commit else self.engine.choose_raw
 
@@ -141,17 +144,17 @@ class _Run:
         Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps.
         """
         mark, patience = len(self.actions), 1
-        _, marked = self.engine.status()
+        marked = self.engine.status(), self.commitment
         while len(self.actions) < bound:
             stop = self._advance(len(self.actions) + 1)
             if stop is not None:
                 return stop
             step = len(self.actions)
-            _, fingerprint = self.engine.status()
-            if fingerprint == marked and next(reversed(self.moves), -1) < mark:
+            here = self.engine.status(), self.commitment
+            if here == marked and next(reversed(self.moves), -1) < mark:
                 return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step}")
             if step - mark == patience:
-                mark, marked, patience = step, fingerprint, 2 * patience
+                mark, marked, patience = step, here, 2 * patience
         return None
 
     def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
@@ -161,21 +164,19 @@ class _Run:
         goals = [_goal_getter(rule) for rule in self.rules]
         predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]
         serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
-        committed: Values | None = None
-        predicate = ""
 
         def committed_choice() -> tuple[int, Values] | None:
-            nonlocal committed, predicate
             found = choose()
             if found is None:
                 return None
             rule, values = found
             goal = goals[rule](values)
-            if committed is not None and (goal != committed or predicates[rule] != predicate):
-                kept = serve[predicate](*committed)
+            predicate, committed = self.commitment
+            if goal != committed or predicates[rule] != predicate:
+                kept = None if committed is None else serve[predicate](*committed)
                 if kept is not None:
                     return kept
-            committed, predicate = goal, predicates[rule]
+                self.commitment = predicates[rule], goal
             return found
 
         return committed_choice
@@ -183,7 +184,7 @@ class _Run:
     def _act(self, rule: int, arguments: Values) -> bool:
         """Apply an action that may not be applicable or may have several outcomes."""
         schema = self.domain.schemas[self.names[rule]]
-        if not is_safe(self.rules[rule], self.domain):
+        if not self.safe[rule]:
             action = ground(schema, arguments)
             holds = self.engine.holds
             if action is None or not all(map(holds, action.condition.positive)):

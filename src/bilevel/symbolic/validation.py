@@ -140,14 +140,18 @@ class _Execution:
         if move.binding.keys() != {variable.name for variable in outcome.chosen}:
             wanted = ", ".join(variable.name for variable in outcome.chosen) or "nothing"
             return f"outcome {move.outcome + 1} binds {wanted}, not {', '.join(move.binding) or 'nothing'}"
-        return next(filter(None, (self.choose(v, move.binding[v.name], outcome) for v in outcome.chosen)), "")
+        made = [variable for variable in outcome.chosen if self.makes(variable, move.binding[variable.name], outcome)]
+        faults = (self.choose(variable, move.binding[variable.name], variable in made) for variable in outcome.chosen)
+        return next(filter(None, faults), "")
 
-    def choose(self, variable: Parameter, name: str, outcome: Outcome) -> str:
-        """Nature binds a variable to a new object, a known one or, where none of its type is known, a first one."""
-        known = name in self.objects
-        if variable.name in outcome.new and known:
+    def makes(self, variable: Parameter, name: str, outcome: Outcome) -> bool:
+        """Whether nature binds a variable to an object of her making: a new one, or the first of its type."""
+        return variable.name in outcome.new or not (name in self.objects or self.any_of(variable.type))
+
+    def choose(self, variable: Parameter, name: str, made: bool) -> str:
+        if made and name in self.objects:
             return f"'{name}' is not new: there is such an object already"
-        if variable.name in outcome.new or not (known or self.any_of(variable.type)):
+        if made:
             self.objects[name] = variable.type
         return self.misfit(name, variable)
 
