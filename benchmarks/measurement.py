@@ -167,7 +167,7 @@ def measure_lama(task: Task, size: int) -> Measurement:
         seconds = time.perf_counter() - start
         solved = code in FOUND
         actions = (folder / "plan").read_text(encoding="utf-8").count("(a") if solved else 0
-    return Measurement(seconds, solved, actions, timed_out=not solved)
+    return Measurement(seconds, solved, actions, timed_out=code is None)
 
 
 def measure_command(task: Task, size: int) -> Measurement:
