@@ -69,7 +69,7 @@ def solve(
 
 Values = tuple[str, ...]
 Commitment = tuple[str, Values | None]  # the predicate and the terms of the goal that is being served
-PATIENCE = 10_000  # steps without fewer open goals than ever before, after which the run watches out for circles
+PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
 
 class _Run:
@@ -111,7 +111,8 @@ class _Run:
             open_goals = self.engine.open_goals
             if open_goals < fewest:
                 fewest, since = open_goals, len(self.actions)
-            elif len(self.actions) - since >= PATIENCE:
+            since = max(since, next(reversed(self.moves), 0))
+            if len(self.actions) - since >= PATIENCE:
                 state, _ = final_state(self.domain, self.problem, Plan(self.actions, self.moves))
                 self._start_engine(state, watch=True)
                 return self._advance_watching(bound) or self._stopped_at_bound()

@@ -75,7 +75,10 @@ def _write_trying(w: Writer, rest: str, use: ViewUse, environment: Environment, 
             _write_comparison(w, call)
         w.emit("return best")
     else:
-        if ordered:
+        if ordered:  # most often the first value will do
+            w.emit(f"{value} = {_first(w, use, environment)}")
+            w.emit(f"found = {call}")
+            w.emit("if found is not None: return found")
             values = f"in_order_of({view}, {view}_queues, {key})" if use.key else f"in_order({view}, {view}_queue)"
         with w.block(f"for {value} in {values}:"):
             w.emit(f"found = {call}")

@@ -44,7 +44,7 @@ class Statistics:
         return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
 
     def magnitudes(self) -> frozenset[tuple[Relation, int, tuple[int, ...]]]:
-        """Sizes, and degrees by each argument, in powers of four: data that agree in these are joined in one way."""
+        """Sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
         return frozenset(
             (
                 relation,
@@ -60,4 +60,4 @@ class Statistics:
 
 
 def _magnitude(number: float) -> int:
-    return int(number).bit_length() // 2
+    return int(number).bit_length() // 3
