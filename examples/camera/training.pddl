@@ -1,0 +1,5 @@
+(define (problem camera-training)
+  (:domain camera)
+  (:objects home moon mars - target)
+  (:init (pointing-at home))
+  (:goal (and (image-of moon) (image-of mars) (pointing-at home))))
