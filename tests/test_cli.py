@@ -49,6 +49,17 @@ def test_learning_prints_and_writes_the_rules(folder: Path, capsys: pytest.Captu
     assert "2 rules from" in out
 
 
+def test_any_number_of_workers_learns_the_same_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for workers in (1, 2):
+        output = folder / f"{workers}.rules"
+        problems = [folder / "problem.pddl"] * 3
+        arguments = ("rules", "learn", folder / "domain.pddl", *problems, "--output", output, "--workers", workers)
+        assert run(capsys, *arguments)[0] == 0
+        texts.append(output.read_bytes())
+    assert texts[0] == texts[1]
+
+
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "english"])
 def test_rules_are_shown_in_every_format(folder: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     capsys.readouterr()
@@ -134,6 +145,9 @@ BAD = [
     (("solve", "domain.pddl", "problem.pddl", "--rules", "typo.rules"), "typo.rules:1:4: "),
     (("solve", "domain.pddl", "problem.pddl", "--rules", "blocks.rules", "--max-steps", "-1"), "--max-steps"),
     (("rules", "learn", "domain.pddl", "--output", "x.rules"), "no problems"),
+    (("rules", "learn", "domain.pddl", "problem.pddl", "--output", "x.rules", "--orders", "0"), "--orders"),
+    (("rules", "learn", "domain.pddl", "problem.pddl", "--output", "x.rules", "--workers", "-3"), "--workers"),
+    (("rules", "learn", "domain.pddl", "problem.pddl", "--output", "x.rules", "--time-limit", "0"), "--time-limit"),
     (("rules", "verify", "blocks.rules", "domain.pddl"), "no problems"),
     (("rules", "verify", "blocks.rules", "domain.pddl", "problem.pddl", "--grow", "block"), "block=4"),
     (("problem", "block", "--output", "x.pddl"), "known families: blocks"),
@@ -161,6 +175,45 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert len(err.splitlines()) == 1
     assert err.startswith("bilevel: ")
     assert expected in err
+
+
+def test_nothing_learned_leaves_the_old_rules_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = folder / "done.pddl"
+    done.write_text(PROBLEM.replace("(gripper-free)", "(gripper-free) (at b1 p2) (at b2 p1)"))
+    before = (folder / "blocks.rules").read_bytes()
+    code, out, _ = run(capsys, "rules", "learn", folder / "domain.pddl", done, "--output", folder / "blocks.rules")
+    assert code == 1
+    assert "0 rules from 0 traces" in out
+    assert (folder / "blocks.rules").read_bytes() == before
+
+
+def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """A command line as a person types it; `bilevel` is this interpreter's."""
+    typed = command.replace("bilevel", f"{sys.executable} -m bilevel.cli")
+    return subprocess.run(["bash", "-c", typed], cwd=folder, capture_output=True, text=True)
+
+
+def test_a_full_disk_a_closed_output_and_a_poor_terminal_are_survived(folder: Path) -> None:
+    full = shell(folder, "bilevel rules show blocks.rules > /dev/full")
+    assert (full.returncode, len(full.stderr.splitlines())) == (2, 1)
+    assert "No space left on device" in full.stderr
+    assert shell(folder, "bilevel rules show blocks.rules | head -1; exit ${PIPESTATUS[0]}").stderr == ""
+    assert shell(folder, "bilevel rules show blocks.rules >&-").stderr == ""
+    poor = shell(folder, "PYTHONIOENCODING=ascii bilevel rules show blocks.rules --format markdown")
+    assert (poor.returncode, poor.stderr) == (0, "")
+    assert shell(folder, "bilevel solve domain.pddl problem.pddl --rules blocks.rules --plan /dev/stdout").stdout
+
+
+def test_output_goes_through_links_and_keeps_the_mode_of_the_file(folder: Path) -> None:
+    target = folder / "real.rules"
+    target.write_text("old")
+    target.chmod(0o640)
+    (folder / "link.rules").symlink_to(target)
+    learned = shell(folder, "bilevel rules learn domain.pddl problem.pddl --output link.rules")
+    assert learned.returncode == 0
+    assert (folder / "link.rules").is_symlink()
+    assert target.read_text().startswith("# Rules for the domain blocks")
+    assert target.stat().st_mode & 0o777 == 0o640
 
 
 def test_the_installed_command_runs() -> None:

@@ -36,9 +36,10 @@ ONLY_IN = {
     "matplotlib": ("experiments.report",),
     "jinja2": ("experiments.report",),
     "mako": ("experiments.report",),
-    "rich": ("cli", "demo"),
-    "tyro": ("cli", "demo"),
+    "rich": ("cli", "commands", "demo"),
+    "tyro": ("cli", "commands"),
     "bilevel.cli": ("cli",),
+    "bilevel.commands": ("cli", "commands"),
 }
 
 FORBIDDEN_NAMES = {"utils", "common", "helpers", "structs"}

@@ -8,23 +8,17 @@ from pathlib import Path
 
 from bilevel.files import write_atomically
 from bilevel.library import GENERATORS, domain_text, shipped_domain, training_problems
-from bilevel.planning.planner import Status, fallback_planner
+from bilevel.planning.planner import PLANNERS, plan_function
 from bilevel.rules.explanation import explain
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import Plan, practise
+from bilevel.rules.practice import practise
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.rules.solving import solve
-from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.pddl import write_plan, write_problem
 from bilevel.symbolic.validation import validate
 
 BLOCKS = 10_000
 FOLDER = Path("build/demo")
-
-
-def plan_for(domain: Domain, problem: Problem) -> Plan | None:
-    result = fallback_planner()(domain, problem, 30.0)
-    return [step.ground(domain) for step in result.steps] if result.status is Status.SOLVED else None
 
 
 def main() -> None:
@@ -33,7 +27,7 @@ def main() -> None:
     sizes = " and ".join(sorted({str(len(problem.goal)) for problem in problems}))
     print(f"Learning from {len(problems)} problems with {sizes} blocks …")
     started = time.perf_counter()
-    rules = learn_rules(practise(domain, problems, plan_for).traces, domain)
+    rules = learn_rules(practise(domain, problems, plan_function(PLANNERS["auto"], time_limit=30.0)).traces, domain)
     print(f"{len(rules)} rules after {time.perf_counter() - started:.2f} s:\n")
     print(*rules, sep="\n")
     print(f"\nIn plain English:\n\n{explain(rules, 'english')}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -161,7 +161,26 @@ def _search(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     return search(domain, problem, time_limit)
 
 
-PLANNERS: Mapping[str, Planner] = {"fast-downward": _fast_downward, "search": _search}
+def _search_first(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+    """The built-in search for a fifth of the time and then, where it is installed, Fast Downward.
+
+    Small problems, as one learns from, are a hundred times faster without starting a process, and the plans are as
+    short; what the search cannot do in that time the other planner often can.
+    """
+    from bilevel.planning.grounding import makes_new_objects
+
+    # Fast Downward knows nothing of new objects.
+    if default_planner_name() == "search" or makes_new_objects(domain, problem):
+        return _search(domain, problem, time_limit)
+    result = _search(domain, problem, time_limit / 5)
+    return _fast_downward(domain, problem, time_limit * 4 / 5) if result.status is Status.TIMED_OUT else result
+
+
+PLANNERS: Mapping[str, Planner] = {
+    "auto": _search_first,
+    "fast-downward": _fast_downward,
+    "search": _search,
+}
 
 
 def default_planner_name() -> str:
@@ -179,21 +198,16 @@ def planner_named(name: str) -> Planner:
     return PLANNERS[name]
 
 
-def fallback_planner() -> Planner:
-    """The built-in search for a fifth of the time and then, where it is installed, Fast Downward.
+GroundPlan = list[tuple[GroundAction, Outcome]]
 
-    Small problems, as one learns from, are a hundred times faster without starting a process, and the plans are as
-    short; what the search cannot do in that time the other planner often can.
-    """
-    if default_planner_name() == "search":
-        return _search
 
-    def plan(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-        from bilevel.planning.grounding import makes_new_objects
+def plan_function(planner: Planner, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
+    """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error."""
 
-        if makes_new_objects(domain, problem):  # which Fast Downward knows nothing of
-            return _search(domain, problem, time_limit)
-        result = _search(domain, problem, time_limit / 5)
-        return _fast_downward(domain, problem, time_limit * 4 / 5) if result.status is Status.TIMED_OUT else result
+    def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
+        result = planner(domain, problem, time_limit)
+        if result.status is Status.ERROR:
+            raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
+        return [step.ground(domain) for step in result.steps] if result.status is Status.SOLVED else None
 
-    return plan
+    return plan_for

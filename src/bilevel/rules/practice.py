@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bilevel.rules.traces import Step, Trace
@@ -20,10 +20,10 @@ SURPRISES = 100  # outcomes other than planned for, per goal, before giving up o
 
 @dataclass(frozen=True)
 class Practice:
-    """The traces of a number of problems, and per problem the goals that could not be planned for."""
+    """The traces of some problems, and the goals that could not be planned for, by the problem's place in the list."""
 
     traces: tuple[Trace, ...]
-    skipped: dict[str, tuple[Atom, ...]]
+    skipped: dict[int, tuple[Atom, ...]]
 
 
 def practise(
@@ -33,26 +33,38 @@ def practise(
     *,
     orders: int = 3,
     seed: int = 0,
-    done: Callable[[str], None] = lambda problem: None,
 ) -> Practice:
-    """Take each problem's goals one at a time, in a few random orders, each from the state reached so far.
+    """Practise on each problem in turn."""
+    return together(practise_one(domain, p, n, plan_for, orders=orders, seed=seed) for n, p in enumerate(problems))
 
-    `done` is called after each order of each problem, with the problem's name.
+
+def practise_one(
+    domain: Domain, problem: Problem, number: int, plan_for: PlanFor, *, orders: int = 3, seed: int = 0
+) -> Practice:
+    """Take a problem's goals one at a time, in a few random orders, each from the state reached so far.
+
+    What is random depends on the seed and the problem's number alone, so problems may be practised on anywhere.
     """
     traces: list[Trace] = []
-    skipped: dict[str, dict[Atom, None]] = {}
+    skipped: dict[Atom, None] = {}
     remembered = _remembering(plan_for)
-    for number, problem in enumerate(problems):
-        for order in range(orders):
-            rng = random.Random(f"{seed} {number} {order}")
-            goals = sorted(problem.goal)
-            rng.shuffle(goals)
-            found, missed = _episode(domain, problem, goals, remembered, rng)
-            traces += found
-            if missed:
-                skipped.setdefault(problem.name, {}).update(dict.fromkeys(missed))
-            done(problem.name)
-    return Practice(tuple(traces), {name: tuple(goals) for name, goals in skipped.items()})
+    for order in range(orders):
+        rng = random.Random(f"{seed} {number} {order}")
+        goals = sorted(problem.goal)
+        rng.shuffle(goals)
+        found, missed = _episode(domain, problem, goals, remembered, rng)
+        traces += found
+        skipped.update(dict.fromkeys(missed))
+    return Practice(tuple(traces), {number: tuple(skipped)} if skipped else {})
+
+
+def together(parts: Iterable[Practice]) -> Practice:
+    traces: list[Trace] = []
+    skipped: dict[int, tuple[Atom, ...]] = {}
+    for part in parts:
+        traces += part.traces
+        skipped |= part.skipped
+    return Practice(tuple(traces), skipped)
 
 
 def _remembering(plan_for: PlanFor) -> PlanFor:

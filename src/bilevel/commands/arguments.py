@@ -1,0 +1,53 @@
+"""What the commands share: types of arguments, reading, counting, progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sized
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import check_rules, read_rules
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.pddl import read_domain, read_problem
+
+DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
+ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")]
+ProblemFiles = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
+RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
+Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
+OptionalOutput = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+Bound = Annotated[int | None, tyro.conf.arg(metavar="N")]
+
+
+def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
+    domain = read_domain(domain_path)
+    return domain, [read_problem(path, domain) for path in problem_paths]
+
+
+def fitting_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
+    """The rules of a file, which must fit the domain."""
+    file = read_rules(path)
+    check_rules(file, domain)
+    return file.rules
+
+
+def progress_bar() -> Progress:
+    columns = TextColumn("[progress.description]{task.description}"), BarColumn(), MofNCompleteColumn()
+    console = Console(stderr=True)
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+def count(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+
+
+def print_json(**values: object) -> None:
+    print(json.dumps(values))

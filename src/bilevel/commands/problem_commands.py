@@ -1,0 +1,151 @@
+"""Commands about problems: solve one, validate a plan, make a large one."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bilevel.commands.arguments import (
+    Bound,
+    DomainFile,
+    Name,
+    OptionalOutput,
+    Output,
+    PlanFile,
+    ProblemFile,
+    fitting_rules,
+    print_json,
+    read,
+)
+from bilevel.files import write_atomically
+from bilevel.library import GENERATORS, domain_text, shipped_domain
+from bilevel.rules.diagnosis import why_not
+from bilevel.rules.rule import Rule
+from bilevel.rules.solving import Solution, Stop, final_state, solve
+from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.pddl import read_plan, write_plan, write_problem
+from bilevel.symbolic.validation import validate
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Solve a problem by rules, without search.
+
+    Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
+
+    Example: bilevel solve domain.pddl huge.pddl --rules ferry.rules --plan huge.plan
+    """
+
+    domain: DomainFile
+    """PDDL domain file."""
+    problem: ProblemFile
+    """PDDL problem file."""
+    rules: Output
+    """Rule file."""
+    plan: OptionalOutput = None
+    """Where to write the plan, in the format of the planning competitions."""
+    seed: int = 0
+    """Decides what nature does in a nondeterministic domain."""
+    max_steps: Bound = None
+    """Stop after so many actions (by default 10,000 and 1,000 more for each goal)."""
+    memoryless: bool = False
+    """Choose afresh at every step, as a robot does, instead of staying with a goal until it is achieved."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        started = time.perf_counter()
+        domain, (problem,) = read(self.domain, self.problem)
+        rules = fitting_rules(self.rules, domain)
+        if self.max_steps is not None and self.max_steps < 0:
+            raise BadInput(f"--max-steps must not be negative, but is {self.max_steps}")
+        ready = time.perf_counter()
+        solution = solve(domain, problem, rules, seed=self.seed, max_steps=self.max_steps, commit=not self.memoryless)
+        solved = time.perf_counter()
+        steps = len(solution.plan.actions)
+        reason = "" if solution.is_solved else self._reason(domain, problem, rules, solution)
+        if solution.is_solved and self.plan is not None:
+            write_atomically(self.plan, write_plan(solution.plan))
+        if self.json:
+            print_json(
+                outcome=solution.stop.name.lower().replace("_", "-"),
+                steps=steps,
+                open_goals=solution.open_goals,
+                reason=reason,
+                reading_seconds=round(ready - started, 4),
+                solving_seconds=round(solved - ready, 4),
+                writing_seconds=round(time.perf_counter() - solved, 4),
+                plan=str(self.plan) if self.plan and solution.is_solved else None,
+            )
+        elif solution.is_solved:
+            if self.plan is None:
+                print(write_plan(solution.plan), end="")
+            times = f"{ready - started:.2f} s reading, {solved - ready:.2f} s solving"
+            print(f"solved in {steps} steps ({times})", file=sys.stderr)
+        else:
+            print(reason, file=sys.stderr)
+        return 0 if solution.is_solved else 1
+
+    def _reason(self, domain: Domain, problem: Problem, rules: Sequence[Rule], solution: Solution) -> str:
+        head = f"not solved: {solution.stop.value} after {len(solution.plan.actions)} steps"
+        head += f", {solution.open_goals} of {len(problem.goal)} goals open"
+        if solution.stop is Stop.NO_RULE:
+            state, objects = final_state(domain, problem, solution.plan)
+            return f"{head}; closest:\n{why_not(rules, domain, state, problem.goal, objects)}"
+        return f"{head}: {solution.detail}" if solution.detail else head
+
+
+@dataclass(frozen=True)
+class Validate:
+    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
+
+    domain: DomainFile
+    """PDDL domain file."""
+    problem: ProblemFile
+    """PDDL problem file."""
+    plan: PlanFile
+    """Plan file: one (action argument ...) a line."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        domain, (problem,) = read(self.domain, self.problem)
+        verdict = validate(domain, problem, read_plan(self.plan, domain))
+        if self.json:
+            print_json(valid=verdict.is_valid, steps=verdict.steps, text=str(verdict))
+        else:
+            print(verdict)
+        return 0 if verdict.is_valid else 1
+
+
+@dataclass(frozen=True)
+class MakeProblem:
+    """Write a random problem of one of the shipped domains, of any size.
+
+    Example: bilevel problem blocks --objects 10000 --output blocks-10000.pddl
+    """
+
+    name: Name
+    """Which family of problems."""
+    output: Output
+    """Where to write the problem; its domain is written beside it."""
+    objects: int = 10
+    """How large: the number of blocks, items or colours."""
+    seed: int = 0
+    """Decides everything that is random."""
+
+    def run(self) -> int:
+        if self.name not in GENERATORS:
+            raise BadInput(f"unknown problem family '{self.name}'; known families: {', '.join(GENERATORS)}")
+        if self.objects < 1:
+            raise BadInput(f"--objects must be at least 1, but is {self.objects}")
+        problem = GENERATORS[self.name](self.objects, random.Random(self.seed))
+        domain = shipped_domain(problem.domain_name)
+        beside = self.output.parent / f"{domain.name}-domain.pddl"
+        write_atomically(beside, domain_text(domain.name))
+        write_atomically(self.output, write_problem(problem, domain))
+        print(f"wrote {self.output} and {beside}")
+        return 0
