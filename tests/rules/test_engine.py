@@ -1,8 +1,12 @@
-"""The engine chooses exactly what the definition says, on random domains, rules, states and updates."""
+"""The engine chooses exactly what the definition says, on random domains, rules, states and updates.
+
+The tests take a few hundred random cases; `python tests/rules/test_engine.py 10000` takes as many as it is told.
+"""
 
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -202,3 +206,11 @@ def test_renaming_objects_renames_the_best_instances(seed: int) -> None:
     after = best_matches(rules, domain, rename(state), rename(goal), {renamed[o]: kind for o, kind in objects.items()})
     expected = {(rule, tuple((v, renamed[o]) for v, o in binding)) for rule, binding in instances(before)}
     assert instances(after) == expected
+
+
+if __name__ == "__main__":
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    for case in range(cases):
+        follow(case, updates=15)
+        if (case + 1) % 1000 == 0:
+            print(f"{case + 1} random domains, rule sets and sequences of updates: engine and definition agree")

@@ -169,8 +169,14 @@ def test_an_exogenous_change_may_be_short_lived() -> None:
     again = after(TELEPORTED, "pick a")
     found = abstract([PLACED] * 9 + [TELEPORTED] * 2 + [again] * 9 + [after(again, "place a l")] * 9)
     assert found.exogenous == 1
-    assert [done(trace) for trace in found.traces] == [["place(a, l)"]]
-    assert named(found.actions) == ["-"] * 11 + ["place(a, l)"] * 9 + ["-"] * 9
+    assert [done(trace) for trace in found.traces] == [["pick(a)", "place(a, l)"]]
+    assert named(found.actions) == ["-"] * 9 + ["pick(a)"] * 2 + ["place(a, l)"] * 9 + ["-"] * 9
+
+
+def test_what_the_demonstrator_was_doing_stands_for_steps_before_an_exogenous_change() -> None:
+    doing = [Action("pick", ("b",))] * 20
+    found = traces_from_states(BLOCKS, [PLACED] * 9 + [TELEPORTED] * 11, [GOAL] * 20, OBJECTS, recorded=doing)
+    assert named(found.actions) == ["pick(b)"] * 9 + ["-"] * 11
 
 
 def test_a_trace_holds_the_goal_at_the_time_of_each_change() -> None:

@@ -97,11 +97,13 @@ def traces_from_states(
     goals: Sequence[Facts],
     objects: Mapping[str, str],
     settling: int = 5,
+    recorded: Sequence[Action | None] = (),
 ) -> Abstraction:
     """Explain the changes in a sequence of states, one per low-level step, by actions.
 
     A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step. Objects that
-    `objects` does not list have the types that their facts imply.
+    `objects` does not list have the types that their facts imply. If what the demonstrator was doing at each step is
+    `recorded`, it stands for the steps before an exogenous change, which no action explains.
     """
     runs = _runs(states)
     objects = {**_implied_types(domain, [state for state, _, _ in runs]), **objects}
@@ -113,6 +115,8 @@ def traces_from_states(
     while here < len(runs) - 1:
         state, start, _ = runs[here]
         there, explanations = _next_change(domain, runs, here, settling, objects)
+        if not explanations and runs[there][0] != state:
+            there = _new_beginning(domain, runs, here, there, settling, objects)
         end = runs[there][1]
         if explanations:
             action, outcome = explanations[0]
@@ -121,6 +125,7 @@ def traces_from_states(
             ambiguous += len({(a.action, o) for a, o in explanations}) > 1
         elif runs[there][0] != state:
             exogenous += 1
+            actions[start:end] = recorded[start:end] or actions[start:end]
             traces.append(Trace(tuple(steps), objects))
             steps = []
         else:  # a flicker: the same state again, so the run goes on
@@ -169,6 +174,14 @@ def _next_change(
         if length > settling:
             return there, []
     return min(here + 1, len(runs) - 1), []
+
+
+def _new_beginning(
+    domain: Domain, runs: Sequence[Run], here: int, there: int, settling: int, objects: Mapping[str, str]
+) -> int:
+    """After an exogenous change: the first state, even a short-lived one, from which an action leads on."""
+    between = range(here + 1, there)
+    return next((run for run in between if _next_change(domain, runs, run, settling, objects)[1]), there)
 
 
 def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> list[Explanation]:
