@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from bilevel.rules.engine.join_plan import Literal, RulePlan, ViewUse, inverted, reading_order
 from bilevel.rules.engine.statistics import Relation
+from bilevel.rules.engine.views import Literal, RulePlan, ViewUse, inverted, reading_order
 from bilevel.rules.engine.writer import Environment, Writer, columns, row, tuple_of
 from bilevel.symbolic.domain import Atom, is_variable
 

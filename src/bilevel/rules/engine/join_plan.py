@@ -17,116 +17,27 @@ instance fires is fixed by `matching`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import NamedTuple
 
 from bilevel.rules.engine.statistics import Relation, Statistics
-from bilevel.rules.matching import checked_types, free_variables, output_variables
+from bilevel.rules.engine.views import (
+    JoinStep,
+    Literal,
+    RulePlan,
+    View,
+    ViewUse,
+    bound_positions,
+    inverted,
+    reading_order,
+    rule_literals,
+)
+from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
+from bilevel.symbolic.domain import Domain
 
-UNEQUAL = Relation("unequal", "!=")
 MOST_PERMUTED = 6  # outputs; with more of them the order is chosen greedily
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
-
-
-class Literal(NamedTuple):
-    """A condition of a rule, or that a view has something for a key."""
-
-    relation: Relation
-    terms: tuple[str, ...]
-    positive: bool = True
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return variables_of(self.terms)
-
-    @property
-    def enumerable(self) -> bool:
-        """Whether its instances can be listed: not those of an absence or an inequality."""
-        return self.positive and self.relation is not UNEQUAL
-
-
-@cache
-def variables_of(terms: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(term for term in terms if is_variable(term))
-
-
-@dataclass(frozen=True)
-class View:
-    """For each value of `key`, the values of `variable` that satisfy the literals."""
-
-    name: str
-    key: tuple[str, ...]
-    variable: str
-    literals: tuple[Literal, ...]
-
-    @property
-    def relation(self) -> Relation:
-        return Relation("view", self.name)
-
-
-class ViewUse(NamedTuple):
-    """A view in a rule: which of the rule's variables stand for the view's key and variable."""
-
-    view: View
-    key: tuple[str, ...]
-    variable: str
-    literals: tuple[Literal, ...]  # over the rule's variables
-
-
-@dataclass(frozen=True)
-class RulePlan:
-    """A rule's guards (ground literals and views without a key), its views, and how to read off an instance.
-
-    `outputs` are the variables an instance must name, in the order that decides ties. `uses` maps each variable to its
-    view. `filters` are absences and inequalities that tie variables of different views; they are checked when an
-    instance is read off, as a view of all the variables would be a product, and `read` adds to the outputs the
-    variables that must be read for that.
-    """
-
-    rule: Rule
-    outputs: tuple[str, ...]
-    read: tuple[str, ...]
-    uses: dict[str, ViewUse]
-    guards: tuple[Literal, ...]
-    filters: tuple[Literal, ...]
-
-
-def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[str]:
-    """The outputs, each after the variables its view's key needs, otherwise in the order that decides ties."""
-    order: list[str] = []
-    while len(order) < len(outputs):
-        order.append(next(v for v in outputs if v not in order and set(uses[v].key) <= set(order)))
-    return order
-
-
-def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The wanted variables and those that lead to their views, without the known ones."""
-    found: dict[str, None] = {}
-    rest = sorted(wanted)
-    while rest:
-        variable = rest.pop()
-        if variable not in known and variable not in found:
-            found[variable] = None
-            rest += uses[variable].key
-    return list(found)
-
-
-def inverted(outputs: Sequence[str], order: Sequence[str]) -> list[str]:
-    """The outputs read before one that decides ties earlier; all values of such an output must be compared."""
-    rank = {variable: i for i, variable in enumerate(outputs)}
-    return [v for i, v in enumerate(order) if any(rank[later] < rank[v] for later in order[i + 1 :])]
-
-
-class JoinStep(NamedTuple):
-    """List the instances of a literal given some bound positions, or check it when all are bound."""
-
-    literal: Literal
-    bound: tuple[int, ...]
 
 
 class Planner:
@@ -286,26 +197,16 @@ class Planner:
         return min(self.expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
 
 
-def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
-    return tuple(i for i, term in enumerate(literal.terms) if term in bound or not is_variable(term))
-
-
-def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
-    """The rule's conditions, its checks of types and the inequalities of its terms.
-
-    `typed` says that all facts there will ever be have arguments of the declared types.
-    """
-    yield from (Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition))
-    yield from (Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition))
-    yield from (Literal(Relation("state", atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
-    types = {variable.name: variable.type for variable in rule.variables}
-    ranging = {variable: types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
-    yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in sorted(ranging.items()))
-    for pair in sorted(rule.inequalities):
-        kinds = [types.get(term) or domain.constants.get(term, ROOT_TYPE) for term in pair]
-        related = domain.is_subtype(kinds[0], kinds[1]) or domain.is_subtype(kinds[1], kinds[0])
-        if related or not typed:  # objects of unrelated types differ anyway
-            yield Literal(UNEQUAL, pair)
+def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The wanted variables and those that lead to their views, without the known ones."""
+    found: dict[str, None] = {}
+    rest = sorted(wanted)
+    while rest:
+        variable = rest.pop()
+        if variable not in known and variable not in found:
+            found[variable] = None
+            rest += uses[variable].key
+    return list(found)
 
 
 def _gather(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from bilevel.rules.engine.choices import write_choosing, write_serving
-from bilevel.rules.engine.join_plan import Planner, RulePlan
+from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.statistics import Relation
 from bilevel.rules.engine.updates import (
     write_applying_function,
@@ -19,6 +19,7 @@ from bilevel.rules.engine.updates import (
     write_fact_functions,
     write_view_functions,
 )
+from bilevel.rules.engine.views import RulePlan
 from bilevel.rules.engine.writer import PARAMETERS, Writer
 from bilevel.symbolic.domain import Schema
 

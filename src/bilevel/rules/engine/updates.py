@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.rules.engine.join_plan import Literal, View
 from bilevel.rules.engine.statistics import Relation
+from bilevel.rules.engine.views import Literal, View
 from bilevel.rules.engine.writer import Environment, Writer, columns, row
 from bilevel.symbolic.domain import Atom, Outcome, Schema
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from bilevel.rules.engine.join_plan import UNEQUAL, JoinStep, Literal, Planner, RulePlan, View
+from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.statistics import Relation
+from bilevel.rules.engine.views import UNEQUAL, JoinStep, Literal, RulePlan, View
 from bilevel.symbolic.domain import is_variable
 
 Environment = dict[str, str]  # variable -> the Python expression that holds its value
