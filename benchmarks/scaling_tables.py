@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from bilevel.library import GENERATORS
+
 Record = dict[str, Any]
 Cell = list[Record]  # the rounds of one method, shape and size
 
@@ -24,7 +26,8 @@ def timed_out(cell: Cell) -> bool:
 
 
 def shapes_of(records: Sequence[Record]) -> list[str]:
-    return list(dict.fromkeys(record["shape"] for record in records))
+    found = {record["shape"] for record in records}
+    return [shape for shape in GENERATORS if shape in found]
 
 
 def sizes_of(records: Sequence[Record], method: str, shape: str) -> list[int]:
