@@ -186,6 +186,46 @@ def test_engine_agrees_with_the_definition(block: int) -> None:
         follow(seed, updates=12)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "view0",
+        "add-x",
+        "x-by-1",
+        "sorted-by-size",
+        "goal-p",
+        "is-box",
+        "rule-0",
+        "choose",
+        "a0",
+        "hash",
+        "class",
+        "b_1",
+        "b-1",
+        "1st",
+    ],
+)
+def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -> None:
+    parameter = Parameter("?x", "box")
+    predicates = {p: Predicate(p, (parameter,)) for p in (name, "p", "b_1", "b-1")}
+    outcome = Outcome(frozenset({Atom("p", ("?x",))}), frozenset({Atom(name, ("?x",))}))
+    domain = Domain("names", predicates, {name: Schema(name, (parameter,), frozenset(), (outcome,))}, TYPES)
+    variable = f"?{name}"
+    rule = Rule(
+        1,
+        (Parameter(variable, "box"),),
+        frozenset({Atom(name, (variable,))}),
+        frozenset({Atom("p", (variable,))}),
+        Action(name, (variable,)),
+    )
+    state, goal = frozenset({Atom(name, ("o1",)), Atom("b-1", ("o1",))}), frozenset({Atom("p", ("o1",))})
+    engine = RuleEngine([rule], domain, state, goal, {"o1": "box"}, commit=True, watch=True)
+    assert engine.choose() == engine.choose_for(Atom("p", ("o1",))) == (0, ("o1",))
+    engine.applier(domain.schemas[name], 0)("o1")
+    assert engine.choose() is None
+    assert engine.open_goals == 0
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_renaming_objects_renames_the_best_instances(seed: int) -> None:
     rng = random.Random(seed)

@@ -19,7 +19,7 @@ PARAMETERS = ("rows", "first", "first_of", "in_order", "in_order_of", "push", "q
 
 # Names that the program itself uses, or may use for functions, views, indexes and columns.
 _RESERVED = re.compile(
-    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by_.*|choose|status|engine|found|"
+    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by(_\d+)+|choose|status|engine|found|"
     r"best|queue|row|open_goals|fingerprint|hash|len|type|tuple|sorted|set|frozenset|list|bool|int|locals|min|filter|"
     + "|".join(PARAMETERS)
 )
@@ -199,9 +199,7 @@ def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    while name in taken or _RESERVED.fullmatch(name):
-        name += "_"
-    return name
+    return _unused_in(f"the_{name}_" if _RESERVED.fullmatch(name) else name, taken)
 
 
 def _unused_in(name: str, taken: set[str]) -> str:
