@@ -123,6 +123,12 @@ def test_the_matcher_is_the_caller_s() -> None:
     assert refuted(verify(policy, GAMES, problem, matcher=lambda *_: [])).steps == ()
 
 
+@pytest.mark.parametrize("max_states", [0, -1])
+def test_nothing_is_proved_by_looking_at_nothing(max_states: int) -> None:
+    problem = game("", "(heads c)")
+    assert verify((), GAMES, problem, max_states=max_states) == Verdict(Status.BOUND_HIT, explored=0)
+
+
 def test_objects_that_still_matter_pile_up_until_the_bound_is_hit() -> None:
     policy = rules("1: goal shelved(?c) -> mint()")  # every coin could still be shelved
     verdict = verify(policy, GAMES, game("", "(shelved c)"), max_states=20)

@@ -104,7 +104,7 @@ def verify(
     trapped = stopped = frozenset(list(graph.choices)[-1:])
     if graph.complete:
         trapped = traps(graph, {node for node in graph.choices if problem.goal <= space.facts(node)})
-    elif not all(map(graph.stops, stopped)):
+    elif not any(map(graph.stops, stopped)):
         return Verdict(Status.BOUND_HIT, explored)
     failure = shortest_failure(graph, trapped, able=trapped)
     if failure is None:
