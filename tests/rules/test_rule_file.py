@@ -20,6 +20,7 @@ from bilevel.rules.rule_file import (
     require_open_world,
 )
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Predicate, Schema
+from bilevel.symbolic.expressions import NAME_PATTERN
 
 BLOCKS_TEXT = """\
 # Rules for the domain blocks
@@ -128,6 +129,7 @@ def test_one_name_with_two_types_is_renamed() -> None:
         ("p(?x) -> a(?x)", "f:1:1: expected a priority (a whole number from 1, then ':'), found 'p'"),
         ("\n 0: p(?x) -> a(?x)", "f:2:2: expected a priority"),
         ("1234567890: p(?x) -> a(?x)", "f:1:1: expected a priority"),
+        (f"{'1' * 5000}: p(?x)", f"f:1:1: expected a priority (a whole number from 1, then ':'), found '{'1' * 60}…'"),
         ("1 p(?x) -> a(?x)", "f:1:3: expected ':' after the priority 1, found 'p'"),
         ("1: p(?x) ->\n", "f:2:1: expected an action after '->', found the end of the file"),
         ("1: p(?x) -> ?x", "f:1:13: expected an action after '->', found '?x'"),
@@ -178,6 +180,12 @@ def test_what_does_not_fit_the_domain_has_a_place(text: str, message: str) -> No
     assert str(error.value).startswith(message.replace("is a 'place'", "is of type 'place'"))
 
 
+def test_rules_of_another_domain_are_said_to_be() -> None:
+    file = parse_rules(f"# {domain_line('ferry')}\n1: board(?c) -> sail(?c)", "f")
+    with pytest.raises(BadInput, match=r"f:2:4: .*; these rules are for the domain 'ferry', not 'blocks'"):
+        check_rules(file, DOMAIN)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -204,9 +212,9 @@ def test_reading_from_disk(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + BLOCKS_TEXT.encode())
     assert read_rules(path).rules == (PLACE, PICK)
     path.write_bytes(b"# ok\n1: \xff")
-    with pytest.raises(BadInput, match=r"blocks\.rules:2:4: not a text file in UTF-8"):
+    with pytest.raises(BadInput, match=r"blocks\.rules:2:4: byte 0xff is not UTF-8 text"):
         read_rules(path)
-    with pytest.raises(BadInput, match=r"cannot read the rule file .*missing.*: No such file"):
+    with pytest.raises(BadInput, match=r"missing.*: there is no such file"):
         read_rules(tmp_path / "missing")
 
 
@@ -276,6 +284,13 @@ WORDS = [
     "-",
     "\0",
 ]
+
+
+@given(st.from_regex(NAME_PATTERN, fullmatch=True))
+def test_every_name_of_pddl_can_stand_in_a_rule_file(name: str) -> None:
+    variable = Parameter("?x", name)
+    rule = Rule(1, (variable,), frozenset({Atom(name, ("?x", name))}), frozenset(), Action(name, ("?x",)))
+    assert parse_rules(format_rules([rule])).rules == (rule,)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=30).map("".join))

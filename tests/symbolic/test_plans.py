@@ -61,6 +61,7 @@ def test_equal_names_in_a_plan_are_one_string() -> None:
         ("(pick ?x)", "2:7: expected a name but found '?x'"),
         ("(pick b1) ; outcome", "2:11: 'pick' has outcomes 1 to 1, not ''"),
         ("(pick b1) ; outcome 2", "2:11: 'pick' has outcomes 1 to 1, not '2'"),
+        (f"(pick b1) ; outcome {'1' * 5000}", "2:11: 'pick' has outcomes 1 to 1, not '111"),
         ("(pick b1) ; outcome 1 ?x=b2", "2:11: this outcome of 'pick' binds nothing, not '?x=b2'"),
         ("(pick b1) ; outcome 1 x", "2:11: expected a variable and its value such as ?c=red but found 'x'"),
     ],

@@ -32,6 +32,7 @@ from bilevel.symbolic.domain import (
     Parameter,
     is_variable,
 )
+from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.semantics import substitute_all
 
 _DOMAIN_LINE = re.compile(r"Rules for the domain (\S+)")
@@ -126,16 +127,7 @@ def in_normal_order(rule: Rule) -> Rule:
 
 
 def read_rules(path: Path | str) -> RuleFile:
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read the rule file {path}: {error.strerror}") from None
-    try:
-        return parse_rules(data.decode("utf-8-sig"), str(path))
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
-        raise BadInput(f"{path}:{line}:{column}: not a text file in UTF-8 (byte {data[error.start]:#04x})") from None
+    return parse_rules(read_text(path), str(path))
 
 
 def parse_rules(text: str, filename: str = "rules") -> RuleFile:
@@ -201,7 +193,15 @@ def require_open_world(rules: Sequence[Rule]) -> None:
 
 def check_rules(file: RuleFile, domain: Domain) -> None:
     """Names, arities and types fit the domain, or `BadInput` says where they do not."""
-    syntax = file.syntax
+    try:
+        _check_syntax(file.syntax, domain)
+    except BadInput as error:
+        if file.domain_name in (None, domain.name):
+            raise
+        raise BadInput(f"{error}; these rules are for the domain '{file.domain_name}', not '{domain.name}'") from None
+
+
+def _check_syntax(syntax: FileSyntax, domain: Domain) -> None:
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
     for _, kind in syntax.declarations:
         if kind.text not in known_types:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from bilevel.symbolic.domain import ROOT_TYPE, BadInput, is_variable
+from bilevel.symbolic.expressions import quoted
 
-_NAME = r"\w(?:[\w@%+*/.'$]|-(?!>))*"
+_NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*"  # every name of PDDL, and ?x'
 _TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>\??{_NAME})|(?P<other>.)", re.DOTALL)
 _MAX_PRIORITY_DIGITS = 9
 
@@ -41,7 +42,7 @@ class Token(NamedTuple):
 
     @property
     def shown(self) -> str:
-        return f"'{self.text}'" if self.text else "the end of the file"
+        return quoted(self.text) if self.text else "the end of the file"
 
 
 class Condition(NamedTuple):

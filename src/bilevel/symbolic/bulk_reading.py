@@ -22,7 +22,7 @@ from bilevel.symbolic.expressions import NAME_PATTERN, NUMBER_PATTERN
 _COMMENT = re.compile(r";[^\n]*")
 _HEADER = re.compile(rf"\s*\(define\s*\(problem\s+({NAME_PATTERN})\s*\)\s*")
 _NAMES_AND_DASHES = re.compile(r"[\w@#$%*/+~^.\s-]*")
-_DASH_BEFORE_NAME = re.compile(r"(?<!\S)-(?=\S)")
+_NOT_A_NAME = re.compile(r"(?<!\S)(?:-(?=\S)|#)")
 _NUMERIC_VALUE = re.compile(rf"\(\s*=\s*\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)\s*{NUMBER_PATTERN}\s*\)")
 _NUMBER_MARK = "(=)"
 _FLAT = re.compile(r"[^()]*(?:\([^()]*\)[^()]*)*")
@@ -104,7 +104,7 @@ def _without_closing(text: str) -> str:
 
 
 def _objects(text: str, domain: Domain) -> dict[str, str]:
-    if not _NAMES_AND_DASHES.fullmatch(text) or _DASH_BEFORE_NAME.search(text):
+    if not _NAMES_AND_DASHES.fullmatch(text) or _NOT_A_NAME.search(text):
         raise Unusual
     words = text.split()
     objects: dict[str, str] = {}

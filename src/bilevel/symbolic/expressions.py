@@ -17,7 +17,8 @@ DEEPEST_NESTING = 100
 CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
 LONGEST_QUOTATION = 60
 
-NAME_PATTERN = r"[\w@#$%*/+~^.][\w@#$%*/+~^.-]*"
+# A `#` may stand inside a name but not first: in a rule file it would begin a comment.
+NAME_PATTERN = r"[\w@$%*/+~^.][\w@#$%*/+~^.-]*"
 NUMBER_PATTERN = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 
 _NAME = re.compile(NAME_PATTERN)

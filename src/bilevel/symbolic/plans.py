@@ -6,6 +6,7 @@ count from 1 in the file; the bindings are those of the outcome's chosen variabl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -16,6 +17,7 @@ from bilevel.symbolic.domain import Action, Domain, Outcome, Schema
 from bilevel.symbolic.expressions import Misread, is_name, naming_position, normalised, quoted, read_text, suggestion
 
 RECORD = "outcome"
+_OUTCOME_NUMBER = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 
 
 class NaturesMove(NamedTuple):
@@ -115,7 +117,7 @@ def _recorded_move(line: str, command: str, domain: Domain, start: int) -> Natur
     if schema is None or not record or record[0] != RECORD:
         return None
     number = record[1] if len(record) > 1 else ""
-    if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(schema.outcomes)):
+    if not (_OUTCOME_NUMBER.fullmatch(number) and 1 <= int(number) <= len(schema.outcomes)):
         raise Misread(offset, f"'{schema.name}' has outcomes 1 to {len(schema.outcomes)}, not {quoted(number)}")
     index = int(number) - 1
     return NaturesMove(index, _binding(record[2:], schema, schema.outcomes[index], offset))
