@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bilevel.planning.planner import Status
-from bilevel.planning.search import search
+from bilevel.planning.planner import PLANNERS, plan_function
 from bilevel.rules.diagnosis import why_not
 from bilevel.rules.explanation import explain
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import Plan, practise
+from bilevel.rules.practice import practise
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import solve
-from bilevel.symbolic.domain import Action, Domain, Facts, Problem
+from bilevel.symbolic.domain import Action, Domain, Facts
 from bilevel.symbolic.pddl import read_domain, read_problem, write_plan
 from bilevel.symbolic.semantics import ground_action, progress
 from bilevel.symbolic.validation import validate
 
 FOLDER = Path(__file__).parent / "delivery"
 SECONDS = 10.0  # the planner may take for one goal
-
-
-def plan_for(domain: Domain, problem: Problem) -> Plan | None:
-    """A plan for a problem with one goal, with the outcome that each action is to have."""
-    result = search(domain, problem, SECONDS)
-    return [step.ground(domain) for step in result.steps] if result.status is Status.SOLVED else None
 
 
 def follow(policy: RulePolicy, domain: Domain, state: Facts, goal: Facts) -> list[Action]:
@@ -39,7 +32,7 @@ def follow(policy: RulePolicy, domain: Domain, state: Facts, goal: Facts) -> lis
 def main() -> None:
     domain = read_domain(FOLDER / "domain.pddl")
     training = [read_problem(path, domain) for path in sorted(FOLDER.glob("training-*.pddl"))]
-    practice = practise(domain, training, plan_for)
+    practice = practise(domain, training, plan_function(PLANNERS["auto"], SECONDS))
     rules = learn_rules(practice.traces, domain)
     print(f"{len(rules)} rules from {len(training)} problems:\n")
     print(*rules, sep="\n")
