@@ -53,6 +53,14 @@ def test_the_block_in_the_gripper_is_closer_than_any_other() -> None:
     )
 
 
+def test_no_variable_stands_for_an_object_of_another_type() -> None:
+    rules = parse_rules(
+        "variables: ?x - block, ?l - place\n1: clear(?x) & clear(?l) & at(?x, ?l) & gripper-free() -> pick(?x)"
+    ).rules
+    state, goal = facts("clear(block1) & clear(place1) & gripper-free()"), facts("at(block1, place2)")
+    assert nearest(rules, DOMAIN, state, goal, OBJECTS)[0].missing == ("at(block1, place1) does not hold",)
+
+
 def test_several_missing_conditions_are_counted_and_the_limit_kept() -> None:
     state, goal = facts("at(block2, place1)"), facts("at(block1, place1)")
     assert why_not(BLOCKS, DOMAIN, state, goal, OBJECTS, limit=1) == (

@@ -121,9 +121,11 @@ class _Search:
     goals_required: bool = True
     goals_first: bool = False
     types: dict[str, str] = field(init=False)
+    implied: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = checked_types(self.rule, self.domain)
+        self.implied = {v.name: v.type for v in self.rule.variables if v.name not in self.types}
 
     def run(self) -> NearMiss:
         """Try first with the goal condition met, whatever else is not; only if it cannot be, give it up too."""
@@ -150,12 +152,21 @@ class _Search:
         for fact in choices[chosen]:
             self.visits += 1
             found = unify(atoms[chosen], fact)
-            if found is not None:
+            if found is not None and self.fits(found):
                 self.explore(rest, binding | found, unmet)
             if self.is_over(unmet):
                 return
         if not (pending[chosen].is_goal and self.goals_required):
             self.explore(rest, binding, unmet + 1)
+
+    def fits(self, found: Binding) -> bool:
+        """Whether no variable gets an object of another type.
+
+        A condition that implies the type may be the very one that is unmet. Types that no condition implies are
+        looked at in the end.
+        """
+        known = ((variable, self.objects.get(value)) for variable, value in found.items())
+        return all(kind is None or self.domain.is_subtype(kind, self.implied.get(v, ROOT_TYPE)) for v, kind in known)
 
     def is_over(self, unmet: int) -> bool:
         """Whether going on with this many unmet conditions cannot beat the best, or would take too long."""
