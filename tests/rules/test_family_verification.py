@@ -217,6 +217,13 @@ def test_sizes_beyond_the_bound_are_named_and_the_others_proved() -> None:
     assert "too large: seed, block=2, place=2" in describe_family(verdict)
 
 
+def test_what_is_larger_than_too_large_is_not_looked_at() -> None:
+    verdict = verify_family(LEARNED, BLOCKS, blocks_family(60), max_states=20)
+    assert verdict.status is Status.BOUND_HIT
+    assert len(verdict.beyond_bound) < 5
+    assert "seed, block=2, place=2" in verdict.beyond_bound
+
+
 def test_rules_of_another_domain_are_refused() -> None:
     with pytest.raises(BadInput, match="no predicate like"):
         verify_family(LEARNED, GACHA, Family((GACHA_SEED,)))

@@ -37,7 +37,7 @@ def facts(*texts: str) -> Facts:
 
 def test_counts_are_read_from_text() -> None:
     assert parse_counts(["block=4", "colour+tray=3"]) == {"block": 4, "colour+tray": 3}
-    for text in ("block", "=3", "block=", "block=-1", "block=x"):
+    for text in ("block", "=3", "block=", "block=-1", "block=x", "block=" + "9" * 5000):
         with pytest.raises(BadInput, match="is not a count of objects"):
             parse_counts([text])
 
@@ -142,6 +142,7 @@ def test_at_rest_means_facts_without_arguments_as_at_first() -> None:
         (Family((blocks(),), {"blok": 2}), "unknown type 'blok'"),
         (Family((blocks(),), {"block+plaice": 2}), "unknown type 'plaice'"),
         (Family((blocks(),), {"block": 0}), "at least one object"),
+        (Family((blocks(),), {"block": 999_999_999, "place": 999_999_999}), "more than 10000 sizes"),
         (Family(()), "no seed problem has a goal"),
         (Family((Problem("p", "blocks", {}, frozenset(), facts("odd x")),)), "no predicate 'odd'"),
     ],

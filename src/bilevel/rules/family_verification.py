@@ -13,7 +13,7 @@ every way; so what is proved holds for every naming.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, islice, product
@@ -38,6 +38,7 @@ from bilevel.rules.problem_family import (
     distinct_goals,
     goals,
     grow,
+    grown_name,
     sizes,
     symmetries,
 )
@@ -56,16 +57,18 @@ from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem, is_v
 
 NAMINGS_TRIED = 200
 
+Size = Mapping[str, int]  # how many objects of each growing type
+
 
 @dataclass(frozen=True)
 class FamilyVerdict:
     """The answer for a family.
 
     `problems` counts those looked at, up to renaming, `unattainable` those among them whose whole goal no policy surely
-    reaches, and `explored` the pairs of state and goal. With the bound hit, `beyond_bound` names the grown problems
-    with too many states or goals; on all others the policy is right. Of a counterexample, `problem` is the problem;
-    `only_some_ties` says that the policy fails there only if ties are decided in another way than by name, so that
-    the policy as it runs was not shown to fail.
+    reaches, and `explored` the pairs of state and goal. With the bound hit, `beyond_bound` names the smallest grown
+    problems with too many states or goals; larger ones were not looked at, and on all others the policy is right. Of a
+    counterexample, `problem` is the problem; `only_some_ties` says that the policy fails there only if ties are decided
+    in another way than by name, so that the policy as it runs was not shown to fail.
     """
 
     status: Status
@@ -188,11 +191,12 @@ def verify_family(
     check_family(family, domain)
     predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
     verdict = FamilyVerdict(Status.SOLVED, problems=0, unattainable=0, explored=0)
-    for seed in _grown_seeds(family, domain):
-        grown = GrownProblem(rules, domain, seed, matcher)
+    too_large: list[tuple[Problem, Size]] = []
+    for seed, size, problem in _grown_seeds(family, domain, too_large):
+        grown = GrownProblem(rules, domain, problem, matcher)
         candidates = grown.goals(predicates, family, max_states)
         if candidates is None:
-            verdict = replace(verdict, status=Status.BOUND_HIT, beyond_bound=(*verdict.beyond_bound, seed.name))
+            too_large.append((seed, size))
             continue
         starts = grown.starts(family.starts)
         faults = []
@@ -205,7 +209,10 @@ def verify_family(
         if faults:
             goal, fault = min(faults, key=lambda found: found[1].length)
             return _refuted(grown, goal, fault, verdict)
-    if not verdict.problems and not verdict.beyond_bound:
+    if too_large:
+        names = tuple(grown_name(seed, size) for seed, size in too_large)
+        return replace(verdict, status=Status.BOUND_HIT, beyond_bound=names)
+    if not verdict.problems:
         raise BadInput(
             f"the family is empty: no fact of the goals' predicates ({', '.join(sorted(predicates))}) can hold"
         )
@@ -227,7 +234,7 @@ def describe_family(verdict: FamilyVerdict) -> str:
     rest = f"; of {verdict.unattainable} the whole goal is out of reach" if verdict.unattainable else ""
     if verdict.counterexample is None or verdict.problem is None:
         right = "always does all that can be done" if verdict.unattainable else Status.SOLVED.value
-        beyond = "".join(f"\n  too large: {name}" for name in verdict.beyond_bound)
+        beyond = "".join(f"\n  too large: {name}, or larger" for name in verdict.beyond_bound)
         return f"{Status.BOUND_HIT.value if beyond else right} ({count}{rest}){beyond}"
     lines = [f"problem: {verdict.problem.name}", f"  goal: {listed(verdict.problem.goal)}"]
     if verdict.only_some_ties:
@@ -235,15 +242,19 @@ def describe_family(verdict: FamilyVerdict) -> str:
     return "\n".join([*lines, describe_counterexample(verdict.counterexample)])
 
 
-def _grown_seeds(family: Family, domain: Domain) -> Iterator[Problem]:
-    """Each seed in each size, without those that come out equal."""
+def _grown_seeds(
+    family: Family, domain: Domain, too_large: Sequence[tuple[Problem, Size]]
+) -> Iterator[tuple[Problem, Size, Problem]]:
+    """Each seed in each size, without those that come out equal or are at least as large as one found too large."""
     seen: list[Problem] = []
     for size in sizes(family.counts):
         for seed in family.seeds:
+            if any(other is seed and all(size[key] >= smaller[key] for key in size) for other, smaller in too_large):
+                continue
             grown = grow(seed, domain, size)
             if not any(other.objects == grown.objects and other.state == grown.state for other in seen):
                 seen.append(grown)
-                yield grown
+                yield seed, size, grown
 
 
 def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerdict) -> FamilyVerdict:

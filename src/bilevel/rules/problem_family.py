@@ -9,10 +9,12 @@ for each colour, grow together: the key `colour+tray`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice, product
+from math import prod
 
 from bilevel.symbolic.domain import (
     ROOT_TYPE,
@@ -25,6 +27,8 @@ from bilevel.symbolic.domain import (
 )
 from bilevel.symbolic.semantics import new_object, substitute
 
+MOST_SIZES = 10_000  # of grown problems; far fewer are small enough to be looked at
+_COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 MOST_RENAMINGS = 20_000  # beyond this, some problems that are the same up to names are told apart: slower, not wrong
 
 
@@ -56,7 +60,7 @@ def parse_counts(texts: Iterable[str]) -> dict[str, int]:
     counts = {}
     for text in texts:
         key, equals, count = text.partition("=")
-        if not (key and equals and count.isdecimal()):
+        if not (key and equals and _COUNT.fullmatch(count)):
             raise BadInput(f"'{text}' is not a count of objects; write for example block=4 or colour+tray=3")
         counts[key] = int(count)
     return counts
@@ -91,7 +95,7 @@ def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem
     known = objects.keys() | domain.constants.keys()
     state = problem.state.union(_cloned(problem.state, clones))
     return Problem(
-        _grown_name(problem, counts),
+        grown_name(problem, counts),
         problem.domain_name,
         objects,
         state=frozenset(atom for atom in state if known >= set(atom.terms)),
@@ -99,7 +103,7 @@ def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem
     )
 
 
-def _grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
+def grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
     return ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())])
 
 
@@ -205,6 +209,8 @@ def check_family(family: Family, domain: Domain) -> None:
                 raise BadInput(f"unknown type '{kind}' in '{key}={count}'; known types: {', '.join(sorted(types))}")
         if count < 1:
             raise BadInput(f"'{key}={count}': at least one object of each type is needed")
+    if prod(family.counts.values()) > MOST_SIZES:
+        raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
     if not any(seed.goal for seed in family.seeds):
         raise BadInput("no seed problem has a goal; goals are made of the predicates of the seeds' goals")
     for atom in sorted({atom for seed in family.seeds for atom in seed.goal}):
