@@ -181,13 +181,15 @@ def measure_command(task: Task, size: int) -> Measurement:
         command = [sys.executable, "-m", "bilevel.cli", "solve", *files]
         start = time.perf_counter()
         try:
-            done = subprocess.run(command, timeout=task.limit, stdout=subprocess.DEVNULL, check=False)
+            done = subprocess.run(command, timeout=task.limit, capture_output=True, text=True, check=False)
         except subprocess.TimeoutExpired:
             return Measurement(task.limit, False, 0, timed_out=True)
         seconds = time.perf_counter() - start
+        if done.returncode:
+            sys.exit(f"bilevel solve failed: {done.stderr}")
         plan = read_plan(plan_file, task.domain)
         valid = validate(task.domain, task.problem, plan).is_valid
-    return Measurement(seconds, done.returncode == 0, len(plan.actions), valid=valid)
+    return Measurement(seconds, True, len(plan.actions), valid=valid)
 
 
 METHODS = {"rules": measure_rules, "sqlite": measure_sqlite, "lama": measure_lama, "command": measure_command}
