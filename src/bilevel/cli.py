@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Annotated
@@ -58,6 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         args=arguments,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
     sys.exit(_run(command))
 
 

@@ -226,6 +226,21 @@ def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -
     assert engine.open_goals == 0
 
 
+def test_variables_that_are_spelt_alike_stay_apart() -> None:
+    box = Parameter("?x", "box")
+    predicates = {"p": Predicate("p", (box, box)), "q": Predicate("q", (box, box))}
+    pair = (Parameter("?b-1", "box"), Parameter("?b_1", "box"))
+    outcome = Outcome(frozenset({Atom("q", ("?b-1", "?b_1"))}), frozenset())
+    domain = Domain("names", predicates, {"act": Schema("act", pair, frozenset(), (outcome,))}, TYPES)
+    atoms = frozenset({Atom("p", ("?b-1", "?b_1"))}), frozenset({Atom("q", ("?b-1", "?b_1"))})
+    rule = Rule(1, pair, *atoms, Action("act", ("?b-1", "?b_1")))
+    state, goal = frozenset({Atom("p", ("o1", "o2"))}), frozenset({Atom("q", ("o1", "o2")), Atom("q", ("o2", "o1"))})
+    engine = RuleEngine([rule], domain, state, goal, {"o1": "box", "o2": "box"}, commit=True)
+    assert engine.choose() == (0, ("o1", "o2"))
+    engine.applier(domain.schemas["act"], 0)("o1", "o2")
+    assert engine.open_goals == 1
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_renaming_objects_renames_the_best_instances(seed: int) -> None:
     rng = random.Random(seed)

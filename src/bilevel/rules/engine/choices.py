@@ -44,13 +44,13 @@ def _write_reading(
             if condition not in pending:
                 w.emit(f"if not ({w.test(condition, environment)}): return None")
         for variable in order[:straight]:
-            environment[variable] = w.local(variable)
+            environment[variable] = w.locals[variable]
             w.emit(f"{environment[variable]} = {_first(w, plan.uses[variable], environment)}")
         if straight == len(order):
             w.emit(f"return {tuple_of([environment[v] for v in plan.outputs])}")
             return
         tried = order[straight]
-        environment[tried] = w.local(tried)
+        environment[tried] = w.locals[tried]
         rest = f"{name}_{environment[tried]}"
         _write_trying(w, rest, plan.uses[tried], environment, tried in compared, ordered=tried in plan.outputs)
     _write_reading(w, rest, plan, order[straight + 1 :], environment, pending)
@@ -127,7 +127,7 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
     literals += [condition for condition in plan.filters if condition.variables <= above]
     steps, _ = w.planner.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
     order = [v for v in reading_order(plan.read, plan.uses) if v not in above]
-    known = {v: w.local(v) for v in plan.read if v in above}
+    known = {v: w.locals[v] for v in plan.read if v in above}
     w.emit("")
     w.emit(f"# {plan.rule}")
     filters = [condition for condition in plan.filters if not condition.variables <= above]

@@ -35,7 +35,7 @@ def program(
     watch: bool,
 ) -> str:
     """The source of a function `engine` that is handed the data and returns the functions to work with."""
-    writer = Writer(planner, plans, arities, identifiers, watch)
+    writer = Writer(planner, plans, arities, schemas, identifiers, watch)
 
     def functions() -> None:
         _write_functions(writer, schemas, commit)

@@ -233,7 +233,7 @@ def write_declaring_function(w: Writer, relation: Relation) -> None:
 def write_applying_function(w: Writer, schema: Schema, number: int, outcome: Outcome) -> None:
     """Carry out an outcome of an action: additions first, so that fewer views fall empty in between."""
     parameters = [*schema.parameters, *outcome.chosen]
-    environment = {p.name: w.local(p.name) for p in parameters}
+    environment = {p.name: w.locals[p.name] for p in parameters}
     w.emit("")
     arguments = ", ".join(environment[p.name] for p in parameters)
     with w.block(f"def apply_{w.identifiers[schema.name]}_{number}({arguments}):"):

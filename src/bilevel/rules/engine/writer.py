@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.statistics import Relation
 from bilevel.rules.engine.views import UNEQUAL, JoinStep, Literal, RulePlan, View
-from bilevel.symbolic.domain import is_variable
+from bilevel.symbolic.domain import Schema, is_variable
 
 Environment = dict[str, str]  # variable -> the Python expression that holds its value
 
@@ -33,6 +33,7 @@ class Writer:
         planner: Planner,
         plans: Sequence[RulePlan],
         arities: Mapping[Relation, int],
+        schemas: Sequence[Schema],
         identifiers: Mapping[str, str],
         watch: bool,
     ) -> None:
@@ -43,6 +44,7 @@ class Writer:
         self.watch = watch
         self.views = _used_views(planner, plans)
         self.names = self._relation_names()
+        self.locals = self._local_names(schemas)
         self.ordered = {use.view for plan in plans for v, use in plan.uses.items() if v in plan.outputs}
         self.indexes: dict[tuple[Relation, tuple[int, ...]], None] = {}
         self.lines: list[str] = []
@@ -55,6 +57,16 @@ class Writer:
             name = prefixes[relation.kind] + self.identifiers[relation.name]
             names[relation] = _unused(name, set(names.values()))
         return names
+
+    def _local_names(self, schemas: Sequence[Schema]) -> dict[str, str]:
+        """A Python name for each variable of rules and schemas that no relation and no other variable has."""
+        variables = {variable for plan in self.plans for variable in plan.uses}
+        variables |= {parameter.name for schema in schemas for parameter in schema.parameters}
+        variables |= {chosen.name for schema in schemas for outcome in schema.outcomes for chosen in outcome.chosen}
+        found: dict[str, str] = {}
+        for variable in sorted(variables):
+            found[variable] = _unused(identifier(variable[1:]), {*self.names.values(), *found.values()})
+        return found
 
     # Lines
 
@@ -90,10 +102,6 @@ class Writer:
 
     def arity(self, relation: Relation) -> int:
         return len(self.view(relation).key) if relation.kind == "view" else self.arities[relation]
-
-    def local(self, variable: str) -> str:
-        """A Python name for a variable that no relation has."""
-        return _unused(identifier(variable[1:]), set(self.names.values()))
 
     def index(self, relation: Relation, bound: tuple[int, ...]) -> str:
         """The name of the dictionary from bound columns to the values of the others; from now on there is one."""
@@ -149,7 +157,7 @@ class Writer:
                 columns.append(f"same{place}")
                 repeated.append(f"same{place} == {environment[term]}")
             else:
-                environment[term] = self.local(term)
+                environment[term] = self.locals[term]
                 columns.append(environment[term])
         source = self.names[literal.relation]
         if bound:
