@@ -121,11 +121,11 @@ class _Search:
     goals_required: bool = True
     goals_first: bool = False
     types: dict[str, str] = field(init=False)
-    implied: dict[str, str] = field(init=False)
+    declared: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.types = checked_types(self.rule, self.domain)
-        self.implied = {v.name: v.type for v in self.rule.variables if v.name not in self.types}
+        self.declared = {variable.name: variable.type for variable in self.rule.variables}
 
     def run(self) -> NearMiss:
         """Try first with the goal condition met, whatever else is not; only if it cannot be, give it up too."""
@@ -160,13 +160,9 @@ class _Search:
             self.explore(rest, binding, unmet + 1)
 
     def fits(self, found: Binding) -> bool:
-        """Whether no variable gets an object of another type.
-
-        A condition that implies the type may be the very one that is unmet. Types that no condition implies are
-        looked at in the end.
-        """
+        """Whether no variable gets an object that is known to be of another type."""
         known = ((variable, self.objects.get(value)) for variable, value in found.items())
-        return all(kind is None or self.domain.is_subtype(kind, self.implied.get(v, ROOT_TYPE)) for v, kind in known)
+        return all(kind is None or self.domain.is_subtype(kind, self.declared.get(v, ROOT_TYPE)) for v, kind in known)
 
     def is_over(self, unmet: int) -> bool:
         """Whether going on with this many unmet conditions cannot beat the best, or would take too long."""
@@ -204,7 +200,7 @@ class _Search:
         for atom in self.rule.in_reading_order(self.rule.state_condition):
             bound = substitute(atom, binding)
             if bound not in self.present.facts:
-                yield f"{bound} does not hold" if is_ground(bound) else f"no fact matches {bound}"
+                yield f"{bound} does not hold" if is_ground(bound) else f"no fact matches {bound}{self.kinds_in(bound)}"
         yield from self.broken(binding)
         for variable in free_variables(self.rule):
             if variable not in binding:
@@ -215,6 +211,11 @@ class _Search:
                 yield (
                     f"{bound} is not an unachieved goal" if is_ground(bound) else f"no unachieved goal matches {bound}"
                 )
+
+    def kinds_in(self, atom: Atom) -> str:
+        """The types of the atom's variables that the rule's conditions do not imply."""
+        kinds = [f"{term} a {self.types[term]}" for term in dict.fromkeys(atom.terms) if term in self.types]
+        return f" with {' and '.join(kinds)}" if kinds else ""
 
     def broken(self, binding: Binding) -> Iterator[str]:
         """The absent facts, inequalities and types that the binding, as far as it goes, breaks."""
