@@ -111,6 +111,12 @@ def test_latex_is_in_the_form_of_the_paper() -> None:
     )
 
 
+def test_latex_spells_out_what_would_be_a_space_or_an_exponent() -> None:
+    assert r"\mathit{\text{\textasciitilde}p\text{\textasciicircum}}(x)" in explain(
+        rules("1: ~p^(?x) -> a(?x)"), "latex"
+    )
+
+
 def test_latex_breaks_long_rules_before_the_arrow_and_escapes_names() -> None:
     text = "1: not a_b(?x2, b_1) & ?from != b%2 & goal goal-of(?from, ?x2) -> go-to_it(?x2)\n2: -> wait()"
     assert explain(rules(text), "latex") == (

@@ -63,4 +63,5 @@ def _camel_case(name: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return re.sub(r"([&%$#_{}])", r"\\\1", text)
+    escaped = re.sub(r"([&%$#_{}])", r"\\\1", text)
+    return escaped.replace("~", r"\text{\textasciitilde}").replace("^", r"\text{\textasciicircum}")
