@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -71,6 +71,7 @@ class Measurement:
     timed_out: bool = False
     valid: bool | None = None  # `None`: not checked
     preparation_seconds: float | None = None  # on the example, not part of `seconds`
+    peak_mebibytes: float | None = None  # `None`: that of the whole process
 
 
 class OutOfTime(Exception):
@@ -122,6 +123,7 @@ def measure_rules(task: Task, size: int) -> Measurement:
     except OutOfTime:
         return Measurement(task.limit, False, 0, timed_out=True, preparation_seconds=preparation)
     seconds = time.process_time() - start
+    peak = peak_mebibytes("rules")  # before the repetitions, which add their garbage
     if size <= LARGEST_REPEATED:
         setup = quickest(max_steps=0)
         rollout = quickest() - setup
@@ -131,7 +133,7 @@ def measure_rules(task: Task, size: int) -> Measurement:
     actions = len(solution.plan.actions)
     per_action = 1e6 * rollout / max(actions, 1)
     valid = accepted(task, size, solution.plan)
-    return Measurement(seconds, solution.is_solved, actions, setup, per_action, False, valid, preparation)
+    return Measurement(seconds, solution.is_solved, actions, setup, per_action, False, valid, preparation, peak)
 
 
 def measure_sqlite(task: Task, size: int) -> Measurement:
@@ -199,7 +201,7 @@ OTHER_PROCESS = ("lama", "command")
 def peak_mebibytes(method: str) -> float:
     who = resource.RUSAGE_CHILDREN if method in OTHER_PROCESS else resource.RUSAGE_SELF
     unit = 2**20 if sys.platform == "darwin" else 2**10  # of ru_maxrss: bytes there, KiB elsewhere
-    return resource.getrusage(who).ru_maxrss / unit
+    return round(resource.getrusage(who).ru_maxrss / unit, 1)
 
 
 def main() -> None:
@@ -219,8 +221,9 @@ def main() -> None:
     rules = read_rules(given.rules).rules
     task = Task(domain, problem, example, rules, given.rules, given.limit, given.seed)
     measurement = METHODS[given.method](task, given.size)
-    peak = round(peak_mebibytes(given.method), 1)
-    print(json.dumps({**asdict(measurement), "peak_mebibytes": peak}))
+    if measurement.peak_mebibytes is None:
+        measurement = replace(measurement, peak_mebibytes=peak_mebibytes(given.method))
+    print(json.dumps(asdict(measurement)))
 
 
 if __name__ == "__main__":
