@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise, product
 
 import pytest
 
-from bilevel.rules.traces import Abstraction, Trace, explain_change, segments, trace_from_plan, traces_from_states
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome
+from bilevel.rules import traces as traces_module
+from bilevel.rules.traces import (
+    MOST_LOOKED_PAST,
+    Abstraction,
+    Explanation,
+    Trace,
+    explain_change,
+    segments,
+    trace_from_plan,
+    traces_from_states,
+)
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import (
     GroundAction,
@@ -340,3 +350,22 @@ def test_random_walks_are_recovered_exactly(name: str, settled: bool) -> None:
         assert [step.state for trace in found.traces for step in trace.steps] == states[:-1]
         assert named(found.actions) == expected + ["-"] * last
         assert found.exogenous == 0
+
+
+def test_labels_that_never_settle_are_looked_at_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def explain(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> list[Explanation]:
+        asked.append(after)
+        return explain_change(domain, before, after, objects)
+
+    monkeypatch.setattr(traces_module, "explain_change", explain)
+    noise = [frozenset({Atom("clear", (f"thing{i}",)), Atom("clear", (f"other{i}",))}) for i in range(300)]
+    assert abstract(noise).exogenous == 299
+    assert len(asked) <= 300 * MOST_LOOKED_PAST
+
+
+@pytest.mark.parametrize(("goals", "recorded"), [(1, 0), (2, 1), (3, 2)])
+def test_each_state_needs_its_goal_and_its_recorded_action(goals: int, recorded: int) -> None:
+    with pytest.raises(BadInput, match="2 states need as many goals and recorded actions"):
+        traces_from_states(BLOCKS, [START, PICKED], [GOAL] * goals, OBJECTS, recorded=[None] * recorded)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bilevel.rules.matching import Binding, unify
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Schema
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -21,6 +21,8 @@ from bilevel.symbolic.semantics import (
     progress,
     substitute,
 )
+
+MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ def traces_from_states(
     `objects` does not list have the types that their facts imply. If what the demonstrator was doing at each step is
     `recorded`, it stands for the steps before an exogenous change, which no action explains.
     """
+    if len(goals) != len(states) or len(recorded) not in (0, len(states)):
+        raise BadInput(
+            f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
+        )
     runs = _runs(states)
     objects = {**_implied_types(domain, [state for state, _, _ in runs]), **objects}
     actions: list[Action | None] = [None] * len(states)
@@ -162,9 +168,12 @@ def _implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
 def _next_change(
     domain: Domain, runs: Sequence[Run], here: int, settling: int, objects: Mapping[str, str]
 ) -> tuple[int, list[Explanation]]:
-    """The next run that an action explains; else the first that repeats this state or outlasts the settling time."""
+    """The next run that an action explains; else the first that repeats this state or outlasts the settling time.
+
+    Where all that comes is short-lived and unexplained, it is the very next.
+    """
     state = runs[here][0]
-    for there in range(here + 1, len(runs)):
+    for there in range(here + 1, min(here + 1 + MOST_LOOKED_PAST, len(runs))):
         after, _, length = runs[there]
         if after == state:
             return there, []
