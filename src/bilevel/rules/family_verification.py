@@ -213,9 +213,8 @@ def verify_family(
         names = tuple(grown_name(seed, size) for seed, size in too_large)
         return replace(verdict, status=Status.BOUND_HIT, beyond_bound=names)
     if not verdict.problems:
-        raise BadInput(
-            f"the family is empty: no fact of the goals' predicates ({', '.join(sorted(predicates))}) can hold"
-        )
+        listed_predicates = ", ".join(sorted(predicates))
+        raise BadInput(f"the family is empty: no fact of the goals' predicates ({listed_predicates}) can hold")
     return verdict
 
 
