@@ -6,9 +6,11 @@ from importlib.resources import files
 
 import pytest
 
+from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.planner import (
     PLANNERS,
     Planner,
+    PlanResult,
     Status,
     Step,
     achieves_goal,
@@ -16,7 +18,7 @@ from bilevel.planning.planner import (
     default_planner_name,
     planner_named,
 )
-from bilevel.symbolic.domain import Action, BadInput, Domain
+from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
 
@@ -146,8 +148,29 @@ def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:
 
 
 def test_unknown_planner_is_named() -> None:
-    with pytest.raises(BadInput, match="unknown planner 'lama'; known planners: fast-downward, search"):
+    with pytest.raises(BadInput, match="unknown planner 'lama'; known planners: auto, fast-downward, search"):
         planner_named("lama")
+
+
+def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def answering(name: str, status: Status) -> Planner:
+        def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+            asked.append((name, time_limit))
+            return PlanResult(status)
+
+        return planner
+
+    monkeypatch.setattr("bilevel.planning.search.search", answering("search", Status.TIMED_OUT))
+    monkeypatch.setattr("bilevel.planning.fast_downward.fast_downward", answering("fast-downward", Status.SOLVED))
+    domain, problem = shipped_domain("blocks"), training_problems("blocks")[0]
+    assert PLANNERS["auto"](domain, problem, 10.0).status is Status.SOLVED
+    assert asked == [("search", 2.0), ("fast-downward", 8.0)]
+    asked.clear()
+    domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
+    assert PLANNERS["auto"](domain, problem, 10.0).status is Status.TIMED_OUT
+    assert asked == [("search", 10.0)]
 
 
 def test_default_planner_is_fast_downward_only_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
