@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint benchmark figure fuzz clean
+.PHONY: demo test lint benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
@@ -20,7 +20,8 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/rule_scaling.py
 
 fuzz: $(VENV)/installed
-	$(BIN)/python benchmarks/fuzz_pddl.py
+	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
+	$(BIN)/python tests/rules/test_engine.py 10000
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -120,7 +120,8 @@ def test_verify_proves_and_refutes(folder: Path, capsys: pytest.CaptureFixture[s
     printed.write_text((folder / "blocks.rules").read_text().replace("clear(?b) & clear(?p) &", "clear(?b) &"))
     code, out, _ = run(capsys, "rules", "verify", printed, *files, *grow)
     assert code == 1
-    assert "counterexample in 1 steps" in out
+    assert "counterexample in 1 step\n" in out
+    assert "does not hold" in out
     assert "pick(" in out
 
 
@@ -150,8 +151,10 @@ BAD = [
     (("rules", "learn", "domain.pddl", "problem.pddl", "--output", "x.rules", "--time-limit", "0"), "--time-limit"),
     (("rules", "verify", "blocks.rules", "domain.pddl"), "no problems"),
     (("rules", "verify", "blocks.rules", "domain.pddl", "problem.pddl", "--grow", "block"), "block=4"),
-    (("problem", "block", "--output", "x.pddl"), "known families: blocks"),
-    (("problem", "blocks", "--objects", "0", "--output", "x.pddl"), "--objects"),
+    (("problem", "block", "--output", "x.pddl"), "known kinds: blocks"),
+    (("problem", "blocks", "--objects", "0", "--output", "x.pddl"), "at least 1 object"),
+    (("problem", "blocks", "--output", "blocks-domain.pddl"), "choose another folder"),
+    (("rules", "verify", "blocks.rules", "domain.pddl", "problem.pddl", "--max-states", "0"), "--max-states"),
     (("rules", "learn", "domain.pddl", "problem.pddl", "--output", "problem.pddl/x"), "cannot be written"),
 ]
 

@@ -135,7 +135,7 @@ def test_names_sort_by_number() -> None:
 def test_unknown_names_and_sizes_are_refused() -> None:
     with pytest.raises(BadInput, match="unknown domain 'block'; domains that come with bilevel: blocks, "):
         domain_text("block")
-    with pytest.raises(BadInput, match="unknown shape 'block'; known shapes: blocks, "):
+    with pytest.raises(BadInput, match="unknown kind of problem 'block'; known kinds: blocks, "):
         generate_problem("block", 3, random.Random(0))
     with pytest.raises(BadInput, match="at least 1"):
         generate_problem("blocks", 0, random.Random(0))

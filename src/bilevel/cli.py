@@ -52,20 +52,20 @@ def main(arguments: list[str] | None = None) -> None:
     if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print(f"bilevel {bilevel.__version__}")
         sys.exit(0)
-    command = tyro.cli(
-        Command,
-        prog="bilevel",
-        description="BISON: learn rule policies from small problems and run them on huge ones.",
-        args=arguments,
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
-    sys.exit(_run(command))
+    sys.exit(_run(arguments))
 
 
-def _run(command: Command) -> int:
+def _run(arguments: list[str] | None) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
     try:
+        command = tyro.cli(
+            Command,
+            prog="bilevel",
+            description="BISON: learn rule policies from small problems and run them on huge ones.",
+            args=arguments,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
         code = command.run()
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -166,7 +166,7 @@ GENERATORS: Mapping[str, Generator] = {
 def generate_problem(shape: str, size: int, rng: random.Random) -> Problem:
     """A problem of a shape and size that a user names."""
     if shape not in GENERATORS:
-        raise BadInput(f"unknown shape '{shape}'; known shapes: {', '.join(GENERATORS)}")
+        raise BadInput(f"unknown kind of problem '{shape}'; known kinds: {', '.join(GENERATORS)}")
     if size < 1:
-        raise BadInput(f"a problem of size {size} makes no sense; the size must be at least 1")
+        raise BadInput(f"a problem needs at least 1 object, not {size}")
     return GENERATORS[shape](size, rng)

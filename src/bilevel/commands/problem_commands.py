@@ -21,11 +21,12 @@ from bilevel.commands.arguments import (
     read,
 )
 from bilevel.files import write_atomically
-from bilevel.library import GENERATORS, domain_text, shipped_domain
+from bilevel.library import domain_text, generate_problem, shipped_domain
 from bilevel.rules.diagnosis import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import read_plan, write_plan, write_problem
 from bilevel.symbolic.validation import validate
 
@@ -136,16 +137,20 @@ class MakeProblem:
     """How large: the number of blocks, items or colours."""
     seed: int = 0
     """Decides everything that is random."""
+    json: bool = False
+    """Print one JSON object instead of text."""
 
     def run(self) -> int:
-        if self.name not in GENERATORS:
-            raise BadInput(f"unknown problem family '{self.name}'; known families: {', '.join(GENERATORS)}")
-        if self.objects < 1:
-            raise BadInput(f"--objects must be at least 1, but is {self.objects}")
-        problem = GENERATORS[self.name](self.objects, random.Random(self.seed))
+        problem = generate_problem(self.name, self.objects, random.Random(self.seed))
         domain = shipped_domain(problem.domain_name)
+        text = domain_text(domain.name)
         beside = self.output.parent / f"{domain.name}-domain.pddl"
-        write_atomically(beside, domain_text(domain.name))
+        if beside == self.output or (beside.is_file() and read_text(beside) != text):
+            raise BadInput(f"{beside}: the domain belongs here, but there is another file; choose another folder")
+        write_atomically(beside, text)
         write_atomically(self.output, write_problem(problem, domain))
-        print(f"wrote {self.output} and {beside}")
+        if self.json:
+            print_json(problem=str(self.output), domain=str(beside), objects=len(problem.objects))
+        else:
+            print(f"wrote {self.output} and {beside}")
         return 0

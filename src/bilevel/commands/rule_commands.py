@@ -24,15 +24,16 @@ from bilevel.commands.arguments import (
     read,
 )
 from bilevel.files import write_atomically
-from bilevel.planning.planner import PLANNERS, plan_function
+from bilevel.planning.planner import plan_function, planner_named
 from bilevel.rules.diagnosis import why_not
 from bilevel.rules.explanation import explain
 from bilevel.rules.family_verification import describe_family, verify_family
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import Practice, practise_one, together
 from bilevel.rules.problem_family import Family, Starts, parse_counts
+from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules, read_rules
-from bilevel.rules.verification import MAX_STATES, Status, describe, verify
+from bilevel.rules.verification import MAX_STATES, Counterexample, Kind, Status, describe, verify
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 MOST_SECONDS = 1_000_000
@@ -149,7 +150,7 @@ Practised = tuple[int, Practice]
 
 
 def run_task(task: PracticeTask) -> Practised:
-    plan_for = plan_function(PLANNERS[task.planner], task.time_limit)
+    plan_for = plan_function(planner_named(task.planner), task.time_limit)
     practice = practise_one(task.domain, task.problem, task.number, plan_for, orders=task.orders, seed=task.seed)
     return task.number, practice
 
@@ -231,24 +232,22 @@ class VerifyRules:
         rules = fitting_rules(self.file, domain)
         if not problems:
             raise BadInput("no problems to verify; name at least one problem file after the domain")
+        if self.max_states < 1:
+            raise BadInput(f"--max-states must be at least 1, but is {self.max_states}")
         if self.grow:
             starts = Starts[self.starts.replace("-", "_").upper()]
             counts = parse_counts(self.grow)
             meant = Family(tuple(problems), counts, starts, complete_goals=self.complete_goals)
             family = verify_family(rules, domain, meant, self.max_states)
-            self._tell("family", family.status, describe_family(family), family.explored)
+            near = _nearest(rules, domain, family.problem, family.counterexample)
+            self._tell("family", family.status, describe_family(family) + near, family.explored)
             return 0 if family.status is Status.SOLVED else 1
         answers = []
         for problem in problems:
             verdict = verify(rules, domain, problem, self.max_states)
             answers.append(verdict.status)
-            text = describe(verdict)
-            if verdict.counterexample is not None:
-                near = why_not(
-                    rules, domain, verdict.counterexample.state, problem.goal, problem.all_objects(domain)
-                ).replace("\n", "\n  ")
-                text += f"\n  {near}" if near != "some rule applies" else ""
-            self._tell(problem.name, verdict.status, text, verdict.explored)
+            near = _nearest(rules, domain, problem, verdict.counterexample)
+            self._tell(problem.name, verdict.status, describe(verdict) + near, verdict.explored)
         return 0 if all(answer is Status.SOLVED for answer in answers) else 1
 
     def _tell(self, name: str, answer: Status, text: str, explored: int) -> None:
@@ -256,3 +255,11 @@ class VerifyRules:
             print_json(problem=name, answer=answer.value, explored=explored, text=text)
         else:
             print(f"{name}: {text}")
+
+
+def _nearest(rules: Sequence[Rule], domain: Domain, problem: Problem | None, found: Counterexample | None) -> str:
+    """The rules that came closest where a counterexample ends with none that applies, a line each."""
+    if problem is None or found is None or found.kind is not Kind.NO_RULE:
+        return ""
+    reasons = why_not(rules, domain, found.state, problem.goal, problem.all_objects(domain))
+    return "".join(f"\n  {reason}" for reason in reasons.splitlines())

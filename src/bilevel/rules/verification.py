@@ -155,7 +155,8 @@ def describe(verdict: Verdict) -> str:
 
 
 def describe_counterexample(found: Counterexample) -> str:
-    lines = [f"counterexample in {len(found.steps)} steps", f"  start: {listed(found.start)}"]
+    steps = f"{len(found.steps)} step{'' if len(found.steps) == 1 else 's'}"
+    lines = [f"counterexample in {steps}", f"  start: {listed(found.start)}"]
     lines += _step_lines(found.steps)
     lines.append(f"  {found.kind.value}" + (f": {found.refused.action}" if found.refused else ""))
     if found.loop:

@@ -14,7 +14,7 @@ def write_choosing(w: Writer) -> None:
     """A function per rule and one that asks them in turn."""
     for number, plan in enumerate(w.plans):
         w.emit("")
-        w.emit(f"# {plan.rule}")
+        w.comment(str(plan.rule))
         order = reading_order(plan.read, plan.uses)
         _write_reading(w, f"rule_{number}", plan, order, {}, plan.filters)
     w.emit("")
@@ -129,7 +129,7 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
     order = [v for v in reading_order(plan.read, plan.uses) if v not in above]
     known = {v: w.locals[v] for v in plan.read if v in above}
     w.emit("")
-    w.emit(f"# {plan.rule}")
+    w.comment(str(plan.rule))
     filters = [condition for condition in plan.filters if not condition.variables <= above]
     _write_reading(w, f"{name}_rest", plan, order, known, filters)
     found = columns(len(atom.terms))

@@ -63,7 +63,7 @@ def _build_view(w: Writer, view: View) -> None:
             w.emit(f"{name}.add({value})")
 
     w.emit("")
-    w.emit(w.describe(view))
+    w.comment(w.describe(view))
     w.emit(f"{name} = {'{}' if view.key else 'set()'}")
     steps, _ = w.planner.join_order(view.literals, frozenset(), frozenset({*view.key, view.variable}))
     w.join(steps, {}, store)
@@ -116,7 +116,7 @@ def write_view_functions(w: Writer, view: View) -> None:
     found = columns(len(view.key))
     key, value = row(found), f"a{len(view.key)}"
     w.emit("")
-    w.emit(w.describe(view))
+    w.comment(w.describe(view))
     with w.block(f"def {name}_add({', '.join([*found, value])}):"):
         w.emit(f"found = {name}.get({key})")
         with w.block("if found is None:"):
@@ -237,7 +237,7 @@ def write_applying_function(w: Writer, schema: Schema, number: int, outcome: Out
     w.emit("")
     arguments = ", ".join(environment[p.name] for p in parameters)
     with w.block(f"def apply_{w.identifiers[schema.name]}_{number}({arguments}):"):
-        w.emit(f"# {schema.name}{f', outcome {number + 1}' if len(schema.outcomes) > 1 else ''}")
+        w.comment(f"{schema.name}{f', outcome {number + 1}' if len(schema.outcomes) > 1 else ''}")
         for atom in sorted(outcome.add):
             _write_effect(w, "add", atom, environment)
         for atom in sorted(outcome.delete - outcome.add):
@@ -259,4 +259,5 @@ def _write_effect(w: Writer, verb: str, atom: Atom, environment: Environment) ->
         values = ", ".join(w.value(term, environment) for term in atom.terms)
         w.emit(f"{verb}_{w.identifiers[atom.predicate]}({values})")
     else:
-        w.emit(f"pass  # no rule asks for {atom.predicate}")
+        w.comment(f"no rule asks for {atom.predicate}")
+        w.emit("pass")

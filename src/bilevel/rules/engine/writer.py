@@ -73,6 +73,10 @@ class Writer:
     def emit(self, line: str) -> None:
         self.lines.append("    " * self._depth + line if line else "")
 
+    def comment(self, text: str) -> None:
+        """A comment on one line, whatever the names in it."""
+        self.emit("# " + "".join(c if c.isprintable() else "?" for c in text))
+
     @contextmanager
     def block(self, *heads: str) -> Iterator[None]:
         """Lines written inside stand below the heads, each of which opens a block."""
@@ -114,7 +118,7 @@ class Writer:
     def describe(self, view: View) -> str:
         literals = " & ".join(self._describe_literal(literal) for literal in view.literals)
         key = f"{', '.join(view.key)} -> " if view.key else ""
-        return f"# {self.names[view.relation]}: {key}{view.variable}: {literals}"
+        return f"{self.names[view.relation]}: {key}{view.variable}: {literals}"
 
     def _describe_literal(self, literal: Literal) -> str:
         if literal.relation == UNEQUAL:
