@@ -21,7 +21,7 @@ benchmark: $(VENV)/installed
 
 fuzz: $(VENV)/installed
 	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
-	$(BIN)/python tests/rules/test_engine.py 10000
+	$(BIN)/python tests/rules/engine/test_engine.py 10000
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

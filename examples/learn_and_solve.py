@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bilevel.planning.planner import PLANNERS, plan_function
-from bilevel.rules.diagnosis import why_not
-from bilevel.rules.explanation import explain
+from bilevel.rules.explanation.formats import explain
+from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import practise
 from bilevel.rules.rule_policy import RulePolicy

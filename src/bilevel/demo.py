@@ -9,7 +9,7 @@ from pathlib import Path
 from bilevel.files import write_atomically
 from bilevel.library import GENERATORS, domain_text, shipped_domain, training_problems
 from bilevel.planning.planner import PLANNERS, plan_function
-from bilevel.rules.explanation import explain
+from bilevel.rules.explanation.formats import explain
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import practise
 from bilevel.rules.rule_file import domain_line, format_rules

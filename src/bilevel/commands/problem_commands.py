@@ -22,7 +22,7 @@ from bilevel.commands.arguments import (
 )
 from bilevel.files import write_atomically
 from bilevel.library import domain_text, generate_problem, shipped_domain
-from bilevel.rules.diagnosis import why_not
+from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.symbolic.domain import BadInput, Domain, Problem

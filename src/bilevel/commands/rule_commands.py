@@ -25,15 +25,15 @@ from bilevel.commands.arguments import (
 )
 from bilevel.files import write_atomically
 from bilevel.planning.planner import plan_function, planner_named
-from bilevel.rules.diagnosis import why_not
-from bilevel.rules.explanation import explain
-from bilevel.rules.family_verification import describe_family, verify_family
+from bilevel.rules.explanation.formats import explain
+from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import Practice, practise_one, together
-from bilevel.rules.problem_family import Family, Starts, parse_counts
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules, read_rules
-from bilevel.rules.verification import MAX_STATES, Counterexample, Kind, Status, describe, verify
+from bilevel.rules.verification.families import describe_family, verify_family
+from bilevel.rules.verification.growing import Family, Starts, parse_counts
+from bilevel.rules.verification.policies import MAX_STATES, Counterexample, Kind, Status, describe, verify
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 MOST_SECONDS = 1_000_000

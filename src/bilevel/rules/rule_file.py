@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_syntax import Condition, FileSyntax, RuleSyntax, Token, parse_syntax
+from bilevel.rules.rule_file_syntax import Condition, FileSyntax, RuleSyntax, Token, parse_syntax
 from bilevel.symbolic.domain import (
     EQUALITY,
     ROOT_TYPE,

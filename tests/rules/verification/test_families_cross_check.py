@@ -8,12 +8,12 @@ from itertools import permutations, product
 
 import pytest
 
-from bilevel.rules.family_verification import GrownProblem, verify_family
 from bilevel.rules.matching import best_matches
-from bilevel.rules.problem_family import Family, at_rest, goals, grow, sizes
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.state_space import groundings
+from bilevel.rules.verification.families import GrownProblem, verify_family
+from bilevel.rules.verification.growing import Family, at_rest, goals, grow, sizes
+from bilevel.rules.verification.state_space import groundings
 from bilevel.symbolic.domain import Atom, Facts, Problem
 from bilevel.symbolic.pddl import parse_problem, read_domain
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all

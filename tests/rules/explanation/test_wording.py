@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.rules.english import sentence
+from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation.wording import with_article, words
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.wording import with_article, words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bilevel.rules.wording import is_enclosing, is_hand, is_person, listed, with_article, word_set, words
+from bilevel.rules.explanation.wording import is_enclosing, is_hand, is_person, listed, with_article, word_set, words
 
 _PLACES = word_set(
     "place location room floor city site cell tile position airport depot waypoint area spot square station zone"

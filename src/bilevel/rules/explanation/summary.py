@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from bilevel.rules.english import ARGUMENT, nouns_of, order_template, with_pronoun_inside
+from bilevel.rules.explanation.english import ARGUMENT, nouns_of, order_template, with_pronoun_inside
+from bilevel.rules.explanation.wording import Phrase, is_person, listed, phrase_of, with_article
 from bilevel.rules.rule import Rule
-from bilevel.rules.wording import Phrase, is_person, listed, phrase_of, with_article
 from bilevel.symbolic.domain import Atom
 
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")

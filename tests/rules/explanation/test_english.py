@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.rules.explanation import explain
+from bilevel.rules.explanation.formats import explain
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 

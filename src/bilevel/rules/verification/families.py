@@ -20,17 +20,8 @@ from itertools import combinations, islice, product
 from typing import NamedTuple
 
 from bilevel.rules.matching import best_matches
-from bilevel.rules.policy_graph import (
-    Failure,
-    Matcher,
-    PolicyGraph,
-    check_vocabulary,
-    explore_policy,
-    same_node,
-    shortest_failure,
-    traps,
-)
-from bilevel.rules.problem_family import (
+from bilevel.rules.rule import Rule
+from bilevel.rules.verification.growing import (
     Family,
     Starts,
     at_rest,
@@ -42,9 +33,7 @@ from bilevel.rules.problem_family import (
     sizes,
     symmetries,
 )
-from bilevel.rules.rule import Rule
-from bilevel.rules.state_space import MOST_RENAMED, Situation, StateSpace
-from bilevel.rules.verification import (
+from bilevel.rules.verification.policies import (
     MAX_STATES,
     Counterexample,
     Status,
@@ -53,6 +42,17 @@ from bilevel.rules.verification import (
     describe_counterexample,
     listed,
 )
+from bilevel.rules.verification.policy_graph import (
+    Failure,
+    Matcher,
+    PolicyGraph,
+    check_vocabulary,
+    explore_policy,
+    same_node,
+    shortest_failure,
+    traps,
+)
+from bilevel.rules.verification.state_space import MOST_RENAMED, Situation, StateSpace
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem, is_variable
 
 NAMINGS_TRIED = 200

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
-from bilevel.rules.state_space import StateSpace
+from bilevel.rules.verification.state_space import StateSpace
 from bilevel.symbolic.domain import BadInput, Domain, Facts
 
 Matcher = Callable[[Sequence[Rule], Domain, Facts, Facts, Mapping[str, str]], Sequence[Match]]

@@ -1,6 +1,6 @@
 """The engine chooses exactly what the definition says, on random domains, rules, states and updates.
 
-The tests take a few hundred random cases; `python tests/rules/test_engine.py 10000` takes as many as it is told.
+The tests take a few hundred random cases; `python tests/rules/engine/test_engine.py 10000` takes as many as it is told.
 """
 
 from __future__ import annotations

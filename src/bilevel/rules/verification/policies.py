@@ -14,7 +14,8 @@ from enum import Enum
 from itertools import pairwise
 
 from bilevel.rules.matching import Match, best_matches
-from bilevel.rules.policy_graph import (
+from bilevel.rules.rule import Rule
+from bilevel.rules.verification.policy_graph import (
     Failure,
     Matcher,
     PolicyGraph,
@@ -23,8 +24,7 @@ from bilevel.rules.policy_graph import (
     shortest_failure,
     traps,
 )
-from bilevel.rules.rule import Rule
-from bilevel.rules.state_space import Situation, StateSpace
+from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts, Outcome, Problem
 
 MAX_STATES = 100_000

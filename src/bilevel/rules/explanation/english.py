@@ -6,9 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bilevel.rules.imperative import instruction, is_place
+from bilevel.rules.explanation.imperative import instruction, is_place
+from bilevel.rules.explanation.wording import (
+    ATTRIBUTE,
+    Phrase,
+    is_person,
+    listed,
+    names_a_kind,
+    noun,
+    phrase_of,
+    with_article,
+)
 from bilevel.rules.rule import Rule
-from bilevel.rules.wording import ATTRIBUTE, Phrase, is_person, listed, names_a_kind, noun, phrase_of, with_article
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, is_variable
 
 ARGUMENT = re.compile(r"\{(\d+)('s)?\}")

@@ -13,8 +13,8 @@ import pytest
 from bilevel.rules.matching import Match, best_match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.state_space import Situation, StateSpace
-from bilevel.rules.verification import Counterexample, Kind, Status, Verdict, describe, verify
+from bilevel.rules.verification.policies import Counterexample, Kind, Status, Verdict, describe, verify
+from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Action, Atom, BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 
@@ -217,10 +217,10 @@ def test_an_object_that_a_rule_may_still_bind_is_kept() -> None:
 
 SCRIPT = """
 from importlib.resources import files
-from bilevel.rules.family_verification import describe_family, verify_family
-from bilevel.rules.problem_family import Family
+from bilevel.rules.verification.families import describe_family, verify_family
+from bilevel.rules.verification.growing import Family
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.verification import describe, verify
+from bilevel.rules.verification.policies import describe, verify
 from bilevel.symbolic.pddl import parse_problem, read_domain
 domain = read_domain(str(files("bilevel") / "domains" / "gacha.pddl"))
 policy = parse_rules('''variables: ?x - block, ?c - colour, ?t - tray, ?d - box, ?b - button

@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bilevel.rules.diagnosis import nearest, why_not
+from bilevel.rules.explanation.why_not import nearest, why_not
 from bilevel.rules.matching import best_match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules

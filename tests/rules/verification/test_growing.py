@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from bilevel.rules.problem_family import (
+from bilevel.rules.verification.growing import (
     Family,
     at_rest,
     check_family,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.rules.english import sentence
-from bilevel.rules.explanation import FORMATS, Format, explain, explain_match
+from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation.formats import FORMATS, Format, explain, explain_match
+from bilevel.rules.explanation.wording import word_set
 from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.wording import word_set
 from bilevel.symbolic.domain import Action, Atom, Parameter
 
 BLOCKS = (

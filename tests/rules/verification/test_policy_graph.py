@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.state_space import Situation, StateSpace
-from bilevel.rules.verification import Kind, Status, verify
+from bilevel.rules.verification.policies import Kind, Status, verify
+from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
 
 PLACES = 5

@@ -6,11 +6,11 @@ from importlib.resources import files
 
 import pytest
 
-from bilevel.rules.family_verification import FamilyVerdict, describe_family, verify_family
-from bilevel.rules.problem_family import Family, Starts
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.rules.verification import Kind, Status
+from bilevel.rules.verification.families import FamilyVerdict, describe_family, verify_family
+from bilevel.rules.verification.growing import Family, Starts
+from bilevel.rules.verification.policies import Kind, Status
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 

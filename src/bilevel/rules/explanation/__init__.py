@@ -1,0 +1,1 @@
+"""Rules for people to read: formats, plain English, and why no rule applies."""

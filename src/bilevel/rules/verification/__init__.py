@@ -1,0 +1,1 @@
+"""Whether a policy always solves a problem, or all problems of a family."""
