@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import product
 
 from bilevel.symbolic.domain import (
@@ -21,6 +22,20 @@ from bilevel.symbolic.domain import (
 )
 
 
+class World(Enum):
+    """What an absent fact is: false, as in a PDDL problem, or unknown, as in what a robot sees."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+
+
+def truth(fact: Atom, state: Facts, world: World) -> bool | None:
+    """Whether a fact is true; `None` if that is unknown."""
+    if fact in state:
+        return True
+    return None if world is World.OPEN else False
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Facts that must be present and facts that must be absent.
@@ -32,7 +47,10 @@ class Condition:
     positive: Facts = NO_FACTS
     negative: Facts = NO_FACTS
 
-    def holds(self, state: Facts) -> bool:
+    def holds(self, state: Facts, world: World = World.CLOSED) -> bool:
+        """Whether the condition is known to hold."""
+        if world is World.OPEN and any(atom.predicate != EQUALITY for atom in self.negative):
+            return False  # nothing is known to be false
         return self.positive <= state and self.negative.isdisjoint(state)
 
 
@@ -79,8 +97,8 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
     )
 
 
-def applicable(state: Facts, action: GroundAction) -> bool:
-    return action.condition.holds(state)
+def applicable(state: Facts, action: GroundAction, world: World = World.CLOSED) -> bool:
+    return action.condition.holds(state, world)
 
 
 def progress(state: Facts, outcome: Outcome) -> Facts:
