@@ -530,6 +530,20 @@ def test_negative_conditions_and_inequalities_are_regressed_into_rules() -> None
     ]
 
 
+def test_what_an_action_must_not_undo_is_kept_apart_and_tried_together_only_at_last() -> None:
+    """Filling one cup soils it, and a clean one is needed afterwards: the two must be different cups."""
+    domain = (
+        "(define (domain d) (:types cup) (:predicates (clean ?c - cup) (full ?c - cup) (served))"
+        "(:action fill :parameters (?c - cup) :precondition (clean ?c) :effect (and (full ?c) (not (clean ?c))))"
+        "(:action serve :parameters (?c ?d - cup) :precondition (and (full ?c) (clean ?d)) :effect (served)))"
+    )
+    assert learn_from(domain, "clean a, clean b", "served", ["fill a", "serve a b"], a="cup", b="cup") == [
+        "1: full(?c) & clean(?c2) & goal served() -> serve(?c, ?c2)",
+        "2: clean(?c) & clean(?c2) & ?c != ?c2 & goal served() -> fill(?c)",
+        "4: clean(?c) & clean(?c2) & goal served() -> fill(?c)",
+    ]
+
+
 def test_a_goal_that_is_unachieved_need_not_be_absent_as_well() -> None:
     domain = (
         "(define (domain d) (:predicates (on)) (:action turn :parameters () :precondition (not (on)) :effect (on)))"

@@ -17,21 +17,38 @@ from bilevel.symbolic.semantics import Condition, GroundAction, regress, substit
 
 
 def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
-    """The rules that the traces show, by priority and then by text."""
-    lowest: dict[Rule, int] = {}
+    """The rules that the traces show, by priority and then by text.
+
+    A rule with inequalities that only keep its own plan from going wrong comes again without them, after all others:
+    where the only objects at hand coincide, trying is better than standing still.
+    """
+    strict: dict[Rule, int] = {}
+    daring: dict[Rule, int] = {}
     for trace in traces:
         for segment in segments(trace):
-            for rule in rules_of_segment(segment, trace.objects, domain):
-                bare = replace(rule, priority=0)
-                lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
-    rules = sorted((replace(bare, priority=p) for bare, p in lowest.items()), key=lambda r: (r.priority, str(r)))
-    return without_subsumed(rules, domain)
+            for rule, without in rules_of_segment(segment, trace.objects, domain):
+                _note(strict, rule)
+                _note(daring, without)
+    longest = max(strict.values(), default=0)
+    rules = [replace(bare, priority=p) for bare, p in strict.items()]
+    rules += [replace(bare, priority=longest + p) for bare, p in daring.items() if bare not in strict]
+    return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), domain)
 
 
-def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domain) -> Iterator[Rule]:
-    """Regress the one goal fact backwards over the segment; each step gives a rule, counted from the goal."""
+def _note(lowest: dict[Rule, int], rule: Rule) -> None:
+    """Keep the lowest priority of equal rules."""
+    bare = replace(rule, priority=0)
+    lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
+
+
+def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domain) -> Iterator[tuple[Rule, Rule]]:
+    """Regress the one goal fact backwards over the segment; each step gives a rule, counted from the goal.
+
+    It comes with and without the inequalities that keep actions from undoing what later ones need.
+    """
     goal = frozenset({segment.goal})
     condition = Condition(goal)
+    apart: Facts = frozenset()
     types = _Types(domain, objects)
     types.note(goal)
     for distance, step in enumerate(reversed(segment.steps), 1):
@@ -40,10 +57,13 @@ def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domai
             return
         types.note(regressed.positive)
         types.note_arguments(step.action)
-        apart = _kept_apart(condition, step.outcome, types)
-        condition = replace(regressed, negative=regressed.negative | apart)
+        apart |= _kept_apart(condition, step.outcome, types)
+        condition = regressed
         if not condition.positive & goal:  # an unachieved goal cannot hold too
-            yield canonical(lift(distance, condition, goal, step.action, types.needed, domain), domain)
+            strict = replace(condition, negative=condition.negative | apart)
+            lifted = (lift(distance, c, goal, step.action, types.needed, domain) for c in (strict, condition))
+            rule, without = (canonical(rule, domain) for rule in lifted)
+            yield rule, without
 
 
 class _Types:
