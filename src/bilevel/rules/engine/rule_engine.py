@@ -69,9 +69,9 @@ class RuleEngine:
         self.choose_raw: Callable[[], Found] = self._functions["choose"]
         self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
 
-    def _function(self, verb: str, name: str, suffix: str = "") -> Callable[..., Any] | None:
+    def _function(self, verb: str, name: str) -> Callable[..., Any] | None:
         """A function of the program; there is none for what no rule asks about."""
-        return self._functions.get(f"{verb}_{self._names[name]}{suffix}")
+        return self._functions.get(f"{verb}_{self._names[name]}")
 
     def choose(self) -> Choice | None:
         """The instance that fires, or `None` where no rule applies."""
