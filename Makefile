@@ -24,7 +24,9 @@ fuzz: $(VENV)/installed
 	$(BIN)/python tests/rules/engine/test_engine.py 10000
 
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) \
+	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
+	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[planners,plots,dev]'
 	touch $@
 
