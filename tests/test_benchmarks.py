@@ -81,3 +81,13 @@ def test_a_planner_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
     result = measured("lama", BLOCKS_RULES, tmp_path, limit="0.5")
     assert result["timed_out"]
     assert not result["solved"]
+
+
+def test_the_families_are_proved_and_the_printed_rule_refuted(tmp_path: Path) -> None:
+    output = tmp_path / "verification.jsonl"
+    command = [sys.executable, "benchmarks/verification_families.py", "--output", str(output)]
+    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[1])
+    records = [json.loads(line) for line in output.read_text().splitlines()]
+    refuted = [record for record in records if record["answer"] != "solved always"]
+    assert [record["rules"] for record in refuted] == ["as printed"] * 2
+    assert len(records) == 7
