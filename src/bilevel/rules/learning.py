@@ -60,7 +60,9 @@ def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domai
         apart |= _kept_apart(condition, step.outcome, types)
         condition = regressed
         if not condition.positive & goal:  # an unachieved goal cannot hold too
-            strict = replace(condition, negative=condition.negative | apart)
+            known = {t for atom in condition.positive | goal for t in atom.terms} | set(step.action.action.arguments)
+            told = frozenset(atom for atom in apart if known.issuperset(atom.terms))  # of objects still at issue
+            strict = replace(condition, negative=condition.negative | told)
             lifted = (lift(distance, c, goal, step.action, types.needed, domain) for c in (strict, condition))
             rule, without = (canonical(rule, domain) for rule in lifted)
             yield rule, without
