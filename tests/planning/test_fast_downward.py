@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -18,10 +17,11 @@ from typing import Any
 
 import pytest
 
+from bilevel.library import shipped_domain
 from bilevel.planning import fast_downward as module
 from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
 from bilevel.planning.planner import Status, achieves_goal
-from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
+from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
 CHAIN = parse_domain(
@@ -130,17 +130,13 @@ def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) ->
     assert "\n" not in result.message
 
 
-def shipped(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
 def test_new_objects_are_refused() -> None:
     with pytest.raises(BadInput, match="action 'roll' makes new objects, which Fast Downward cannot plan for"):
-        determinise(shipped("gacha"))
+        determinise(shipped_domain("gacha"))
 
 
 def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parameters() -> None:
-    domain = shipped("colour")
+    domain = shipped_domain("colour")
     determinised, origins = determinise(domain)
     assert determinised.is_deterministic
     assert [origin.schema.name for origin in origins.values()] == ["pick", "place", "press", "place-goal"]

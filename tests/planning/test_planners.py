@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import pytest
 
 from bilevel.library import shipped_domain, training_problems
@@ -27,10 +25,6 @@ def planner(request: pytest.FixtureRequest) -> Planner:
     return planner_named(request.param)
 
 
-def shipped(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
 def solve(planner: Planner, domain: Domain, problem_text: str) -> list[str]:
     """The plan as text, after checking that it works."""
     problem = parse_problem(problem_text, domain, "problem")
@@ -43,7 +37,7 @@ def solve(planner: Planner, domain: Domain, problem_text: str) -> list[str]:
 def test_blocks(planner: Planner) -> None:
     plan = solve(
         planner,
-        shipped("blocks"),
+        shipped_domain("blocks"),
         """(define (problem p) (:domain blocks) (:objects a b - block l m - place)
            (:init (gripper-free) (clear a) (clear b) (clear l) (clear m))
            (:goal (and (at a l) (at b m))))""",
@@ -54,7 +48,7 @@ def test_blocks(planner: Planner) -> None:
 def test_pick_place(planner: Planner) -> None:
     plan = solve(
         planner,
-        shipped("pick-place"),
+        shipped_domain("pick-place"),
         """(define (problem p) (:domain pick-place) (:objects x y - item r0 r1 r2 r3 - location)
            (:init (robot-at r0) (free) (at x r1) (at y r2)) (:goal (and (at x r3))))""",
     )
@@ -62,7 +56,7 @@ def test_pick_place(planner: Planner) -> None:
 
 
 def test_colour_counts_on_the_colour_that_has_a_tray(planner: Planner) -> None:
-    domain = shipped("colour")
+    domain = shipped_domain("colour")
     text = """(define (problem p) (:domain colour)
         (:objects x - block red blue - colour t - tray s - table p - platform b - button)
         (:init (gripper-free) (on x s) (free p) (unknown x) (tray-colour t blue)) (:goal (achieved-goal x)))"""
@@ -72,7 +66,7 @@ def test_colour_counts_on_the_colour_that_has_a_tray(planner: Planner) -> None:
 
 
 def test_gacha_counts_on_a_new_block() -> None:
-    domain = shipped("gacha")
+    domain = shipped_domain("gacha")
     text = """(define (problem p) (:domain gacha)
         (:objects red blue - colour t - tray d - box b - button block1 - block)
         (:init (gripper-free) (clear d) (closed d) (tray-colour t blue)) (:goal (achieved-goal blue)))"""

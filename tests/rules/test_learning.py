@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from notation import GOLDEN, facts, golden_text
 
+from bilevel.library import shipped_domain
 from bilevel.rules.learning import learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
@@ -47,18 +47,6 @@ from bilevel.symbolic.semantics import (
     substitute,
     substitute_all,
 )
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-def load(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
-def facts(text: str) -> Facts:
-    """`"on a b, free"` as facts."""
-    return frozenset(Atom(words[0], tuple(words[1:])) for words in map(str.split, filter(None, text.split(", "))))
-
 
 # Experts: they look at the state and the goal, as a demonstrator does
 
@@ -148,7 +136,9 @@ def blocks(number: int) -> Task:
     names = range(number)
     state = facts("gripper-free, " + ", ".join(f"clear b{i}, clear p{i}" for i in names))
     objects = {f"b{i}": "block" for i in names} | {f"p{i}": "place" for i in names}
-    return Task(load("blocks"), blocks_expert, state, facts(", ".join(f"at b{i} p{i}" for i in names)), objects)
+    return Task(
+        shipped_domain("blocks"), blocks_expert, state, facts(", ".join(f"at b{i} p{i}" for i in names)), objects
+    )
 
 
 def pick_place(number: int) -> Task:
@@ -156,7 +146,7 @@ def pick_place(number: int) -> Task:
     state = facts("robot-at l0, free, " + ", ".join(f"at i{i} l{i + 1}" for i in names))
     objects = {f"i{i}": "item" for i in names} | {f"l{i}": "location" for i in range(number + 1)}
     goal = facts(", ".join(f"at i{i} l{(i + 2) % (number + 1)}" for i in names))
-    return Task(load("pick-place"), pick_place_expert, state, goal, objects)
+    return Task(shipped_domain("pick-place"), pick_place_expert, state, goal, objects)
 
 
 def colours_and_trays(number: int) -> tuple[dict[str, str], str]:
@@ -169,14 +159,16 @@ def colour(number: int) -> Task:
     blocks = [f"b{i}" for i in range(number)]
     state = facts(f"gripper-free, free platform, {trays}, " + ", ".join(f"on {b} table, unknown {b}" for b in blocks))
     objects |= {"platform": "platform", "table": "table", "button": "button"} | dict.fromkeys(blocks, "block")
-    return Task(load("colour"), colour_expert, state, facts(", ".join(f"achieved-goal {b}" for b in blocks)), objects)
+    return Task(
+        shipped_domain("colour"), colour_expert, state, facts(", ".join(f"achieved-goal {b}" for b in blocks)), objects
+    )
 
 
 def gacha(colours: int, wanted: int, lid: str = "closed") -> Task:
     objects, trays = colours_and_trays(colours)
     goal = facts(", ".join(f"achieved-goal c{i}" for i in range(wanted)))
     state = facts(f"gripper-free, clear box, {lid} box, {trays}")
-    return Task(load("gacha"), gacha_expert, state, goal, {**objects, "box": "box", "button": "button"})
+    return Task(shipped_domain("gacha"), gacha_expert, state, goal, {**objects, "box": "box", "button": "button"})
 
 
 def text_of(task: Task, traces: Sequence[Trace]) -> str:
@@ -197,39 +189,35 @@ LEARNED: Mapping[str, Callable[[], str]] = {
 NUMBER_OF_RULES = {"blocks": 2, "pick-place": 4, "colour": 5, "gacha": 8}
 
 
-def golden(name: str) -> str:
-    return (GOLDEN / f"{name}.rules").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", LEARNED)
 def test_the_golden_rules_are_learned(name: str) -> None:
-    assert LEARNED[name]() == golden(name)
+    assert LEARNED[name]() == golden_text(name)
 
 
 @pytest.mark.parametrize(("name", "number"), NUMBER_OF_RULES.items())
 def test_golden_files_are_read_back(name: str, number: int) -> None:
-    file = parse_rules(golden(name), name)
-    check_rules(file, load(name))
+    file = parse_rules(golden_text(name), name)
+    check_rules(file, shipped_domain(name))
     assert len(file.rules) == number
     assert [rule.priority for rule in file.rules] == list(range(1, number + 1))
-    assert format_rules(file.rules, file.header) == golden(name)
+    assert format_rules(file.rules, file.header) == golden_text(name)
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_more_blocks_teach_nothing_new(number: int) -> None:
-    assert learned(blocks(number), [0]) == golden("blocks")
-    assert learned(colour(number), [0]) == golden("colour")
-    assert learned(pick_place(number + 1), [0]) == golden("pick-place")
+    assert learned(blocks(number), [0]) == golden_text("blocks")
+    assert learned(colour(number), [0]) == golden_text("colour")
+    assert learned(pick_place(number + 1), [0]) == golden_text("pick-place")
 
 
 @pytest.mark.parametrize("colours", [3, 5])
 @pytest.mark.parametrize("lid", ["closed", "opened"])
 def test_gacha_has_the_same_rules_for_any_number_of_colours(colours: int, lid: str) -> None:
-    assert learned(gacha(colours, 2, lid), range(20)) == golden("gacha")
+    assert learned(gacha(colours, 2, lid), range(20)) == golden_text("gacha")
 
 
 def test_gacha_without_wasted_rolls_needs_only_the_first_rules() -> None:
-    rules = golden("gacha").split("\n\n")[1].splitlines()
+    rules = golden_text("gacha").split("\n\n")[1].splitlines()
     assert learned(gacha(3, 3), [no_waste_seed()]).split("\n\n")[1].splitlines() == rules[:5]
 
 
@@ -247,7 +235,7 @@ def test_hundreds_of_random_gacha_traces_give_the_same_rules() -> None:
         colours = rng.randint(2, 4)
         task = gacha(colours, rng.randint(1, colours), rng.choice(["closed", "opened"]))
         traces += abstract(task, demonstrate(task, seed))
-    assert text_of(task, traces) == golden("gacha")
+    assert text_of(task, traces) == golden_text("gacha")
 
 
 # Noise
@@ -310,7 +298,7 @@ def test_teleports_leave_the_rules_the_same(
         for labels, goal in zip(demonstrations, goals, strict=True)
     ]
     assert sum(abstraction.exogenous for abstraction in found) >= 5
-    assert text_of(task, [trace for abstraction in found for trace in abstraction.traces]) == golden(name)
+    assert text_of(task, [trace for abstraction in found for trace in abstraction.traces]) == golden_text(name)
 
 
 # Random domains, traces and rules
@@ -568,7 +556,7 @@ def test_hash_seeds_do_not_matter() -> None:
     for seed in ("0", "1", "424242"):
         command = [sys.executable, __file__, "print"]
         run = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
-        assert run.stdout.decode() == "".join(golden(name) for name in LEARNED) + random_rules()
+        assert run.stdout.decode() == "".join(golden_text(name) for name in LEARNED) + random_rules()
 
 
 def random_rules() -> str:

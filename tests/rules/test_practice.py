@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
+from notation import GOLDEN, facts
 
+from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import SURPRISES, Plan, Practice, practise, practise_one, together
@@ -16,11 +16,9 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.rules.solving import Stop, solve
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable
 from bilevel.symbolic.validation import validate
-
-GOLDEN = Path(__file__).parent / "golden"
 
 
 def plan_for(domain: Domain, problem: Problem) -> Plan | None:
@@ -28,25 +26,10 @@ def plan_for(domain: Domain, problem: Problem) -> Plan | None:
     return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
 
-def load(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
-def shipped_problems(name: str, domain: Domain) -> list[Problem]:
-    folder = files("bilevel") / "domains" / "problems"
-    paths = sorted((file for file in folder.iterdir() if file.name.startswith(f"{name}-")), key=lambda file: file.name)
-    return [parse_problem(path.read_text(encoding="utf-8"), domain, path.name) for path in paths]
-
-
-def facts(text: str) -> Facts:
-    """`"on a b, free"` as facts."""
-    return frozenset(Atom(words[0], tuple(words[1:])) for words in map(str.split, filter(None, text.split(", "))))
-
-
 @pytest.mark.parametrize("name", ["blocks", "pick-place", "colour", "gacha"])
 def test_practice_on_the_shipped_problems_gives_the_golden_rules(name: str) -> None:
-    domain = load(name)
-    practice = practise(domain, shipped_problems(name, domain), plan_for)
+    domain = shipped_domain(name)
+    practice = practise(domain, training_problems(name), plan_for)
     assert practice.skipped == {}
     text = format_rules(learn_rules(practice.traces, domain), [domain_line(name)])
     assert text == (GOLDEN / f"{name}.rules").read_text(encoding="utf-8")
@@ -236,8 +219,8 @@ def actions(practice: Practice) -> list[list[str]]:
 
 
 def test_practice_is_a_function_of_its_seed() -> None:
-    domain = load("gacha")
-    problems = shipped_problems("gacha", domain)
+    domain = shipped_domain("gacha")
+    problems = training_problems("gacha")
     once, again = (practise(domain, problems, plan_for, seed=1) for _ in range(2))
     assert once == again
     assert actions(practise(domain, problems, plan_for, seed=2)) != actions(once)

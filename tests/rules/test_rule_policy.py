@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
+from notation import facts, golden_rules
 
+from bilevel.library import shipped_domain
 from bilevel.rules.matching import best_match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -28,22 +28,6 @@ from bilevel.symbolic.domain import (
 from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-def load(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
-def golden(name: str) -> tuple[Rule, ...]:
-    return parse_rules((GOLDEN / f"{name}.rules").read_text(encoding="utf-8")).rules
-
-
-def facts(text: str) -> Facts:
-    """`"on a b, free"` as facts."""
-    return frozenset(Atom(words[0], tuple(words[1:])) for words in map(str.split, filter(None, text.split(", "))))
-
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ("box", "disc", "thing", "spot", "object")
@@ -130,10 +114,10 @@ def test_the_policy_agrees_with_the_definition_whatever_happens(block: int) -> N
 
 
 def test_the_policy_follows_gacha_with_teleports_growing_goals_and_new_blocks() -> None:
-    domain = load("gacha")
+    domain = shipped_domain("gacha")
     objects = {f"c{i}": "colour" for i in range(3)} | {f"t{i}": "tray" for i in range(3)}
     objects |= {"box": "box", "button": "button"}
-    policy = RulePolicy(golden("gacha"), domain)
+    policy = RulePolicy(golden_rules("gacha"), domain)
     for seed in range(5):
         rng = random.Random(seed)
         nature = Nature(domain, objects, rng)
@@ -159,7 +143,7 @@ def test_the_policy_follows_gacha_with_teleports_growing_goals_and_new_blocks() 
 
 
 def test_the_choice_stays_the_same_while_state_and_goal_do() -> None:
-    policy = RulePolicy(golden("blocks"), load("blocks"))
+    policy = RulePolicy(golden_rules("blocks"), shipped_domain("blocks"))
     state = facts("gripper-free, clear a, clear b, clear l, clear m")
     goal = facts("at a l, at b m")
     policy.reset(state, goal, {"a": "block", "b": "block", "l": "place", "m": "place"})
@@ -184,7 +168,7 @@ def test_the_policy_can_be_asked_without_a_reset_and_knows_the_domains_constants
 
 
 def test_rules_that_test_for_absence_are_refused_in_an_open_world() -> None:
-    domain = load("blocks")
+    domain = shipped_domain("blocks")
     absent = parse_rules("variables: ?b - block\n1: clear(?b) & not holding(?b) & gripper-free() -> pick(?b)").rules
     with pytest.raises(BadInput, match=r"absent fact holding\(\?b\)"):
         RulePolicy(absent, domain)
@@ -197,7 +181,7 @@ def test_rules_that_test_for_absence_are_refused_in_an_open_world() -> None:
 def test_an_object_of_a_type_nobody_declared_passes_no_check() -> None:
     """Of `clear(a)` alone nobody knows whether a is a block; `holding(a)` says so."""
     rules = parse_rules("variables: ?b - block\n1: clear(?b) -> pick(?b)\n2: holding(?b) -> pick(?b)").rules
-    policy = RulePolicy(rules, load("blocks"))
+    policy = RulePolicy(rules, shipped_domain("blocks"))
     assert policy.choose(facts("clear a"), NO_FACTS) is None
     assert policy.choose(facts("holding a"), NO_FACTS) == Action("pick", ("a",))
     policy.declare({"a": "block"})
@@ -206,7 +190,7 @@ def test_an_object_of_a_type_nobody_declared_passes_no_check() -> None:
 
 def test_inequalities_are_welcome_in_an_open_world() -> None:
     rules = parse_rules("variables: ?b - block, ?c - block\n1: clear(?b) & clear(?c) & ?b != ?c -> pick(?b)").rules
-    policy = RulePolicy(rules, load("blocks"))
+    policy = RulePolicy(rules, shipped_domain("blocks"))
     policy.declare({"a": "block", "b": "block"})
     assert policy.choose(facts("clear a"), NO_FACTS) is None
     assert policy.choose(facts("clear a, clear b"), NO_FACTS) == Action("pick", ("a",))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
+from notation import facts, golden_rules
 
+from bilevel.library import shipped_domain
 from bilevel.rules import solving
 from bilevel.rules.matching import Match, best_match, bindings, output_variables
 from bilevel.rules.rule import Rule
@@ -31,21 +31,6 @@ from bilevel.symbolic.pddl import parse_domain, parse_plan, write_plan
 from bilevel.symbolic.plans import Plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.symbolic.validation import validate
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-def load(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
-def golden(name: str) -> tuple[Rule, ...]:
-    return parse_rules((GOLDEN / f"{name}.rules").read_text(encoding="utf-8")).rules
-
-
-def facts(text: str) -> Facts:
-    """`"on a b, free"` as facts."""
-    return frozenset(Atom(words[0], tuple(words[1:])) for words in map(str.split, filter(None, text.split(", "))))
 
 
 def blocks(number: int, rng: random.Random) -> Problem:
@@ -144,7 +129,7 @@ def test_solving_follows_the_definition_on_our_domains(name: str) -> None:
     rng = random.Random(0)
     for size in (0, 1, 2, 3, 4, 5, 6):
         task = PROBLEMS[name](size, rng)
-        assert agrees_with_definition(golden(name), load(name), task, steps=200) == [Stop.SOLVED] * 2
+        assert agrees_with_definition(golden_rules(name), shipped_domain(name), task, steps=200) == [Stop.SOLVED] * 2
 
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
@@ -257,33 +242,33 @@ def test_a_problem_that_is_solved_already_needs_no_plan() -> None:
     task = blocks(1, random.Random(0))
     done = Problem("p", "blocks", task.objects, task.state | task.goal, task.goal)
     for problem in (done, Problem("p", "blocks", task.objects, task.state, NO_FACTS)):
-        solution = solve(load("blocks"), problem, golden("blocks"))
+        solution = solve(shipped_domain("blocks"), problem, golden_rules("blocks"))
         assert (solution.stop, list(solution.plan.actions), solution.open_goals) == (Stop.SOLVED, [], 0)
         assert solution.is_solved
     always = parse_rules("variables: ?b - block\n1: clear(?b) & gripper-free() -> pick(?b)").rules
-    assert list(solve(load("blocks"), done, always).plan.actions) == []
+    assert list(solve(shipped_domain("blocks"), done, always).plan.actions) == []
 
 
 def test_it_stops_where_no_rule_applies() -> None:
     task = blocks(2, random.Random(0))
-    solution = solve(load("blocks"), task, golden("blocks")[1:])
+    solution = solve(shipped_domain("blocks"), task, golden_rules("blocks")[1:])
     assert solution.stop is Stop.NO_RULE
     assert [str(action) for action in solution.plan.actions] == ["pick(b0)"]
     assert solution.open_goals == 2
     assert not solution.is_solved
-    assert solve(load("blocks"), task, ()).stop is Stop.NO_RULE
+    assert solve(shipped_domain("blocks"), task, ()).stop is Stop.NO_RULE
 
 
 @pytest.mark.parametrize(("bound", "stop"), [(0, Stop.STEP_BOUND), (5, Stop.STEP_BOUND), (6, Stop.SOLVED)])
 def test_it_stops_at_the_bound_on_steps(bound: int, stop: Stop) -> None:
-    solution = solve(load("blocks"), blocks(3, random.Random(0)), golden("blocks"), max_steps=bound)
+    solution = solve(shipped_domain("blocks"), blocks(3, random.Random(0)), golden_rules("blocks"), max_steps=bound)
     assert solution.stop is stop
     assert len(solution.plan.actions) == bound
 
 
 def test_it_stops_at_an_action_that_cannot_be_done() -> None:
     rules = parse_rules("variables: ?b - block, ?p - place\n1: clear(?b) & goal at(?b, ?p) -> place(?b, ?p)").rules
-    solution = solve(load("blocks"), blocks(2, random.Random(0)), rules)
+    solution = solve(shipped_domain("blocks"), blocks(2, random.Random(0)), rules)
     assert solution.stop is Stop.NOT_APPLICABLE
     assert solution.detail == "place(b0, p1)"
     assert list(solution.plan.actions) == []
@@ -351,12 +336,12 @@ def test_the_bound_leaves_room_for_every_goal() -> None:
 
 @pytest.mark.parametrize("name", ["colour", "gacha"])
 def test_outcomes_are_drawn_with_the_seed(name: str) -> None:
-    domain, task = load(name), PROBLEMS[name](4, random.Random(0))
+    domain, task = shipped_domain(name), PROBLEMS[name](4, random.Random(0))
     texts = []
     for seed in range(6):
-        solution = solve(domain, task, golden(name), seed=seed)
+        solution = solve(domain, task, golden_rules(name), seed=seed)
         assert solution.stop is Stop.SOLVED
-        assert write_plan(solve(domain, task, golden(name), seed=seed).plan) == write_plan(solution.plan)
+        assert write_plan(solve(domain, task, golden_rules(name), seed=seed).plan) == write_plan(solution.plan)
         texts.append(write_plan(solution.plan))
     assert len(set(texts)) > 3
 
@@ -364,10 +349,10 @@ def test_outcomes_are_drawn_with_the_seed(name: str) -> None:
 @pytest.mark.parametrize("commit", [False, True])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_plans_are_valid_and_stay_so_in_a_file(name: str, commit: bool) -> None:
-    domain = load(name)
+    domain = shipped_domain(name)
     for seed in range(5):
         task = PROBLEMS[name](1 + seed, random.Random(seed))
-        solution = solve(domain, task, golden(name), seed=seed, commit=commit)
+        solution = solve(domain, task, golden_rules(name), seed=seed, commit=commit)
         assert solution.stop is Stop.SOLVED
         verdict = validate(domain, task, parse_plan(write_plan(solution.plan), domain))
         assert verdict.is_valid, verdict
@@ -375,8 +360,8 @@ def test_plans_are_valid_and_stay_so_in_a_file(name: str, commit: bool) -> None:
 
 
 def test_the_objects_that_nature_made_are_there_at_the_end() -> None:
-    domain, task = load("gacha"), gacha(2, random.Random(0))
-    solution = solve(domain, task, golden("gacha"))
+    domain, task = shipped_domain("gacha"), gacha(2, random.Random(0))
+    solution = solve(domain, task, golden_rules("gacha"))
     _, objects = final_state(domain, task, solution.plan)
     rolls = [action for action in solution.plan.actions if action.name == "roll"]
     assert {name for name in objects if name not in task.objects} == {f"block{i + 1}" for i in range(len(rolls))}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from itertools import pairwise, product
 
 import pytest
+from notation import facts
 
+from bilevel.library import shipped_domain
 from bilevel.rules import traces as traces_module
 from bilevel.rules.traces import (
     MOST_LOOKED_PAST,
@@ -36,16 +37,7 @@ SETTLING = 5
 LONG = SETTLING + 1
 
 
-def load(name: str) -> Domain:
-    return parse_domain((files("bilevel") / "domains" / f"{name}.pddl").read_text(encoding="utf-8"), name)
-
-
-def facts(text: str) -> Facts:
-    """`"on a b, free"` as facts."""
-    return frozenset(Atom(words[0], tuple(words[1:])) for words in map(str.split, filter(None, text.split(", "))))
-
-
-BLOCKS, GACHA = load("blocks"), load("gacha")
+BLOCKS, GACHA = shipped_domain("blocks"), shipped_domain("gacha")
 OBJECTS = {"a": "block", "b": "block", "l": "place", "m": "place"}
 START = facts("gripper-free, clear a, clear b, clear l, clear m")
 GOAL = facts("at a l, at b m")
@@ -331,7 +323,7 @@ WALKS = {
 @pytest.mark.parametrize("settled", [True, False], ids=["at once", "settling"])
 @pytest.mark.parametrize("name", WALKS)
 def test_random_walks_are_recovered_exactly(name: str, settled: bool) -> None:
-    domain = load(name)
+    domain = shipped_domain(name)
     for seed in range(25):
         rng = random.Random(f"{name} {seed}")
         state, known = WALKS[name]
