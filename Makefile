@@ -27,7 +27,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[planners,plots,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[worlds,planners,plots,dev]'
 	touch $@
 
 clean:

@@ -1,0 +1,44 @@
+"""Where things may lie: a jittered grid whose places are all within reach and far enough apart for open fingers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+COLUMNS = np.linspace(-0.4, 0.4, 11)  # metres; 8 cm apart
+ROWS = np.linspace(0.33, 0.69, 5)  # 9 cm apart: the fingers open along y; further out the arm does not reach the table
+JITTER = 0.008
+APART = (0.06, 0.07)  # what lies at least so far apart in x or in y does not touch, nor is it touched by the fingers
+
+
+def grid(columns: Floats = COLUMNS, rows: Floats = ROWS) -> Floats:
+    """(places, 2): every place of a grid."""
+    return np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def jittered(places: Floats, rng: np.random.Generator, jitter: float = JITTER) -> Floats:
+    return places + rng.uniform(-jitter, jitter, places.shape)
+
+
+def draw(rng: np.random.Generator, count: int, places: Floats | None = None) -> Floats:
+    """(count, 2): so many different places at random, each a little off its grid point."""
+    candidates = grid() if places is None else places
+    return jittered(rng.permutation(candidates)[:count], rng)
+
+
+def clear_of(places: Floats, centres: Floats, half_widths: float | Floats = 0.0) -> Floats:
+    """Those places at which nothing is in the way; obstacles have a centre and may be wide along x."""
+    if len(centres) == 0:
+        return places
+    x_apart = np.abs(places[:, None, 0] - centres[None, :, 0]) - half_widths >= APART[0]
+    y_apart = np.abs(places[:, None, 1] - centres[None, :, 1]) >= APART[1]
+    return places[(x_apart | y_apart).all(axis=1)]
+
+
+def stack(*groups: Floats | Sequence[Floats]) -> Floats:
+    """The places of several groups as one array; empty groups are welcome."""
+    return np.concatenate([np.asarray(group, float).reshape(-1, 2) for group in groups])

@@ -1,0 +1,85 @@
+"""Relations between things on the table, read off what is seen. All of them work on many things at once.
+
+The thresholds are chosen so that the relations that one action changes change at the same step: a block that is held
+is nowhere else, and it is no longer held exactly when the fingers have let go of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bilevel.environments.observation import SPAN, Array, Bools
+from bilevel.environments.scene import BOX
+
+GRASP_HEIGHT = 0.02  # the hand's centre is so far above that of a block it holds
+GRIP = 0.58  # fingers closer than this hold what is between them; around a block they stop at 0.46 to 0.49
+GRIP_REACH = np.array([0.03, 0.03, 0.035], np.float32)  # how far off the grasp point a held block may be
+LOW = 0.035  # the centre of a block that stands on the table is at 0.02
+NEAR = 0.03  # from the middle of a place, in xy
+TRAY_MARGIN = 0.024  # how far from a tray's middle line, and beyond the centre of its outermost spot
+IN_BOX = 0.06  # height below which a block between the walls is in the box
+PRESSED = 0.012  # travel of a button
+LID_SHUT = 0.006  # travel of a lid that has arrived at either end
+LID_OPEN = 0.078
+
+_GRASP_POINT = np.array([0.0, 0.0, GRASP_HEIGHT], np.float32)
+_INSIDE = np.array(BOX[:2], np.float32)
+
+
+def holds(agent: Array, blocks: Array) -> Bools:
+    """(blocks,): which block is between closed fingers; the nearest one, if several are."""
+    result = np.zeros(len(blocks), bool)
+    if agent[3] < GRIP:
+        offset = np.abs(blocks + _GRASP_POINT - agent[:3])
+        caged = np.flatnonzero((offset < GRIP_REACH).all(axis=1))
+        if len(caged):
+            result[caged[np.argmin(offset[caged].sum(axis=1))]] = True
+    return result
+
+
+def near(first: Array, second: Array) -> Bools:
+    """Which points, (..., 3), are near each other in xy."""
+    x, y = first[..., 0] - second[..., 0], first[..., 1] - second[..., 1]
+    result: Bools = x * x + y * y < NEAR * NEAR
+    return result
+
+
+def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
+    """(blocks, places): which of the standing blocks is on which place."""
+    return np.logical_and(standing[:, None], near(blocks[:, None], places[None]))
+
+
+def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
+    """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
+    x, y = blocks[:, None, 0], blocks[:, None, 1]
+    start, end = trays[:, SPAN].T
+    along = (x > start - TRAY_MARGIN) & (x < end + TRAY_MARGIN)
+    result: Bools = standing[:, None] & along & (np.abs(y - trays[:, 1]) < TRAY_MARGIN)
+    return result
+
+
+def stands(blocks: Array, held: Bools) -> Bools:
+    """(blocks,): which blocks stand on the table."""
+    result: Bools = (blocks[:, 2] < LOW) & ~held
+    return result
+
+
+def inside(blocks: Array, held: Bools, box: Array) -> Bools:
+    """(blocks,): which blocks are in a box with this centre."""
+    between_walls = (np.abs(blocks[:, :2] - box[:2]) < _INSIDE).all(axis=1)
+    result: Bools = between_walls & (blocks[:, 2] < IN_BOX) & ~held
+    return result
+
+
+def same_colour(first: Array, second: Array) -> Bools:
+    """(first, second): which pairs have the same colour."""
+    result: Bools = np.abs(first[:, None] - second[None]).sum(axis=2) < 0.02
+    return result
+
+
+def is_open(travel: float, filled: bool) -> bool:
+    """Whether a lid counts as open: one that is to be reached through must be wide open, any other not quite shut.
+
+    So there is no stretch of its way on which opening or closing it has already had its effect, or neither.
+    """
+    return travel > (LID_OPEN if filled else LID_SHUT)

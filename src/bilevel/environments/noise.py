@@ -1,0 +1,54 @@
+"""Surprises: objects that teleport away from their goals, and a hand that is jostled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.environments.observation import Bools
+
+
+def teleporting(rng: np.random.Generator, at_goal: Bools, rate: float) -> NDArray[np.intp]:
+    """Which of the objects at their goals teleport at this step; each of them with the same small probability."""
+    if rate == 0.0:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(at_goal & (rng.random(len(at_goal)) < rate))
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """How a hand is jostled: now and then, for a few steps, a constant push; sometimes the fingers do the opposite."""
+
+    amplitude: float = 0.7  # of the push, as a control
+    rate: float = 0.02  # bursts that begin, per step
+    shortest: int = 5  # steps
+    longest: int = 20
+    flips: float = 0.15  # the part of bursts in which the fingers do the opposite
+
+
+class Jostle:
+    """Disturbs controls in bursts."""
+
+    def __init__(self, bursts: Bursts, rng: np.random.Generator) -> None:
+        self._bursts = bursts
+        self._rng = rng
+        self._left = 0
+        self._push = np.zeros(3, np.float32)
+        self._flip = False
+
+    def __call__(self, control: NDArray[np.float32]) -> NDArray[np.float32]:
+        bursts, rng = self._bursts, self._rng
+        if self._left == 0 and rng.random() < bursts.rate:
+            self._left = int(rng.integers(bursts.shortest, bursts.longest))
+            self._push = (rng.uniform(-1, 1, 3) * bursts.amplitude).astype(np.float32)
+            self._flip = bool(rng.random() < bursts.flips)
+        if self._left == 0:
+            return control
+        self._left -= 1
+        disturbed = np.array(control, np.float32)
+        disturbed[:3] += self._push
+        if self._flip:
+            disturbed[3] *= -1
+        return np.clip(disturbed, -1, 1, out=disturbed)

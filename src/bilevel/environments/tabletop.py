@@ -1,0 +1,238 @@
+"""The tabletop that all worlds share, as a Gymnasium environment.
+
+A world says what it consists of (`make_slots`, `make_simulation`), how an episode begins (`arrange`), what is seen
+(`describe`, `look`), what nature does after each step (`react`), and what is wanted (`goal`, `achieved`). Everything
+else is here: spaces, controls, the step limit, saving and restoring, pictures.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, cast
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from bilevel.environments.layout import Floats, clear_of, grid, jittered
+from bilevel.environments.observation import (
+    AGENT_FEATURES,
+    FEATURES,
+    Array,
+    Bools,
+    Observation,
+    Slots,
+    visible_objects,
+)
+from bilevel.environments.random_state import random_state, set_random_state
+from bilevel.environments.rendering import Picture
+from bilevel.environments.simulation import Simulation
+from bilevel.symbolic.domain import BadInput, Facts
+
+STEPS_PER_OBJECT = 2048
+ARM_CLEARANCE = 0.1  # metres; nothing appears nearer to the hand, in xy
+
+SUCCESS, STEP_LIMIT, UNSTABLE = "success", "step limit", "unstable simulation"
+
+Snapshot = dict[str, NDArray[Any]]
+
+
+@dataclass
+class State:
+    """What a world remembers besides physics; all of it arrays, so that it can be saved like physics."""
+
+    visible: Bools  # (slots,)
+
+
+class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
+    """A Sawyer arm at a table. A control moves its hand along x, y, z and closes (1) or opens (-1) its fingers.
+
+    Each step's `info` holds the `goal` so far, the names and types of all visible `objects`, the `events` that no
+    action explains, and the `outcome` once the episode is over. The reward is 1 at success and 0 otherwise.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 80}  # noqa: RUF012 (as in the base class)
+    most_objects: ClassVar[int] = 10
+
+    state_type: ClassVar[type[State]] = State
+    state: State
+    slots: Slots
+
+    def __init__(
+        self, objects: int = 3, *, teleport_rate: float = 0.0, render_mode: str | None = None, quality: str = "fast"
+    ) -> None:
+        if not 1 <= objects <= self.most_objects:
+            raise BadInput(f"{type(self).__name__} takes 1 to {self.most_objects} objects, not {objects}")
+        if not 0 <= teleport_rate <= 1:
+            raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
+        self.count = int(objects)
+        self.teleport_rate = teleport_rate
+        self.step_limit = STEPS_PER_OBJECT * self.count
+        self.render_mode = render_mode
+        self.quality = quality
+        self.slots = self.make_slots()
+        self.simulation = self.make_simulation()
+        self.observation_space = cast(spaces.Space[Observation], _observation_space(len(self.slots)))
+        self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
+        self._steps = 0
+        self._running = False
+        self._events: list[str] = []
+        self._picture: Picture | None = None
+
+    # What makes a world
+
+    @abstractmethod
+    def make_slots(self) -> Slots:
+        """What can be seen in this world, in the order of the observation's rows."""
+
+    @abstractmethod
+    def make_simulation(self) -> Simulation:
+        """The scene with all that is in it."""
+
+    @abstractmethod
+    def arrange(self, rng: np.random.Generator) -> State:
+        """Reset the simulation and put everything where an episode begins."""
+
+    @abstractmethod
+    def describe(self, features: Array) -> None:
+        """Fill in what changes only at events, (slots, features), and paint the scene accordingly."""
+
+    @abstractmethod
+    def look(self, features: Array) -> None:
+        """Fill in what changes at every step."""
+
+    @abstractmethod
+    def goal(self) -> Facts:
+        """What is wanted, as far as it is known by now."""
+
+    @abstractmethod
+    def achieved(self, observation: Observation) -> Bools:
+        """(goals,): which parts of the goal hold."""
+
+    def react(self, observation: Observation) -> bool:
+        """What nature does after a step; whether it did anything that can be seen."""
+        return False
+
+    # Gymnasium
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.state = self.arrange(self.np_random)
+        self.simulation.settle()
+        self._begin(steps=0)
+        return self._observation, self._info(None)
+
+    def step(self, control: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Controls out of range are clipped; other than four finite numbers are an error."""
+        if not self._running:
+            raise BadInput("the episode is over, or none has begun; call reset()")
+        self.simulation.step(_checked(control))
+        self._steps += 1
+        self._events = []
+        outcome = self._outcome()
+        self._running = outcome is None
+        success = outcome == SUCCESS
+        return self._observation, float(success), success, not success and not self._running, self._info(outcome)
+
+    def _outcome(self) -> str | None:
+        """Look at the world after a step and let nature react; how the episode ended, if it did."""
+        if not self.simulation.stable:
+            return UNSTABLE  # what was seen last is still the observation
+        self._observation = self._observe()
+        if self.react(self._observation):
+            self.update()
+        if self.achieved(self._observation).all():
+            return SUCCESS
+        return STEP_LIMIT if self._steps >= self.step_limit else None
+
+    def _begin(self, steps: int) -> None:
+        self._steps = steps
+        self._events = []
+        self._running = True
+        self.update()
+
+    def _observe(self) -> Observation:
+        features = self._described.copy()
+        self.look(features)
+        features[self._hidden] = 0.0
+        agent = self.simulation.hand().astype(np.float32)
+        return {"agent": agent, "objects": features, "visible": self._visible.copy()}
+
+    def _info(self, outcome: str | None) -> dict[str, Any]:
+        return {"goal": self._goal, "objects": dict(self._objects), "events": tuple(self._events), "outcome": outcome}
+
+    def render(self) -> Any:
+        if self.render_mode is None:
+            raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array' or 'human'")
+        if self._picture is None:
+            self._picture = Picture(self.simulation.model, self.render_mode, self.quality)
+        return self._picture.draw(self.simulation.data)
+
+    def close(self) -> None:
+        if self._picture is not None:
+            self._picture.close()
+            self._picture = None
+
+    # For worlds
+
+    def update(self) -> None:
+        """Take note of an event: see everything anew."""
+        features = np.zeros((len(self.slots), len(FEATURES)), np.float32)
+        self.describe(features)
+        self._described = features
+        self._visible = self.state.visible.astype(np.int8)
+        self._hidden = np.flatnonzero(~self.state.visible)
+        self._observation = self._observe()
+        self._goal = self.goal()
+        self._objects = visible_objects(self.slots, self._observation)
+
+    def happened(self, event: str) -> None:
+        """Record an event that no action explains."""
+        self._events.append(event)
+
+    def free_place(self, occupied: Floats, half_widths: float | Floats = 0.0, places: Floats | None = None) -> Floats:
+        """(places, 2): one place at random where nothing is, and not under the hand; none if there is none."""
+        candidates = jittered(grid() if places is None else places, self.np_random)
+        hand = self.simulation.hand()[:2]
+        candidates = candidates[np.linalg.norm(candidates - hand, axis=1) > ARM_CLEARANCE]
+        candidates = clear_of(candidates, occupied, half_widths)
+        return self.np_random.permutation(candidates)[:1]
+
+    # Saving
+
+    def save(self) -> Snapshot:
+        """Everything that the rest of the episode depends on, as plain arrays."""
+        remembered = {field.name: np.array(getattr(self.state, field.name)) for field in fields(self.state)}
+        own = {"steps": np.array(self._steps), "random": random_state(self.np_random)}
+        return {**self.simulation.save(), **remembered, **own}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[Observation, dict[str, Any]]:
+        """Go on from a snapshot of an environment with the same arguments, bit for bit as that one did."""
+        self.simulation.restore(snapshot)
+        names = [field.name for field in fields(self.state_type)]
+        self.state = self.state_type(**{name: np.array(snapshot[name]) for name in names})
+        set_random_state(self.np_random, snapshot["random"])
+        self._begin(int(snapshot["steps"]))
+        return self._observation, self._info(None)
+
+
+def _observation_space(slots: int) -> spaces.Dict:
+    return spaces.Dict(
+        agent=spaces.Box(-10.0, 10.0, (len(AGENT_FEATURES),), np.float32),
+        objects=spaces.Box(-100.0, 10_000.0, (slots, len(FEATURES)), np.float32),
+        visible=spaces.MultiBinary(slots),
+    )
+
+
+def _checked(control: NDArray[np.float32]) -> NDArray[np.float32]:
+    numbers = np.asarray(control, np.float32)
+    if numbers.shape != (4,):
+        raise BadInput(f"a control is four numbers (x, y, z, fingers), not an array of shape {numbers.shape}")
+    if not np.isfinite(numbers).all():
+        raise BadInput(f"a control must be finite, not {numbers.tolist()}")
+    return np.clip(numbers, -1.0, 1.0)
