@@ -27,7 +27,7 @@ ALLOWED = {
     "symbolic": Allowed(("symbolic",)),
     "rules": Allowed(("rules", "symbolic")),
     "planning": Allowed(("planning", "symbolic")),
-    "environments": Allowed(("environments", "symbolic.domain"), ("numpy", "mujoco", "gymnasium")),
+    "environments": Allowed(("environments", "symbolic.domain"), ("numpy", "mujoco", "gymnasium", "glfw")),
 }
 
 # What only some files or folders may import.

@@ -17,6 +17,7 @@ Colour = tuple[float, float, float]
 
 TIMESTEP = 0.0025  # s
 FLOOR = -0.913
+SEEN_FLOOR = FLOOR + 0.05  # what is painted as floor; it covers the blocks that are parked below
 
 BLOCK = 0.02  # a block is a cube of 4 cm
 BLOCK_MASS = 0.1  # kg
@@ -175,25 +176,26 @@ def _table() -> str:
 
 
 _SURROUNDINGS = f"""
+  <statistic center="0 0.55 0" extent="1"/>
   <visual>
-    <map fogstart="3" fogend="8" znear="0.02" zfar="20" force="0.1" shadowscale="0.5"/>
-    <global offwidth="1920" offheight="1080"/>
-    <headlight ambient="0.45 0.45 0.45" diffuse="0.25 0.25 0.25" specular="0.05 0.05 0.05"/>
+    <map znear="0.05" zfar="30" shadowclip="1.1" shadowscale="0.5" fogstart="4" fogend="11"/>
+    <quality shadowsize="4096"/>
+    <rgba haze="0.86 0.89 0.93 1" fog="0.86 0.89 0.93 1"/>
+    <headlight ambient="0.40 0.40 0.42" diffuse="0.22 0.22 0.22" specular="0.05 0.05 0.05"/>
   </visual>
   <asset>
-    <texture type="skybox" builtin="gradient" rgb1="0.93 0.95 0.98" rgb2="0.70 0.76 0.84" width="256" height="256"/>
-    <texture name="floor" type="2d" builtin="checker" rgb1="0.82 0.83 0.85" rgb2="0.78 0.79 0.81" width="256"
-             height="256"/>
-    <material name="floor" texture="floor" texrepeat="10 10" texuniform="true" specular="0" shininess="0"/>
+    <texture type="skybox" builtin="gradient" rgb1="0.86 0.89 0.93" rgb2="0.62 0.68 0.76" width="256" height="256"/>
     <texture name="table" type="2d" file="TEXTURES/light_wood_v3.png"/>
-    <material name="table" texture="table" texrepeat="2 2" specular="0.1" shininess="0.1" rgba="0.95 0.93 0.9 1"/>
-    <material name="rim" rgba="0.32 0.35 0.40 1" specular="0.2" shininess="0.3"/>
+    <material name="table" texture="table" texrepeat="1 1" specular="0.1" shininess="0.2" rgba="1 0.98 0.95 1"/>
+    <material name="rim" rgba="0.22 0.24 0.28 1" specular="0.2" shininess="0.3"/>
+    <material name="floor" rgba="0.80 0.82 0.85 1" specular="0" shininess="0"/>
   </asset>
   <worldbody>
-    <light directional="true" castshadow="true" diffuse="0.55 0.55 0.53" specular="0.15 0.15 0.15" pos="0.6 1.4 2.2"
-           dir="-0.3 -0.45 -1"/>
-    <light directional="true" castshadow="false" diffuse="0.15 0.15 0.17" specular="0 0 0" pos="-1 0 2"
+    <light directional="true" castshadow="true" diffuse="0.58 0.57 0.54" specular="0.2 0.2 0.2" pos="1.1 1.3 2"
+           dir="-0.55 -0.4 -1"/>
+    <light directional="true" castshadow="false" diffuse="0.14 0.14 0.16" specular="0 0 0" pos="-1 0 2"
            dir="0.5 0.3 -1"/>
-    <geom name="floor" type="plane" size="4 4 .1" pos="0 0 {FLOOR}" material="floor"/>
+    <geom name="floor" type="plane" size="4 4 .1" pos="0 0 {FLOOR}" group="3"/>
+    <geom type="plane" size="0 0 1" pos="0 0 {SEEN_FLOOR}" material="floor" {PAINTED}/>
     {_table()}
   </worldbody>"""

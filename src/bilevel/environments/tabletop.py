@@ -28,7 +28,7 @@ from bilevel.environments.observation import (
     visible_objects,
 )
 from bilevel.environments.random_state import random_state, set_random_state
-from bilevel.environments.rendering import Picture
+from bilevel.environments.rendering import Picture, check_choices
 from bilevel.environments.simulation import Simulation
 from bilevel.symbolic.domain import BadInput, Facts
 
@@ -68,6 +68,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise BadInput(f"{type(self).__name__} takes 1 to {self.most_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
+        check_choices(render_mode, quality)
         self.count = int(objects)
         self.teleport_rate = teleport_rate
         self.step_limit = STEPS_PER_OBJECT * self.count

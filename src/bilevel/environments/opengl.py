@@ -1,0 +1,67 @@
+"""How to draw: the first of EGL, OSMesa and the like that works here.
+
+MuJoCo decides it by MUJOCO_GL when it is first imported, and fails obscurely where the choice does not work. Here it is
+decided when the first picture is drawn, and physics never depends on it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from bilevel.symbolic.domain import BadInput
+
+PACKAGES = "libegl1 libgl1-mesa-dri libosmesa6 libgles2 libglx-mesa0"  # Debian's
+BACKENDS = ("egl", "osmesa", "cgl", "glfw")  # modules of mujoco, in the order in which they are tried
+
+# What else MUJOCO_GL may say.
+WINDOW_SYSTEMS = ("glx", "wgl")  # both through GLFW
+ANY = ("", "1", "on", "true", "enable", "enabled")
+NONE = ("0", "off", "false", "disable", "disabled")
+
+# Run in a process of its own: PyOpenGL cannot change its mind once it has tried one library, and drivers may crash.
+_PROBE = """
+import mujoco
+from mujoco.{backend} import GLContext
+context = GLContext(64, 64)
+context.make_current()
+mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), 100).free()
+context.free()
+"""
+_PROBE_LIMIT = 60  # s
+
+
+def make_context(width: int, height: int) -> Any:
+    """A place in memory to draw on, made current; `BadInput` where nothing can be drawn."""
+    context = import_module(f"mujoco.{backend()}").GLContext(width, height)
+    context.make_current()
+    return context
+
+
+@cache
+def backend() -> str:
+    """The first of BACKENDS that works, or the one that MUJOCO_GL names; `BadInput` if there is none."""
+    wish = os.environ.get("MUJOCO_GL", "").lower().strip()
+    if wish in NONE:
+        raise BadInput(f"pictures are switched off by MUJOCO_GL={wish}; unset it to have them")
+    wanted = "glfw" if wish in WINDOW_SYSTEMS else wish
+    candidates = BACKENDS if wanted in ANY else (wanted,)
+    for candidate in candidates:
+        if candidate in BACKENDS and works(candidate):
+            return candidate
+    cause = "neither EGL nor OSMesa works here" if wanted in ANY else f"MUJOCO_GL={wish} does not work here"
+    raise BadInput(f"no pictures: {cause}; on Debian: apt-get install {PACKAGES}")
+
+
+def works(candidate: str) -> bool:
+    """Whether something can be drawn that way."""
+    environment = {**os.environ, "MUJOCO_GL": "off"}  # or importing mujoco would already try to draw
+    command = [sys.executable, "-c", _PROBE.format(backend=candidate)]
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, timeout=_PROBE_LIMIT).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
