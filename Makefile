@@ -3,7 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint benchmark fuzz clean
+# For pictures, which are optional: tried and, where it is missing and we may, installed.
+OPENGL := libegl1 libgl1-mesa-dri libgles2 libglx-mesa0
+PROBE_OPENGL = $(BIN)/python -c 'from bilevel.environments.opengl import backend; backend()'
+INSTALL_OPENGL = { export DEBIAN_FRONTEND=noninteractive; \
+  apt-get install -qy $(OPENGL) || { apt-get update -q && apt-get install -qy $(OPENGL); }; }
+
+.PHONY: demo test lint gallery benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
@@ -16,6 +22,9 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+gallery: $(VENV)/installed
+	$(BIN)/python examples/gallery.py
+
 benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/rule_scaling.py
 
@@ -27,7 +36,9 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[worlds,planners,plots,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[worlds,video,planners,plots,dev]'
+	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
+	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@
 
 clean:

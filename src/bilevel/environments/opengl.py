@@ -15,7 +15,7 @@ from typing import Any
 
 from bilevel.symbolic.domain import BadInput
 
-PACKAGES = "libegl1 libgl1-mesa-dri libosmesa6 libgles2 libglx-mesa0"  # Debian's
+PACKAGES = "libegl1 libgl1-mesa-dri libgles2 libglx-mesa0 (or libosmesa6)"  # Debian's; newer ones have no OSMesa
 BACKENDS = ("egl", "osmesa", "cgl", "glfw")  # modules of mujoco, in the order in which they are tried
 
 # What else MUJOCO_GL may say.

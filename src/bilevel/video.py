@@ -1,0 +1,169 @@
+"""Videos of what a robot does: H.264 in an mp4 file, as every browser plays it, each picture with a caption.
+
+Write `with Video(path, fps=40) as video:` and in it `video.add(environment.render(), "pick(block1)")`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from fractions import Fraction
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.symbolic.domain import BadInput
+
+Image = NDArray[np.uint8]  # (height, width, 3), the top row first
+
+PACKAGES = {"av": "av", "PIL.ImageFont": "pillow"}  # by what is imported of them
+ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 the worst
+
+LINE = 1 / 14  # height of a caption's line, as a part of the picture's
+SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
+BACKGROUND = (24, 27, 33)
+OPACITY = 0.8
+INK = (245, 246, 248)
+
+
+class Video:
+    """A video being written. The whole of it is at its path once it is closed, and nothing of it before."""
+
+    def __init__(self, path: Path, fps: float) -> None:
+        _package("PIL.ImageFont")
+        self.path = path
+        self.fps = fps
+        self._av = _package("av")
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._container: Any = None
+        self._stream: Any = None
+
+    def add(self, picture: Image, caption: str = "") -> None:
+        """The next picture, of the same size as the others; its caption is written over its lowest part."""
+        picture = _even(captioned(picture, caption) if caption else picture)
+        height, width, _ = picture.shape
+        try:
+            if self._container is None:
+                self._begin(width, height)
+            if (self._stream.width, self._stream.height) != (width, height):
+                size = f"{self._stream.width} x {self._stream.height}"
+                raise BadInput(f"{self.path}: a video of {size} pixels cannot take a picture of {width} x {height}")
+            self._encode(self._av.VideoFrame.from_ndarray(picture, format="rgb24"))
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        """Finish the video and move it to its path."""
+        if self._container is None:
+            raise BadInput(f"{self.path}: a video needs at least one picture")
+        try:
+            self._encode(None)
+            self._container.close()
+            os.replace(self._part, self.path)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Leave nothing behind of a video that is not closed; what was at its path stays."""
+        container, self._container = self._container, None
+        with suppress(OSError):
+            if container is not None:
+                container.close()
+        with suppress(OSError):
+            self._part.unlink(missing_ok=True)
+
+    def __enter__(self) -> Video:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.discard()
+
+    def _begin(self, width: int, height: int) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Without "file:" a colon in the name would be taken for the end of a protocol's.
+        self._container = self._av.open(f"file:{self._part}", "w", format="mp4", options={"movflags": "faststart"})
+        rate = Fraction(self.fps).limit_denominator(1000)
+        self._stream = self._container.add_stream("libx264", rate=rate, options=ENCODER)
+        self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
+
+    def _encode(self, frame: Any) -> None:
+        """One more frame, or with `None` whatever the encoder still holds back."""
+        for packet in self._stream.encode(frame):
+            self._container.mux(packet)
+
+    def _unwritable(self, error: OSError) -> BadInput:
+        self.discard()
+        return BadInput(f"{self.path}: cannot be written: {error.strerror}")
+
+
+def write_video(path: Path, pictures: Iterable[Image], fps: float) -> None:
+    """A video without captions."""
+    with Video(path, fps) as video:
+        for picture in pictures:
+            video.add(picture)
+
+
+def captioned(picture: Image, caption: str) -> Image:
+    """The picture with the caption's lines on a dark strip over its lowest part."""
+    height, width, _ = picture.shape
+    ink = _ink(caption, width, max(12, round(LINE * height)))[-height:]
+    strip = slice(height - len(ink), height)
+    dimmed = (1 - OPACITY) * picture[strip] + OPACITY * np.array(BACKGROUND, np.float32)
+    result: Image = picture.copy()
+    result[strip] = (1 - ink) * dimmed + ink * np.array(INK, np.float32)
+    return result
+
+
+@lru_cache(maxsize=64)
+def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
+    """(rows, width, 1): how much of each pixel the letters cover, 0 to 1."""
+    from PIL import Image as PillowImage
+    from PIL import ImageDraw
+
+    lines = caption.splitlines()
+    margin = line_height // 2
+    canvas = PillowImage.new("L", (width, line_height * len(lines) + margin))
+    draw = ImageDraw.Draw(canvas)
+    for number, line in enumerate(lines):
+        text, font = _fitted(line, width - 2 * margin, 0.62 * line_height)
+        draw.text((margin, margin // 2 + (number + 0.5) * line_height), text, fill=255, font=font, anchor="lm")
+    coverage: NDArray[np.float32] = np.asarray(canvas, np.float32)[:, :, None] / np.float32(255)
+    return coverage
+
+
+def _fitted(line: str, width: int, size: float) -> tuple[str, Any]:
+    """The line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(size)
+    size *= min(1.0, max(SMALLEST, width / max(1.0, font.getlength(line))))
+    font = ImageFont.load_default(size)
+    while len(line) > 1 and font.getlength(line) > width:
+        line = line[:-2] + "…"
+    return line, font
+
+
+def _even(picture: Image) -> Image:
+    """Colours are stored for two by two pixels, so an odd last row or column is doubled."""
+    height, width, _ = picture.shape
+    return np.ascontiguousarray(np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge"))
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise BadInput(
+            f"videos need the package {PACKAGES[name]}; install it with: pip install 'bilevel[video]'"
+        ) from None
