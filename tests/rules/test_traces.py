@@ -206,6 +206,16 @@ CLOSED = facts("gripper-free, clear box, closed box, tray-colour t red")
 ROLLED = (CLOSED - facts("clear box")) | facts("in x box, colour-of x red")
 
 
+def test_a_block_that_arrives_at_the_very_step_of_a_placing_does_not_hide_it() -> None:
+    objects = {**OBJECTS, "c": "block", "n": "place"}
+    arrived = PLACED | facts("clear c, clear n")
+    result = abstract([START] * LONG + [PICKED] * LONG + [arrived] * LONG, objects)
+    assert [str(step.action.action) for trace in result.traces for step in trace.steps] == ["pick(a)", "place(a, l)"]
+    assert result.traces[-1].steps[-1].next_state == PLACED
+    assert result.exogenous == 1
+    assert result.actions == (Action("pick", ("a",)),) * LONG + (Action("place", ("a", "l")),) * LONG + (None,) * LONG
+
+
 def test_natures_choice_is_read_off_the_new_state() -> None:
     found = abstract([CLOSED] * 2 + [ROLLED] * 2, GACHA_OBJECTS, GACHA)
     (step,) = found.traces[0].steps

@@ -71,7 +71,7 @@ class Blocks(Tabletop):
             self.simulation.paint(block, colour)
             self.simulation.paint(place, colour)
 
-    def look(self, features: Array) -> None:
+    def look(self, features: Array, agent: Array) -> None:
         features[self._blocks, POSITION] = self.simulation.blocks()
 
     def goal(self) -> Facts:

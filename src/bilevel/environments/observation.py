@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,17 +59,27 @@ class Slot:
 class Slots(tuple[Slot, ...]):
     """All slots of a world, those of one type side by side."""
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(slot.name for slot in self)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.names)}
 
     def rows(self, type_name: str) -> slice:
         """The rows of all slots of a type."""
         rows = [row for row, slot in enumerate(self) if slot.type == type_name]
         return slice(rows[0], rows[-1] + 1) if rows else slice(0, 0)
 
-    def row(self, name: str) -> int:
-        return self.names.index(name)
+    def find(self, name: str, observation: Observation) -> int:
+        """The row in which an object is seen now."""
+        if name in self._rows:
+            return self._rows[name]
+        for row in np.flatnonzero(observation["objects"][:, SERIAL]).tolist():
+            if object_name(self[row], observation["objects"][row]) == name:
+                return int(row)
+        raise KeyError(f"'{name}' is not visible")
 
 
 def slots(names: Mapping[str, Iterable[str]]) -> Slots:
@@ -86,16 +97,14 @@ def object_name(slot: Slot, features: Array) -> str:
     return f"{slot.type}{serial}" if serial else slot.name
 
 
-def visible_objects(known: Slots, observation: Mapping[str, Any]) -> dict[str, str]:
+def visible_objects(known: Slots, observation: Observation) -> dict[str, str]:
     """The names and types of all that is visible."""
     rows = np.flatnonzero(observation["visible"])
     return {object_name(known[row], observation["objects"][row]): known[row].type for row in rows}
 
 
-def features(known: Slots, observation: Mapping[str, Any], name: str) -> dict[str, float]:
+def features(known: Slots, observation: Observation, name: str) -> dict[str, float]:
     """What is seen of one object, by the names of its features."""
-    for row in np.flatnonzero(observation["visible"]):
-        seen = observation["objects"][row]
-        if object_name(known[row], seen) == name:
-            return {feature: float(seen[COLUMN[feature]]) for feature in FEATURES_OF[known[row].type]}
-    raise KeyError(f"'{name}' is not visible")
+    row = known.find(name, observation)
+    seen = observation["objects"][row]
+    return {feature: float(seen[COLUMN[feature]]) for feature in FEATURES_OF[known[row].type]}

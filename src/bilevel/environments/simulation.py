@@ -14,7 +14,7 @@ from bilevel.environments.scene import BLOCK, FLOOR, Colour
 Floats = NDArray[np.float64]
 
 SUBSTEPS = 5  # simulation steps per control, so a control lasts 12.5 ms
-REACH = 0.01  # metres that a control of 1 moves the hand's target
+REACH = 0.015  # metres that a control of 1 moves the hand's target
 LOWEST = np.array([-0.5, 0.29, 0.045])  # where the hand's target may be
 HIGHEST = np.array([0.5, 0.85, 0.4])
 HOME = np.array([0.0, 0.6, 0.2])
@@ -31,15 +31,28 @@ _UNSTABLE = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
 
 
 class Simulation:
-    """A compiled scene: `blocks` and `spots` can be put anywhere, `fixtures` only while the simulation is reset."""
+    """A compiled scene.
 
-    def __init__(self, xml: str, blocks: Sequence[str], spots: Sequence[str], fixtures: Sequence[str] = ()) -> None:
+    `blocks` and `spots` can be put anywhere at any time, `fixtures` only while the simulation is reset; `joints` are
+    those of buttons and lids.
+    """
+
+    def __init__(
+        self,
+        xml: str,
+        blocks: Sequence[str],
+        spots: Sequence[str],
+        fixtures: Sequence[str] = (),
+        joints: Sequence[str] = (),
+    ) -> None:
         self.model = model = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(model)
         self._positions = np.array([model.joint(name).qposadr[0] for name in blocks], int)[:, None] + np.arange(3)
         self._velocities = np.array([model.joint(name).dofadr[0] for name in blocks], int)[:, None] + np.arange(6)
         self._geoms = {name: model.geom(name).id for name in (*blocks, *spots)}
         self._spots = {name: int(model.body(name).mocapid[0]) for name in spots}
+        self._joints = {name: int(model.joint(name).qposadr[0]) for name in joints}
+        self._forces = {name: int(model.joint(name).dofadr[0]) for name in joints}
         self._fixtures = np.array([model.body(name).id for name in fixtures], int)
         self._hand, self._left, self._right = (model.body(name).id for name in ("hand", "leftclaw", "rightclaw"))
         self._target = int(model.body("mocap").mocapid[0])
@@ -111,7 +124,17 @@ class Simulation:
         position: Floats = self.model.body_pos[self._fixtures[index]]
         return position
 
+    def joint(self, name: str) -> float:
+        return float(self.data.qpos[self._joints[name]])
+
     # What a world may change
+
+    def set_joint(self, name: str, position: float) -> None:
+        self.data.qpos[self._joints[name]] = position
+
+    def push(self, name: str, force: float) -> None:
+        """Push a joint, from now on, with a force in newtons."""
+        self.data.qfrc_applied[self._forces[name]] = force
 
     def put(self, block: int, position: Sequence[float] | Floats, yaw: float = 0.0) -> None:
         start = self._positions[block, 0]

@@ -102,8 +102,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         """Fill in what changes only at events, (slots, features), and paint the scene accordingly."""
 
     @abstractmethod
-    def look(self, features: Array) -> None:
-        """Fill in what changes at every step."""
+    def look(self, features: Array, agent: Array) -> None:
+        """Fill in what changes at every step; `agent` is what is seen of the arm."""
 
     @abstractmethod
     def goal(self) -> Facts:
@@ -159,9 +159,9 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def _observe(self) -> Observation:
         features = self._described.copy()
-        self.look(features)
-        features[self._hidden] = 0.0
         agent = self.simulation.hand().astype(np.float32)
+        self.look(features, agent)
+        features[self._hidden] = 0.0
         return {"agent": agent, "objects": features, "visible": self._visible.copy()}
 
     def _info(self, outcome: str | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from bilevel.rules.matching import Binding, unify
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
@@ -113,6 +113,7 @@ def traces_from_states(
         )
     runs = _runs(states)
     objects = {**_implied_types(domain, [state for state, _, _ in runs]), **objects}
+    runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
     steps: list[Step] = []
@@ -153,6 +154,26 @@ def _runs(states: Sequence[Facts]) -> list[Run]:
         runs.append((state, start, length))
         start += length
     return runs
+
+
+def _before_arrivals(domain: Domain, runs: Sequence[Run], objects: Mapping[str, str]) -> list[Run]:
+    """The runs, with a state of no length before objects arrive by themselves at the very step that ends an action.
+
+    Without the facts about the newcomers that action explains the change; their arrival is then a change of its own.
+    """
+    result = [runs[0]] if runs else []
+    for (before, _, _), (after, start, length) in pairwise(runs):
+        known = _terms(before)
+        without = frozenset(fact for fact in after if known.issuperset(fact.terms))
+        arrival = without not in (before, after) and not explain_change(domain, before, after, objects)
+        if arrival and explain_change(domain, before, without, objects):
+            result.append((without, start, 0))
+        result.append((after, start, length))
+    return result
+
+
+def _terms(facts: Facts) -> set[str]:
+    return {term for fact in facts for term in fact.terms}
 
 
 def _implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
@@ -215,7 +236,7 @@ def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping
 
 def _may_choose(domain: Domain, outcome: Outcome, binding: Binding, before: Facts, objects: Mapping[str, str]) -> bool:
     """Whether nature's choices are of their types, and those that shall be new have not been seen before."""
-    seen = {term for fact in before for term in fact.terms} if outcome.new else set()
+    seen = _terms(before) if outcome.new else set()
     chosen = [(binding.get(variable.name, ""), variable) for variable in outcome.chosen]
     return all(
         domain.is_subtype(objects.get(name, variable.type), variable.type)

@@ -1,0 +1,1 @@
+"""Experts, what they show, and what can be learned from it."""

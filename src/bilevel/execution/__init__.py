@@ -1,0 +1,1 @@
+"""Policies that act, and what runs them."""

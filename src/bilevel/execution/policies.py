@@ -1,0 +1,64 @@
+"""What acts. A policy turns observations into controls; a bilevel policy decides what to do, then does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.environments.observation import Observation
+from bilevel.labelling import Labels
+from bilevel.symbolic.domain import NO_FACTS, Action, Facts
+
+Control = NDArray[np.float32]
+
+
+class Policy(Protocol):
+    """All that a rollout knows of what it runs."""
+
+    def reset(self, observation: Observation) -> None: ...
+
+    def act(self, observation: Observation) -> Control | None:
+        """The next control, or `None` where the policy does not know what to do."""
+
+
+class HighLevelPolicy(Protocol):
+    """Decides what to do: rules, a plan, a person's own program."""
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None: ...
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since."""
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None: ...
+
+
+class LowLevelPolicy(Protocol):
+    """Does it: from what is seen and what is to be done, a control."""
+
+    def control(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> Control: ...
+
+
+class BilevelPolicy:
+    """Label, choose, control. What is being done is kept for whoever wants to show or record it."""
+
+    def __init__(self, labels: Labels, high: HighLevelPolicy, low: LowLevelPolicy) -> None:
+        self.labels, self.high, self.low = labels, high, low
+        self.state: Facts = NO_FACTS
+        self.goal: Facts = NO_FACTS
+        self.action: Action | None = None
+
+    def reset(self, observation: Observation) -> None:
+        self.state, self.goal = self.labels.state(observation), self.labels.goal(observation)
+        self.high.reset(self.state, self.goal, self.labels.objects(observation))
+        self.action = self.high.choose(self.state, self.goal)
+
+    def act(self, observation: Observation) -> Control | None:
+        state, goal = self.labels.state(observation), self.labels.goal(observation)
+        if state != self.state or goal != self.goal:  # while nothing changes, the action stays the same
+            self.state, self.goal = state, goal
+            self.high.declare(self.labels.objects(observation))
+            self.action = self.high.choose(state, goal)
+        return None if self.action is None else self.low.control(observation, state, goal, self.action)
