@@ -35,6 +35,11 @@ def _by_predicate(facts: Facts) -> Table:
     return table
 
 
+def _colours_and_trays(now: Table) -> tuple[dict[str, str], dict[str, str]]:
+    """The colour of each block that has one, and the tray for each colour."""
+    return {b: c for b, c in now["colour-of"]}, {c: t for t, c in now["tray-colour"]}  # noqa: C416 (types)
+
+
 def sort_blocks(state: Facts, goal: Facts) -> Action | None:
     """Blocks and Factory: put what is in hand on its place; else fetch a block whose place is free."""
     now, open_goals = _by_predicate(state), _by_predicate(goal - state)["at"]
@@ -51,10 +56,7 @@ def colour_blocks(state: Facts, goal: Facts) -> Action | None:
     """Colour: bring home what has a colour; else press for the block on the platform; else put one there."""
     now = _by_predicate(state)
     wanted = {block for (block,) in _by_predicate(goal - state)["achieved-goal"]}
-    colours, trays = (
-        {block: colour for block, colour in now["colour-of"]},
-        {colour: tray for tray, colour in now["tray-colour"]},
-    )
+    colours, trays = _colours_and_trays(now)
     free_platforms = [surface for (surface,) in now["free"] if surface != "table"]
     for (held,) in now["holding"]:
         if held in colours:
@@ -72,10 +74,7 @@ def roll_colours(state: Facts, goal: Facts) -> Action | None:
     now = _by_predicate(state)
     if goal <= state:
         return None
-    colours, trays = (
-        {block: colour for block, colour in now["colour-of"]},
-        {colour: tray for tray, colour in now["tray-colour"]},
-    )
+    colours, trays = _colours_and_trays(now)
     for (held,) in now["holding"]:
         return Action("place-goal", (held, trays[colours[held]], colours[held]))
     for block, box in now["in"]:

@@ -154,7 +154,7 @@ def scene(furniture: Iterable[str], excluded_contacts: Sequence[tuple[str, str]]
   </actuator>
   <contact>{contacts}</contact>
   <equality>
-    <weld body1="mocap" body2="hand" anchor="0 0 0" relpose="0 0 0 1 0 0 0" torquescale="5" solref="0.02 1"/>
+    <weld body1="mocap" body2="hand" anchor="0 0 0" relpose="0 0 0 1 0 0 0" torquescale="5" solref="0.012 1"/>
   </equality>
 </mujoco>"""
 

@@ -1,0 +1,64 @@
+"""Running a policy in a world for one episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bilevel.environments.observation import Observation
+from bilevel.environments.tabletop import SUCCESS, Tabletop
+from bilevel.execution.policies import Control, Policy
+
+NO_ACTION = "no action"  # the outcome of an episode in which the policy did not know what to do
+
+Disturb = Callable[[Control], Control]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step as it is about to be taken: what is seen, what the policy wants, and what is done instead, if disturbed."""
+
+    observation: Observation
+    info: dict[str, Any]
+    control: Control
+    executed: Control
+
+
+@dataclass(frozen=True)
+class Episode:
+    """How an episode went, and what was seen last."""
+
+    outcome: str
+    steps: int
+    observation: Observation
+    info: dict[str, Any]
+
+    @property
+    def success(self) -> bool:
+        return self.outcome == SUCCESS
+
+
+def rollout(
+    environment: Tabletop,
+    policy: Policy,
+    seed: int,
+    *,
+    disturb: Disturb | None = None,
+    watch: Callable[[Moment], None] | None = None,
+) -> Episode:
+    """Run one episode to its end. `watch` sees every step; `disturb` may change what is done at it."""
+    observation, info = environment.reset(seed=seed)
+    policy.reset(observation)
+    steps = 0
+    while True:
+        control = policy.act(observation)
+        if control is None:
+            return Episode(NO_ACTION, steps, observation, info)
+        executed = disturb(control) if disturb else control
+        if watch:
+            watch(Moment(observation, info, control, executed))
+        observation, _, _, _, info = environment.step(executed)
+        steps += 1
+        if info["outcome"]:
+            return Episode(info["outcome"], steps, observation, info)

@@ -1,0 +1,19 @@
+"""Which seed an episode gets. Seeds for training are even, those for evaluation odd, so no episode is ever both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def training_seed(base: int, episode: int, attempt: int = 0) -> int:
+    """The seed of a demonstration; a failed one is tried again with another."""
+    return 2 * _draw(base, episode, attempt)
+
+
+def evaluation_seed(base: int, episode: int) -> int:
+    return 2 * _draw(base, episode, 0) + 1
+
+
+def _draw(*key: int) -> int:
+    """A number of 62 bits that depends on the whole key."""
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> np.uint64(2))
