@@ -5,6 +5,7 @@ Write `with Video(path, fps=40) as video:` and in it `video.add(environment.rend
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -43,6 +44,13 @@ class Video:
         self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._container: Any = None
         self._stream: Any = None
+        try:  # at once, not after an hour of pictures
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._part.touch()
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def add(self, picture: Image, caption: str = "") -> None:
         """The next picture, of the same size as the others; its caption is written over its lowest part."""
@@ -60,9 +68,9 @@ class Video:
 
     def close(self) -> None:
         """Finish the video and move it to its path."""
-        if self._container is None:
-            raise BadInput(f"{self.path}: a video needs at least one picture")
         try:
+            if self._container is None:
+                raise BadInput(f"{self.path}: a video needs at least one picture")
             self._encode(None)
             self._container.close()
             os.replace(self._part, self.path)
@@ -90,7 +98,6 @@ class Video:
             self.discard()
 
     def _begin(self, width: int, height: int) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         # Without "file:" a colon in the name would be taken for the end of a protocol's.
         self._container = self._av.open(f"file:{self._part}", "w", format="mp4", options={"movflags": "faststart"})
         rate = Fraction(self.fps).limit_denominator(1000)

@@ -1,0 +1,337 @@
+"""Pictures: what they show, that they change nothing, and what is said where none can be drawn.
+
+Where OpenGL is missing, it must be said, and that is all that can be tested of pictures: `drawn` does so.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from bilevel.environments import opengl, rendering
+from bilevel.environments.blocks import Blocks
+from bilevel.environments.rendering import CAMERAS, QUALITIES, Image, Picture
+from bilevel.symbolic.domain import BadInput
+
+STILL = np.zeros(4, np.float32)
+PURE_GREEN = (0.0, 1.0, 0.0)
+
+
+@cache
+def can_draw() -> bool:
+    return any(map(opengl.works, opengl.BACKENDS))
+
+
+def drawn(world: Blocks) -> Image:
+    """A picture; an empty one where it was rightly said that none can be drawn."""
+    if can_draw():
+        picture: Image = world.render()
+        return picture
+    with pytest.raises(BadInput, match="apt-get install libegl1"):
+        world.render()
+    return np.empty((0, 0, 3), np.uint8)
+
+
+@pytest.fixture(params=list(QUALITIES))
+def world(request: pytest.FixtureRequest) -> Iterator[Blocks]:
+    made = Blocks(objects=2, render_mode="rgb_array", quality=request.param)
+    made.reset(seed=0)
+    yield made
+    made.close()
+
+
+# What they show
+
+
+def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
+    quality = QUALITIES[world.quality]
+    picture = drawn(world)
+    assert picture.dtype == np.uint8
+    assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
+
+
+def test_a_picture_is_right_side_up(world: Blocks) -> None:
+    picture = drawn(world)
+    if can_draw():
+        height, width, _ = picture.shape
+        sky, table = picture[: height // 10, : width // 10], picture[-height // 10 :, width // 4 : width // 2]
+        red, _, blue = sky.mean((0, 1))
+        assert red < blue
+        red, _, blue = table.mean((0, 1))
+        assert red > blue + 20
+
+
+def test_a_block_is_seen_where_it_is(world: Blocks) -> None:
+    """The larger x, the further left; the larger y, the nearer to the camera."""
+    row, column = seen_at(world, 0.2, 0.4)
+    _, further_right = seen_at(world, -0.2, 0.4)
+    nearer, _ = seen_at(world, 0.2, 0.6)
+    if can_draw():
+        assert further_right > column + 50
+        assert nearer > row + 50
+
+
+def seen_at(world: Blocks, x: float, y: float) -> tuple[float, float]:
+    """The row and the column around which a block is seen."""
+    world.simulation.paint("block1", PURE_GREEN)
+    world.simulation.put(0, (x, y, 0.02))
+    world.simulation.settle()
+    red, green, blue = np.moveaxis(drawn(world).astype(int), 2, 0)
+    rows, columns = np.nonzero((green > 100) & (red < 40) & (blue < 40))
+    assert len(rows) > 100 or not can_draw()
+    return float(np.mean(rows)), float(np.mean(columns))
+
+
+def test_parked_blocks_are_not_seen(world: Blocks) -> None:
+    before = drawn(world)
+    world.simulation.park(0)
+    world.simulation.settle()
+    parked = drawn(world)
+    world.simulation.paint("block1", PURE_GREEN)
+    assert np.array_equal(drawn(world), parked)
+    assert not np.array_equal(parked, before) or not can_draw()
+
+
+def test_shadows_and_smooth_edges_are_what_good_pictures_have_more() -> None:
+    assert not QUALITIES["fast"].shadows
+    assert QUALITIES["fast"].samples == 0
+    assert QUALITIES["good"].shadows
+    assert QUALITIES["good"].samples > 0
+
+
+def test_cameras_see_different_pictures(world: Blocks) -> None:
+    if can_draw():
+        first, second = (seen_by(camera, world) for camera in CAMERAS)
+        assert not np.array_equal(first, second)
+
+
+def seen_by(camera: str, world: Blocks) -> Image:
+    picture = Picture(world.simulation.model, "rgb_array", world.quality, camera)
+    drawing = picture.draw(world.simulation.data)
+    picture.close()
+    assert drawing is not None
+    return drawing
+
+
+# What they leave alone
+
+
+def test_drawing_changes_nothing(world: Blocks) -> None:
+    other = Blocks(objects=2)
+    other.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        control = rng.uniform(-1, 1, 4).astype(np.float32)
+        world.step(control)
+        drawn(world)
+        other.step(control)
+    saved, expected = world.save(), other.save()
+    assert saved.keys() == expected.keys()
+    assert all(np.array_equal(saved[key], expected[key]) for key in saved)
+
+
+def test_a_picture_stays_as_it_was_when_the_next_is_drawn(world: Blocks) -> None:
+    first = drawn(world)
+    before = first.copy()
+    world.simulation.put(0, (0.0, 0.6, 0.3))
+    world.simulation.settle()
+    assert not np.array_equal(drawn(world), first) or not can_draw()
+    assert np.array_equal(first, before)
+
+
+def test_closing_one_world_leaves_the_others_pictures(world: Blocks) -> None:
+    other = Blocks(objects=1, render_mode="rgb_array")
+    other.reset(seed=0)
+    before = drawn(world)
+    drawn(other)
+    other.close()
+    assert np.array_equal(drawn(world), before)
+    world.close()
+    assert np.array_equal(drawn(world), before)  # a closed world can be shown again
+
+
+def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that neither MuJoCo's viewer nor the user's mouse touches the simulation."""
+    from mujoco import viewer
+
+    windows = []
+
+    def launch(model: Any, data: Any, **_: Any) -> Any:
+        calls: list[str] = []
+        window = SimpleNamespace(
+            data=data,
+            calls=calls,
+            cam=mujoco.MjvCamera(),
+            lock=nullcontext,
+            is_running=lambda: True,
+            sync=lambda: calls.append("sync"),
+            close=lambda: calls.append("close"),
+        )
+        windows.append(window)
+        return window
+
+    monkeypatch.setattr(viewer, "launch_passive", launch)
+    monkeypatch.setattr(rendering, "_has_screen", lambda: True)
+    world = Blocks(objects=1, render_mode="human")
+    world.reset(seed=0)
+    assert world.render() is None
+    world.step(STILL)
+    assert world.render() is None
+    world.close()
+    (window,) = windows
+    assert window.calls == ["sync", "sync", "close"]
+    assert window.data is not world.simulation.data
+    assert np.array_equal(window.data.qpos, world.simulation.data.qpos)
+    assert tuple(window.cam.lookat) == CAMERAS["front"].lookat
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"render_mode": "ascii"}, "unknown render mode 'ascii'; known modes: human, rgb_array"),
+        ({"quality": "best"}, "unknown picture quality 'best'; known qualities: fast, good"),
+    ],
+)
+def test_unknown_choices_are_refused_when_the_world_is_made(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Blocks(**arguments)
+
+
+def test_an_unknown_camera_is_refused(world: Blocks) -> None:
+    with pytest.raises(BadInput, match="unknown camera 'back'; known cameras: front, above"):
+        Picture(world.simulation.model, "rgb_array", camera="back")
+
+
+def test_a_world_without_a_render_mode_says_how_to_get_one() -> None:
+    world = Blocks(objects=1)
+    world.reset(seed=0)
+    with pytest.raises(BadInput, match="render_mode='rgb_array'"):
+        world.render()
+
+
+def test_a_closed_picture_draws_no_more(world: Blocks) -> None:
+    if can_draw():
+        picture = Picture(world.simulation.model, "rgb_array")
+        picture.close()
+        picture.close()
+        with pytest.raises(BadInput, match="closed"):
+            picture.draw(world.simulation.data)
+
+
+@pytest.fixture
+def no_memory() -> Iterator[None]:
+    """Forget what worked before and afterwards."""
+    opengl.backend.cache_clear()
+    yield
+    opengl.backend.cache_clear()
+
+
+@pytest.mark.usefixtures("no_memory")
+@pytest.mark.parametrize(
+    ("wish", "working", "expected"),
+    [
+        ("", {"egl", "osmesa"}, "egl"),
+        ("", {"osmesa", "glfw"}, "osmesa"),
+        ("on", {"glfw"}, "glfw"),
+        ("OSMesa ", {"egl", "osmesa"}, "osmesa"),
+        ("glx", {"egl", "glfw"}, "glfw"),
+    ],
+)
+def test_the_first_that_works_is_taken_unless_the_user_wants_another(
+    monkeypatch: pytest.MonkeyPatch, wish: str, working: set[str], expected: str
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", wish)
+    monkeypatch.setattr(opengl, "works", working.__contains__)
+    assert opengl.backend() == expected
+
+
+@pytest.mark.usefixtures("no_memory")
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ("", "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1 .* libosmesa6"),
+        ("egl", "MUJOCO_GL=egl does not work here; on Debian: apt-get install libegl1"),
+        ("vulkan", "MUJOCO_GL=vulkan does not work here"),
+        ("off", "switched off by MUJOCO_GL=off"),
+    ],
+)
+def test_where_nothing_works_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, wish: str, message: str
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", wish)
+    monkeypatch.setattr(opengl, "works", lambda backend: False)
+    with pytest.raises(BadInput, match=message) as raised:
+        opengl.backend()
+    assert "\n" not in str(raised.value)
+
+
+# In processes of their own
+
+
+def test_worlds_work_without_any_library_to_draw_with(tmp_path: Path) -> None:
+    """The libraries are hidden by empty files of their names."""
+    for library in ("EGL", "GL", "OpenGL", "OSMesa", "GLESv2", "GLX"):
+        for version in ("", ".0", ".1", ".2", ".6", ".8"):
+            (tmp_path / f"lib{library}.so{version}").touch()
+    lines = run(
+        """
+        from bilevel.environments.blocks import Blocks
+        from bilevel.symbolic.domain import BadInput
+        for mode in ("rgb_array", "human"):
+            world = Blocks(objects=1, render_mode=mode)
+            world.reset(seed=0)
+            world.step([0, 0, 0, 0])
+            try:
+                world.render()
+            except BadInput as error:
+                print(error)
+            world.step([0, 0, 0, 0])
+            world.close()
+        """,
+        LD_LIBRARY_PATH=str(tmp_path),
+    )
+    assert len(lines) == 2
+    assert lines[0].startswith("no pictures: neither EGL nor OSMesa works here; on Debian: apt-get install libegl1")
+    assert lines[1] == "no window: there is no screen here; use render_mode='rgb_array'"
+
+
+def test_a_world_left_open_ends_quietly() -> None:
+    if can_draw():
+        lines = run(
+            """
+            from bilevel.environments.blocks import Blocks
+            worlds = [Blocks(objects=1, render_mode="rgb_array") for _ in range(3)]
+            for world in worlds:
+                world.reset(seed=0)
+                world.render()
+            del worlds[0], world
+            print("done")
+            """
+        )
+        assert lines == ["done"]
+
+
+def run(program: str, **variables: str) -> list[str]:
+    """What a program prints, without a screen; it must neither fail nor complain."""
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM"}
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    process = subprocess.run(
+        [sys.executable, "-c", dedent(program)], env=environment | variables, capture_output=True, text=True
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout.splitlines()
