@@ -17,7 +17,7 @@ Disturb = Callable[[Control], Control]
 
 @dataclass(frozen=True)
 class Moment:
-    """One step as it is about to be taken: what is seen, what the policy wants, and what is done instead, if disturbed."""
+    """One step as it is about to be taken: what is seen, what the policy wants, and what is done."""
 
     observation: Observation
     info: dict[str, Any]
