@@ -179,7 +179,7 @@ _SURROUNDINGS = f"""
   <statistic center="0 0.55 0" extent="1"/>
   <visual>
     <map znear="0.05" zfar="30" shadowclip="1.1" shadowscale="0.5" fogstart="4" fogend="11"/>
-    <quality shadowsize="4096"/>
+    <quality shadowsize="2048"/>
     <rgba haze="0.86 0.89 0.93 1" fog="0.86 0.89 0.93 1"/>
     <headlight ambient="0.40 0.40 0.42" diffuse="0.22 0.22 0.22" specular="0.05 0.05 0.05"/>
   </visual>
