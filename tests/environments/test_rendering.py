@@ -174,6 +174,7 @@ def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
             data=data,
             calls=calls,
             cam=mujoco.MjvCamera(),
+            opt=mujoco.MjvOption(),
             lock=nullcontext,
             is_running=lambda: True,
             sync=lambda: calls.append("sync"),

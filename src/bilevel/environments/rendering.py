@@ -183,6 +183,7 @@ class _Window:
         except RuntimeError as error:
             raise BadInput(f"no window: {error}") from None
         _aim(self._viewer.cam, camera)
+        self._viewer.opt.sitegroup[:] = 0
         self._next = time.monotonic()
 
     def draw(self, data: Any) -> None:
