@@ -130,7 +130,7 @@ class BlocksLabels(Labels):
     def wishes(self, observation: Observation) -> Iterator[Atom]:
         seen, visible = observation["objects"], observation["visible"].astype(bool)
         pairs = same_colour(seen[self._blocks, RGB], seen[self._places, RGB])
-        pairs &= visible[self._blocks, None] & visible[self._places]
+        pairs = pairs & visible[self._blocks, None] & visible[self._places]
         for block, place in np.argwhere(pairs):
             yield Atom("at", (self._block_names[block], self._place_names[place]))
 
@@ -214,7 +214,7 @@ class GachaLabels(_TrayLabels):
         held = holds(observation["agent"], blocks) & visible
         colours, tray_colours = self._coloured(seen, self._blocks), self._coloured(seen, self._trays)
         in_box = inside(blocks, held, box_centre(seen[self._box])) & visible
-        achieved = self._on_own_tray(seen, stands(blocks, held) & visible, colours, tray_colours)
+        achieved = self._on_own_tray(seen, stands(blocks, held), colours, tray_colours) & visible
         opened = np.array(is_open(float(seen[self._box, TRAVEL]), bool(in_box.any())))
         return seen[self._blocks, SERIAL], held, in_box, achieved, colours, tray_colours, opened
 

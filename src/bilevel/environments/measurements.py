@@ -6,7 +6,12 @@ is nowhere else, and it is no longer held exactly when the fingers have let go o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bilevel.environments.observation import SPAN, Array, Bools
 from bilevel.environments.scene import BOX
@@ -25,15 +30,41 @@ LID_OPEN = 0.078
 _GRASP_POINT = np.array([0.0, 0.0, GRASP_HEIGHT], np.float32)
 _INSIDE = np.array(BOX[:2], np.float32)
 
+_MEMORY = 16  # answers
+_Relation = TypeVar("_Relation", bound=Callable[..., NDArray[Any]])
 
+
+def remembered(relation: _Relation) -> _Relation:
+    """Keep a function's last few answers to the same arrays; it must be a function of their numbers alone.
+
+    The world and its labels ask the same of each observation, and much of what is seen stays as it is for many steps.
+    """
+    answers: dict[tuple[bytes, ...], NDArray[Any]] = {}
+
+    @wraps(relation)
+    def answer(*arrays: NDArray[Any]) -> NDArray[Any]:
+        key = tuple([array.tobytes() for array in arrays])
+        known = answers.get(key)
+        if known is None:
+            if len(answers) >= _MEMORY:
+                answers.clear()
+            known = answers[key] = relation(*arrays)
+            known.setflags(write=False)  # it is shared
+        return known
+
+    return cast(_Relation, answer)
+
+
+@remembered
 def holds(agent: Array, blocks: Array) -> Bools:
     """(blocks,): which block is between closed fingers; the nearest one, if several are."""
     result = np.zeros(len(blocks), bool)
     if agent[3] < GRIP:
-        offset = np.abs(blocks + _GRASP_POINT - agent[:3])
+        offset = np.abs(blocks + (_GRASP_POINT - agent[:3]))
         caged = np.flatnonzero((offset < GRIP_REACH).all(axis=1))
-        if len(caged):
-            result[caged[np.argmin(offset[caged].sum(axis=1))]] = True
+        if len(caged) > 1:
+            caged = caged[offset[caged].sum(axis=1).argmin()]
+        result[caged] = True
     return result
 
 
@@ -49,6 +80,7 @@ def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
     return np.logical_and(standing[:, None], near(blocks[:, None], places[None]))
 
 
+@remembered
 def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
     """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
     x, y = blocks[:, None, 0], blocks[:, None, 1]
@@ -71,6 +103,7 @@ def inside(blocks: Array, held: Bools, box: Array) -> Bools:
     return result
 
 
+@remembered
 def same_colour(first: Array, second: Array) -> Bools:
     """(first, second): which pairs have the same colour."""
     result: Bools = np.abs(first[:, None] - second[None]).sum(axis=2) < 0.02

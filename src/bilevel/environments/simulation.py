@@ -27,7 +27,8 @@ _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 # Who sleeps is not part of MuJoCo's own state, though the next step depends on it.
 _SLEEP_ARRAYS = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind", "dof_awake_ind")
 _SLEEP_COUNTS = ("ntree_awake", "nbody_awake", "nparent_awake", "nv_awake")
-_UNSTABLE = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
+_WARNINGS = mujoco.mjtWarning
+_UNSTABLE = [int(kind) for kind in (_WARNINGS.mjWARN_BADQPOS, _WARNINGS.mjWARN_BADQVEL, _WARNINGS.mjWARN_BADQACC)]
 
 
 class Simulation:
@@ -100,8 +101,7 @@ class Simulation:
 
     @property
     def stable(self) -> bool:
-        warnings = self.data.warning
-        return not any(warnings[kind].number for kind in _UNSTABLE)
+        return not self.data.warning.number[_UNSTABLE].any()
 
     # What is measured
 

@@ -236,4 +236,4 @@ def _checked(control: NDArray[np.float32]) -> NDArray[np.float32]:
         raise BadInput(f"a control is four numbers (x, y, z, fingers), not an array of shape {numbers.shape}")
     if not np.isfinite(numbers).all():
         raise BadInput(f"a control must be finite, not {numbers.tolist()}")
-    return np.clip(numbers, -1.0, 1.0)
+    return numbers.clip(-1.0, 1.0)
