@@ -19,6 +19,7 @@ from bilevel.symbolic.domain import Action, Facts
 GAIN = 10.0  # control per metre
 CRUISE = 0.15  # metres; the height at which the hand travels
 CARRY = 0.13  # the height at which it carries a block past other blocks
+LOWEST_HAND = 0.048  # the hand goes no lower than this
 HIGH = 0.17  # the height at which it passes over a box
 SLIDE_SPEED = 0.5
 
@@ -53,7 +54,7 @@ def _above(point: Array, height: float) -> Array:
 
 def _let_go(opening: float) -> float:
     """From 0 to 1 as the fingers open: the hand must not leave before they have let go."""
-    return _clip((opening - 0.6) / 0.25)
+    return _clip((opening - 0.55) / 0.15)
 
 
 def pick(agent: Array, block: Array, slope: float = 0.04) -> Array:
@@ -69,7 +70,8 @@ def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Arr
     """Carry the block in hand to a spot, and open the fingers when it is there."""
     target = np.array([spot[0], spot[1], 0.022], np.float32)
     offset = target - block[:3]
-    if math.hypot(offset[0], offset[1]) < 0.015 and offset[2] > -0.008:
+    down = offset[2] > -0.008 or agent[2] < LOWEST_HAND  # a block that has slipped up between the fingers stays higher
+    if math.hypot(offset[0], offset[1]) < 0.015 and down:
         return _control(np.zeros(3, np.float32), -1.0)
     return _control(_funnel(block[:3], target, height), 1.0)
 

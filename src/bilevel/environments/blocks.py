@@ -13,10 +13,9 @@ from bilevel.environments.measurements import holds, near, stands
 from bilevel.environments.noise import teleporting
 from bilevel.environments.observation import POSITION, RGB, Array, Bools, Observation, Slots, numbered, slots
 from bilevel.environments.simulation import Simulation
-from bilevel.environments.tabletop import State, Tabletop
+from bilevel.environments.tabletop import YAW, State, Tabletop
 from bilevel.symbolic.domain import Atom, Facts
 
-YAW = 0.3  # radians; blocks are turned by up to this
 COLOURS = np.array(list(scene.PALETTE.values()), np.float32)
 
 
@@ -39,11 +38,11 @@ class Blocks(Tabletop):
 
     def make_slots(self) -> Slots:
         known = slots({"block": numbered("block", self.pairs), "place": numbered("place", self.pairs)})
-        self._blocks, self._places = known.rows("block"), known.rows("place")
+        self._places = known.rows("place")
         return known
 
     def make_simulation(self) -> Simulation:
-        self._block_names, self._place_names = self.slots.names[self._blocks], self.slots.names[self._places]
+        self._place_names = self.slots.names[self._places]
         furniture = [*map(scene.block, self._block_names), *map(scene.spot, self._place_names)]
         return Simulation(scene.scene(furniture, sparse=self.pairs > 4), self._block_names, self._place_names)
 
@@ -90,23 +89,17 @@ class Blocks(Tabletop):
         return self.at_goal(observation)[self.state.visible[self._blocks]]
 
     def react(self, observation: Observation) -> bool:
-        struck = (
-            teleporting(self.np_random, self.at_goal(observation), self.teleport_rate) if self.teleport_rate else ()
-        )
-        for block in struck:
-            self.teleport(int(block))
-        return len(struck) > 0
+        moved = self.move(self.strayed(observation), "return")
+        if self.teleport_rate:
+            struck = teleporting(self.np_random, self.at_goal(observation), self.teleport_rate)
+            moved |= self.move(struck, "teleport")
+        return moved
 
-    def teleport(self, block: int) -> None:
-        """Away from its place, to where nothing is."""
-        for x, y in self.free_place(self.occupied()):
-            self.simulation.put(block, (x, y, scene.BLOCK), self.np_random.uniform(-YAW, YAW))
-            self.happened(f"teleport {self._block_names[block]}")
+    def vacancy(self) -> layout.Floats:
+        return self.free_place(self.occupied())
 
     def occupied(self) -> layout.Floats:
         """(things, 2): where visible blocks and places are."""
         known = self.state.visible[self._blocks]
-        places = [
-            self.simulation.spot(name)[:2] for name, visible in zip(self._place_names, known, strict=True) if visible
-        ]
+        places = [self.simulation.spot(name)[:2] for name in np.array(self._place_names)[known]]
         return layout.stack(self.simulation.blocks()[known, :2], places)

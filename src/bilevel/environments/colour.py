@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.environments import layout, scene
-from bilevel.environments.blocks import COLOURS, YAW
+from bilevel.environments.blocks import COLOURS
 from bilevel.environments.measurements import PRESSED, holds, near, stands, stands_on_tray
 from bilevel.environments.noise import teleporting
 from bilevel.environments.observation import (
@@ -26,7 +25,7 @@ from bilevel.environments.observation import (
     slots,
 )
 from bilevel.environments.simulation import Simulation
-from bilevel.environments.tabletop import State, Tabletop
+from bilevel.environments.tabletop import YAW, State, Tabletop
 from bilevel.environments.trays import HALF_WIDTH, free_spots
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 
@@ -78,12 +77,12 @@ class Colour(Tabletop):
             "button": ["button"],
         }
         known = slots(names)
-        self._blocks, self._trays, self._colours = (known.rows(kind) for kind in ("block", "tray", "colour"))
+        self._trays, self._colours = known.rows("tray"), known.rows("colour")
         self._table, self._platform, self._button = (known.rows(kind).start for kind in ("table", "platform", "button"))
         return known
 
     def make_simulation(self) -> Simulation:
-        self._block_names, self._tray_names = self.slots.names[self._blocks], self.slots.names[self._trays]
+        self._tray_names = self.slots.names[self._trays]
         half_length = self._tray_length / 2 + HALF_WIDTH
         trays = [scene.spot(name, half_length, HALF_WIDTH) for name in self._tray_names]
         platform = scene.spot("platform", colour=scene.PINK)
@@ -150,13 +149,12 @@ class Colour(Tabletop):
         return observation["objects"], blocks, stands(blocks, holds(observation["agent"], blocks))
 
     def react(self, observation: Observation) -> bool:
-        coloured = observation["objects"][self._button, TRAVEL] > PRESSED and self._press(observation)
-        struck: Sequence[int] = ()
+        changed = observation["objects"][self._button, TRAVEL] > PRESSED and self._press(observation)
+        changed |= self.move(self.strayed(observation), "return")
         if self.teleport_rate:
-            struck = teleporting(self.np_random, self.at_goal(observation), self.teleport_rate).tolist()
-        for block in struck:
-            self._teleport(block)
-        return coloured or len(struck) > 0
+            struck = teleporting(self.np_random, self.at_goal(observation), self.teleport_rate)
+            changed |= self.move(struck, "teleport")
+        return bool(changed)
 
     def _press(self, observation: Observation) -> bool:
         """The button is down: brown blocks on the platform get a colour; whether there were any."""
@@ -166,12 +164,7 @@ class Colour(Tabletop):
         self.state.colours[waiting] = self.np_random.integers(self.colours, size=len(waiting))
         return len(waiting) > 0
 
-    def _teleport(self, block: int) -> None:
-        """Away from its tray, to where nothing is."""
-        length = self._tray_length
-        lying = self.simulation.blocks()[:, :2]
-        trays = self._middles(self.state.trays)
-        widths = np.array([0.0] * len(lying) + [length / 2] * len(trays))
-        for x, y in self.free_place(layout.stack(lying, trays), widths, layout.grid(COLUMNS)):
-            self.simulation.put(block, (x, y, scene.BLOCK), self.np_random.uniform(-YAW, YAW))
-            self.happened(f"teleport {self._block_names[block]}")
+    def vacancy(self) -> layout.Floats:
+        lying, trays = self.simulation.blocks()[:, :2], self._middles(self.state.trays)
+        widths = np.repeat([0.0, self._tray_length / 2], [len(lying), len(trays)])
+        return self.free_place(layout.stack(lying, trays), widths, layout.grid(COLUMNS))

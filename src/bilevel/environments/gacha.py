@@ -82,12 +82,12 @@ class Gacha(Tabletop):
             "button": ["button"],
         }
         known = slots(names)
-        self._blocks, self._trays, self._colours = (known.rows(kind) for kind in ("block", "tray", "colour"))
+        self._trays, self._colours = known.rows("tray"), known.rows("colour")
         self._box, self._button = (known.rows(kind).start for kind in ("box", "button"))
         return known
 
     def make_simulation(self) -> Simulation:
-        self._block_names, self._tray_names = self.slots.names[self._blocks], self.slots.names[self._trays]
+        self._tray_names = self.slots.names[self._trays]
         trays = [scene.spot(name, SPOT_PITCH / 2 + HALF_WIDTH) for name in self._tray_names]
         furniture = [*map(scene.block, self._block_names), *trays, scene.box(), scene.button()]
         xml = scene.scene(furniture, excluded_contacts=[("box", "box-lid"), ("button-housing", "button")])
@@ -155,7 +155,8 @@ class Gacha(Tabletop):
         pressed = observation["objects"][self._button, TRAVEL] > PRESSED
         rolled = bool(pressed) and self._roll(observation)
         replaced = self._replace(self.on_own_tray(observation))
-        return self._teleport(observation) or rolled or replaced
+        teleported = bool(self.teleport_rate) and not rolled and self._teleport(observation)
+        return rolled or replaced or teleported
 
     def _snap_lid(self) -> None:
         """A detent at both ends of the lid's way, or it would bounce off and creep back."""
@@ -211,8 +212,6 @@ class Gacha(Tabletop):
 
     def _teleport(self, observation: Observation) -> bool:
         """Back into the box, if that is empty; a block that is on its way from it to its tray keeps it occupied."""
-        if not self.teleport_rate:
-            return False
         home = np.asarray(self.on_own_tray(observation)[:, self.state.wanted].any(axis=1))
         struck = teleporting(self.np_random, home, self.teleport_rate)
         _, held = self._blocks_and_held(observation)

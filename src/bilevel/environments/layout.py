@@ -14,6 +14,8 @@ ROWS = np.linspace(0.33, 0.69, 5)  # 9 cm apart: the fingers open along y; furth
 JITTER = 0.008
 APART = (0.06, 0.07)  # what lies at least so far apart in x or in y does not touch, nor is it touched by the fingers
 
+WORK_AREA = np.array([[-0.46, 0.28], [0.46, 0.74]], np.float32)  # lowest and highest x and y of what can be grasped
+
 
 def grid(columns: Floats = COLUMNS, rows: Floats = ROWS) -> Floats:
     """(places, 2): every place of a grid."""

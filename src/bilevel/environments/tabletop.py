@@ -8,7 +8,7 @@ else is here: spaces, controls, the step limit, saving and restoring, pictures.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, cast
 
@@ -17,10 +17,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from bilevel.environments.layout import Floats, clear_of, grid, jittered
+from bilevel.environments.layout import WORK_AREA, Floats, clear_of, grid, jittered
+from bilevel.environments.measurements import holds, stands
 from bilevel.environments.observation import (
     AGENT_FEATURES,
     FEATURES,
+    POSITION,
     Array,
     Bools,
     Observation,
@@ -29,11 +31,13 @@ from bilevel.environments.observation import (
 )
 from bilevel.environments.random_state import random_state, set_random_state
 from bilevel.environments.rendering import Picture, check_choices
+from bilevel.environments.scene import BLOCK
 from bilevel.environments.simulation import Simulation
 from bilevel.symbolic.domain import BadInput, Facts
 
 STEPS_PER_OBJECT = 2048
 ARM_CLEARANCE = 0.1  # metres; nothing appears nearer to the hand, in xy
+YAW = 0.3  # radians; blocks are turned by up to this
 
 SUCCESS, STEP_LIMIT, UNSTABLE = "success", "step limit", "unstable simulation"
 
@@ -75,6 +79,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.render_mode = render_mode
         self.quality = quality
         self.slots = self.make_slots()
+        self._blocks = self.slots.rows("block")
+        self._block_names = self.slots.names[self._blocks]
         self.simulation = self.make_simulation()
         self.observation_space = cast(spaces.Space[Observation], _observation_space(len(self.slots)))
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
@@ -126,6 +132,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.state = self.arrange(self.np_random)
         self.simulation.settle()
         self._begin(steps=0)
+        if self.render_mode == "human":
+            self.render()
         return self._observation, self._info(None)
 
     def step(self, control: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -137,6 +145,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._events = []
         outcome = self._outcome()
         self._running = outcome is None
+        if self.render_mode == "human":
+            self.render()
         success = outcome == SUCCESS
         return self._observation, float(success), success, not success and not self._running, self._info(outcome)
 
@@ -195,6 +205,28 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def happened(self, event: str) -> None:
         """Record an event that no action explains."""
         self._events.append(event)
+
+    def strayed(self, observation: Observation) -> NDArray[np.intp]:
+        """Which blocks stand where the arm does not reach them."""
+        blocks = observation["objects"][self._blocks, POSITION]
+        standing = stands(blocks, holds(observation["agent"], blocks)) & self.state.visible[self._blocks]
+        lowest, highest = WORK_AREA
+        outside = ((blocks[:, :2] < lowest) | (blocks[:, :2] > highest)).any(axis=1)
+        return np.flatnonzero(standing & outside)
+
+    def move(self, blocks: Iterable[int], why: str) -> bool:
+        """Put blocks where nothing is, for a reason that no action explains; whether there were any, and room."""
+        moved = False
+        for block in blocks:
+            for x, y in self.vacancy():
+                self.simulation.put(block, (x, y, BLOCK), self.np_random.uniform(-YAW, YAW))
+                self.happened(f"{why} {self._block_names[block]}")
+                moved = True
+        return moved
+
+    def vacancy(self) -> Floats:
+        """(places, 2): a free place for a block; none if there is none."""
+        return self.free_place(self.simulation.blocks()[:, :2])
 
     def free_place(self, occupied: Floats, half_widths: float | Floats = 0.0, places: Floats | None = None) -> Floats:
         """(places, 2): one place at random where nothing is, and not under the hand; none if there is none."""
