@@ -14,7 +14,7 @@ from bilevel.environments.scene import BLOCK, FLOOR, Colour
 Floats = NDArray[np.float64]
 
 SUBSTEPS = 5  # simulation steps per control, so a control lasts 12.5 ms
-REACH = 0.015  # metres that a control of 1 moves the hand's target
+REACH = 0.018  # metres that a control of 1 moves the hand's target
 LOWEST = np.array([-0.5, 0.29, 0.045])  # where the hand's target may be
 HIGHEST = np.array([0.5, 0.85, 0.4])
 HOME = np.array([0.0, 0.6, 0.2])
@@ -27,8 +27,7 @@ _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 # Who sleeps is not part of MuJoCo's own state, though the next step depends on it.
 _SLEEP_ARRAYS = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind", "dof_awake_ind")
 _SLEEP_COUNTS = ("ntree_awake", "nbody_awake", "nparent_awake", "nv_awake")
-_WARNINGS = mujoco.mjtWarning
-_UNSTABLE = [int(kind) for kind in (_WARNINGS.mjWARN_BADQPOS, _WARNINGS.mjWARN_BADQVEL, _WARNINGS.mjWARN_BADQACC)]
+_UNSTABLE = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
 
 
 class Simulation:
@@ -48,6 +47,7 @@ class Simulation:
     ) -> None:
         self.model = model = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(model)
+        self._warnings = [self.data.warning[kind] for kind in _UNSTABLE]
         self._positions = np.array([model.joint(name).qposadr[0] for name in blocks], int)[:, None] + np.arange(3)
         self._velocities = np.array([model.joint(name).dofadr[0] for name in blocks], int)[:, None] + np.arange(6)
         self._geoms = {name: model.geom(name).id for name in (*blocks, *spots)}
@@ -101,15 +101,17 @@ class Simulation:
 
     @property
     def stable(self) -> bool:
-        return not self.data.warning.number[_UNSTABLE].any()
+        return not any([warning.number for warning in self._warnings])
 
     # What is measured
 
     def hand(self) -> Floats:
         """(4,): the position of the hand, and the opening between its fingers, 1 when wide open."""
         where = self.data.xpos
-        opening = 10.0 * abs(where[self._right, 1] - where[self._left, 1])
-        return np.array([*where[self._hand], opening])
+        result = np.empty(4)
+        result[:3] = where[self._hand]
+        result[3] = 10.0 * abs(where[self._right, 1] - where[self._left, 1])
+        return result
 
     def blocks(self) -> Floats:
         """(blocks, 3): the centres of all blocks."""
