@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.environments.measurements import (
+    Indices,
+    colour_index,
     holds,
     inside,
     is_open,
@@ -40,7 +42,6 @@ from bilevel.symbolic.domain import Atom, Facts
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
 
 Relations = tuple[NDArray[Any], ...]
-Indices = NDArray[np.int64]  # for each thing its partner, or -1
 
 
 class Labels(ABC):
@@ -130,7 +131,7 @@ class BlocksLabels(Labels):
     def wishes(self, observation: Observation) -> Iterator[Atom]:
         seen, visible = observation["objects"], observation["visible"].astype(bool)
         pairs = same_colour(seen[self._blocks, RGB], seen[self._places, RGB])
-        pairs = pairs & visible[self._blocks, None] & visible[self._places]
+        pairs &= visible[self._blocks, None] & visible[self._places]
         for block, place in np.argwhere(pairs):
             yield Atom("at", (self._block_names[block], self._place_names[place]))
 
@@ -146,8 +147,7 @@ class _TrayLabels(Labels):
 
     def _coloured(self, seen: Array, rows: slice) -> Indices:
         """For each of these rows its colour, -1 for none."""
-        same = same_colour(seen[rows, RGB], seen[self._colours, RGB])
-        return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+        return colour_index(seen[rows, RGB], seen[self._colours, RGB])
 
     def _on_own_tray(self, seen: Array, standing: Bools, block_colours: Indices, tray_colours: Indices) -> Bools:
         """(blocks,): which blocks stand on a tray of their colour."""

@@ -30,6 +30,8 @@ LID_OPEN = 0.078
 _GRASP_POINT = np.array([0.0, 0.0, GRASP_HEIGHT], np.float32)
 _INSIDE = np.array(BOX[:2], np.float32)
 
+Indices = NDArray[np.int64]
+
 _MEMORY = 16  # answers
 _Relation = TypeVar("_Relation", bound=Callable[..., NDArray[Any]])
 
@@ -103,11 +105,17 @@ def inside(blocks: Array, held: Bools, box: Array) -> Bools:
     return result
 
 
-@remembered
 def same_colour(first: Array, second: Array) -> Bools:
     """(first, second): which pairs have the same colour."""
     result: Bools = np.abs(first[:, None] - second[None]).sum(axis=2) < 0.02
     return result
+
+
+@remembered
+def colour_index(things: Array, colours: Array) -> Indices:
+    """(things,): for each thing the colour that it has, -1 if it is none of these."""
+    same = same_colour(things, colours)
+    return np.where(same.any(axis=1), same.argmax(axis=1), -1)
 
 
 def is_open(travel: float, filled: bool) -> bool:

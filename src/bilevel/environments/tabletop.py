@@ -37,6 +37,7 @@ from bilevel.symbolic.domain import BadInput, Facts
 
 STEPS_PER_OBJECT = 2048
 ARM_CLEARANCE = 0.1  # metres; nothing appears nearer to the hand, in xy
+STEPS_ASTRAY = 8  # a block may be out of reach for so long
 YAW = 0.3  # radians; blocks are turned by up to this
 
 SUCCESS, STEP_LIMIT, UNSTABLE = "success", "step limit", "unstable simulation"
@@ -207,7 +208,9 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._events.append(event)
 
     def strayed(self, observation: Observation) -> NDArray[np.intp]:
-        """Which blocks stand where the arm does not reach them."""
+        """Which blocks stand where the arm does not reach them; looked for only now and then."""
+        if self._steps % STEPS_ASTRAY:
+            return np.empty(0, np.intp)
         blocks = observation["objects"][self._blocks, POSITION]
         standing = stands(blocks, holds(observation["agent"], blocks)) & self.state.visible[self._blocks]
         lowest, highest = WORK_AREA
