@@ -10,14 +10,10 @@ median over all turns of CPU time. Prints a table and writes a line for each row
 
 from __future__ import annotations
 
-import os
-
-for library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ[f"{library}_NUM_THREADS"] = "1"
-
 import argparse
 import importlib.metadata
 import json
+import os
 import platform
 import statistics
 import sys
@@ -30,6 +26,7 @@ from metaworld.envs.sawyer_pick_place_v3 import SawyerPickPlaceEnvV3
 from metaworld.policies import SawyerPickPlaceV3Policy
 from rule_scaling import machine
 
+from bilevel.execution.rollout import Moment, rollout
 from bilevel.files import write_atomically
 from bilevel.tasks import TASKS, find_task
 
@@ -51,7 +48,7 @@ class Row(NamedTuple):
     ratio: float  # the median of the turns' ratios
 
 
-class PickPlace(SawyerPickPlaceEnvV3):  # type: ignore[misc]
+class PickPlace(SawyerPickPlaceEnvV3):
     """MetaWorld's environment, which writes to an array that is wider in newer versions of MuJoCo."""
 
     def reset_mocap_welds(self) -> None:
@@ -92,12 +89,9 @@ def world_turn(task_name: str, objects: int) -> Turn:
     task = find_task(task_name)
     environment = task.make(objects)
     labels, expert = task.labels(environment.slots), task.expert(environment.slots)
-    observation, info = environment.reset(seed=SEED)
-    expert.reset(observation)
-    controls = []
-    while len(controls) < STEPS and info["outcome"] is None:
-        controls.append(expert.act(observation))
-        observation, _, _, _, info = environment.step(controls[-1])
+    moments: list[Moment] = []
+    rollout(environment, expert, SEED, watch=moments.append)
+    controls = [moment.executed for moment in moments[:STEPS]]
 
     def run() -> None:
         for control in controls:

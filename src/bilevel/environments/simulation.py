@@ -101,7 +101,7 @@ class Simulation:
 
     @property
     def stable(self) -> bool:
-        return not any([warning.number for warning in self._warnings])
+        return not any(warning.number for warning in self._warnings)
 
     # What is measured
 
