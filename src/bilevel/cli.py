@@ -15,6 +15,12 @@ from typing import Annotated
 import tyro
 
 import bilevel
+from bilevel.commands.demonstration_commands import (
+    CheckDemonstrations,
+    Collect,
+    ReplayDemonstrations,
+    ShowDemonstrations,
+)
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import LearnRules, ShowRules, VerifyRules
 from bilevel.symbolic.domain import BadInput
@@ -36,11 +42,30 @@ class Rules:
         return self.command.run()
 
 
+DemonstrationsCommand = (
+    Annotated[CheckDemonstrations, tyro.conf.subcommand("check")]
+    | Annotated[ReplayDemonstrations, tyro.conf.subcommand("replay")]
+    | Annotated[ShowDemonstrations, tyro.conf.subcommand("show")]
+)
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Check, replay and show data sets of demonstrations."""
+
+    command: Annotated[DemonstrationsCommand, tyro.conf.arg(name="")]
+
+    def run(self) -> int:
+        return self.command.run()
+
+
 Command = (
     Annotated[Rules, tyro.conf.subcommand("rules")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
     | Annotated[Validate, tyro.conf.subcommand("validate")]
     | Annotated[MakeProblem, tyro.conf.subcommand("problem")]
+    | Annotated[Collect, tyro.conf.subcommand("collect")]
+    | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
 )
 
 
@@ -72,8 +97,8 @@ def _run(arguments: list[str] | None) -> int:
         return code
     except BadInput as error:
         return _complain(str(error), 2)
-    except KeyboardInterrupt:
-        return _complain("interrupted; nothing was written", 130)
+    except KeyboardInterrupt as interruption:
+        return _complain(str(interruption) or "interrupted; nothing was written", 130)
     except BrokenPipeError:  # the reader has seen enough, as with | head
         _forget_output()
         return 0

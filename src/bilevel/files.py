@@ -9,26 +9,33 @@ from pathlib import Path
 from bilevel.symbolic.domain import BadInput
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write beside the target and move it there; `BadInput` where the place cannot be written to.
 
     Links are followed. What is there and is not a plain file, such as /dev/stdout, is written to as it is.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
         else:
-            _replace(Path(os.path.realpath(path)), text)
+            _replace(Path(os.path.realpath(path)), data)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _replace(path: Path, text: str) -> None:
+def remove_leftovers(path: Path) -> None:
+    """Remove what writing left beside a target where it was killed."""
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        leftover.unlink(missing_ok=True)
+
+
+def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:

@@ -1,0 +1,34 @@
+"""Objects read from JSON, with the keys and types that they must have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bilevel.symbolic.domain import BadInput
+
+Keys = Mapping[str, type | tuple[type, ...]]
+
+RECIPE: Keys = {"task": str, "arguments": dict, "noise": (dict, type(None)), "seed": int}
+
+
+def checked(value: Any, keys: Keys, what: str) -> dict[str, Any]:
+    """An object that has exactly these keys, with values of these types."""
+    if not isinstance(value, dict):
+        raise BadInput(f"{what} must be a JSON object")
+    for key, types in keys.items():
+        if key not in value:
+            raise BadInput(f"{what} has no '{key}'")
+        is_bool = isinstance(value[key], bool)  # which Python takes for an int
+        if not isinstance(value[key], types) or is_bool != (types is bool):
+            raise BadInput(f"'{key}' in {what} cannot be {shortened(value[key])}")
+    for key in value:
+        if key not in keys:
+            raise BadInput(f"{what} has an unknown '{key}'")
+    return value
+
+
+def shortened(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,100 @@
+"""Spreading work over processes that can be interrupted, or killed, at any time.
+
+Processes are spawned, not forked, because MuJoCo does not survive a fork. Each has a pipe of its own to this one: a
+process whose pipe breaks has died, and a process that finds its pipe broken has nobody left to work for.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, TypeVar
+
+from bilevel.symbolic.domain import BadInput
+
+Result = TypeVar("Result")
+Work = Callable[[int], Result]
+
+
+def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int) -> Generator[Result, None, None]:
+    """The results of all items, in no fixed order. `start`, run once in each process, gives what does the work.
+
+    `BadInput` in a worker is raised here. However it ends, the workers end with it; close it to make sure.
+    """
+    if min(workers, len(items)) <= 1:
+        if items:
+            yield from map(start(), items)
+        return
+    team = [_spawn(start) for _ in range(min(workers, len(items)))]
+    try:
+        yield from _hand_out({connection: process for process, connection in team}, list(items))
+    finally:
+        for process, connection in team:
+            process.terminate()
+            process.join()
+            connection.close()
+
+
+def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(start, theirs), daemon=True)
+    process.start()
+    theirs.close()  # so that ours breaks when the process dies
+    return process, ours
+
+
+def _hand_out(team: dict[Connection, SpawnProcess], items: list[int]) -> Iterator[Any]:
+    """An item to each worker, then another to whichever has a result."""
+    waiting = items[::-1]
+    busy = [connection for connection in team if _give(connection, waiting)]
+    while busy:
+        for connection in wait(busy):
+            assert isinstance(connection, Connection)
+            busy.remove(connection)
+            result = _result(connection, team[connection])
+            if _give(connection, waiting):
+                busy.append(connection)
+            yield result
+
+
+def _give(connection: Connection, waiting: list[int]) -> bool:
+    if waiting:
+        try:
+            connection.send(waiting[-1])
+        except BrokenPipeError:  # it died; its answer will say so
+            return True
+        waiting.pop()
+        return True
+    return False
+
+
+def _result(connection: Connection, process: SpawnProcess) -> Any:
+    try:
+        result = connection.recv()
+    except (EOFError, ConnectionError):
+        process.join()
+        raise BadInput(
+            f"a worker process was ended from outside (exit code {process.exitcode}), perhaps for want of memory"
+        ) from None
+    if isinstance(result, BadInput):
+        raise result
+    return result
+
+
+def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
+    """Ctrl-C reaches every process; only the first answers it, and ends the others, which then clean up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        work = start()
+        while True:
+            connection.send(work(connection.recv()))
+    except BadInput as error:
+        connection.send(error)
+    except (EOFError, ConnectionError):  # the first process is gone
+        return
