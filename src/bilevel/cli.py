@@ -21,8 +21,9 @@ from bilevel.commands.demonstration_commands import (
     ReplayDemonstrations,
     ShowDemonstrations,
 )
+from bilevel.commands.learning_command import LearnRules
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
-from bilevel.commands.rule_commands import LearnRules, ShowRules, VerifyRules
+from bilevel.commands.rule_commands import ShowRules, VerifyRules
 from bilevel.symbolic.domain import BadInput
 
 RulesCommand = (

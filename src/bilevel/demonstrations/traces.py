@@ -65,6 +65,7 @@ def summarise(demonstration: Demonstration, labels: Labels, domain: Domain) -> S
     )
 
 
-def summary_of(dataset: Dataset) -> Summary:
+def summaries(dataset: Dataset) -> Iterator[Summary]:
+    """One for each demonstration; their `sum` with `Summary()` is that of the data set."""
     labels = dataset.task.labels(dataset.manifest.slots)
-    return sum((summarise(demonstration, labels, dataset.task.domain) for demonstration in dataset), Summary())
+    return (summarise(demonstration, labels, dataset.task.domain) for demonstration in dataset)
