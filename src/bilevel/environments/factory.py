@@ -33,9 +33,10 @@ class Factory(Blocks):
         return FactoryState(start.visible, start.colours, np.zeros(self.count, bool))
 
     def react(self, observation: Observation) -> bool:
+        moved = super().react(observation)
         delivered = self.at_goal(observation)[: self.count] & ~self.state.delivered
         arrived = [self.arrive(int(original)) for original in np.flatnonzero(delivered)]
-        return super().react(observation) or any(arrived)
+        return moved or any(arrived)
 
     def arrive(self, original: int) -> bool:
         """The successor of an original block appears, and its place; whether there was room for both."""
