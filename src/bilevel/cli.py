@@ -24,6 +24,7 @@ from bilevel.commands.demonstration_commands import (
 from bilevel.commands.learning_command import LearnRules
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
+from bilevel.commands.run_command import Run
 from bilevel.symbolic.domain import BadInput
 
 RulesCommand = (
@@ -65,6 +66,7 @@ Command = (
     | Annotated[Solve, tyro.conf.subcommand("solve")]
     | Annotated[Validate, tyro.conf.subcommand("validate")]
     | Annotated[MakeProblem, tyro.conf.subcommand("problem")]
+    | Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
 )

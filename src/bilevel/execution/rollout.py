@@ -25,6 +25,9 @@ class Moment:
     executed: Control
 
 
+Watch = Callable[[Moment], None]
+
+
 @dataclass(frozen=True)
 class Episode:
     """How an episode went, and what was seen last."""
@@ -45,7 +48,7 @@ def rollout(
     seed: int,
     *,
     disturb: Disturb | None = None,
-    watch: Callable[[Moment], None] | None = None,
+    watch: Watch | None = None,
 ) -> Episode:
     """Run one episode to its end. `watch` sees every step; `disturb` may change what is done at it."""
     observation, info = environment.reset(seed=seed)

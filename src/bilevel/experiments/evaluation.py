@@ -13,7 +13,7 @@ import numpy as np
 from bilevel.environments.noise import Bursts, Jostle
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.rollout import Moment, rollout
+from bilevel.execution.rollout import Moment, Watch, rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.tasks import Task, find_task
 
@@ -66,8 +66,11 @@ def _run(job: Job) -> Run:
     return run_episode(*_MADE[key], evaluation_seed(trial.seed, episode), trial.noise)
 
 
-def run_episode(environment: Tabletop, policy: BilevelPolicy, seed: int, noise: float = 0.0) -> Run:
-    stopwatch = Stopwatch(policy)
+def run_episode(
+    environment: Tabletop, policy: BilevelPolicy, seed: int, noise: float = 0.0, watch: Watch | None = None
+) -> Run:
+    """One episode from a seed, with bursts of noise of this amplitude."""
+    stopwatch = Stopwatch(policy, watch)
     disturb = Jostle(Bursts(amplitude=noise), np.random.default_rng(seed)) if noise else None
     episode = rollout(environment, policy, seed, disturb=disturb, watch=stopwatch)
     events = stopwatch.events + Counter(_kinds(episode.info["events"]))
@@ -75,10 +78,11 @@ def run_episode(environment: Tabletop, policy: BilevelPolicy, seed: int, noise: 
 
 
 class Stopwatch:
-    """Watches a bilevel policy and counts the steps of each of its actions."""
+    """Watches a bilevel policy and counts the steps of each of its actions; somebody else may watch, too."""
 
-    def __init__(self, policy: BilevelPolicy) -> None:
+    def __init__(self, policy: BilevelPolicy, watch: Watch | None = None) -> None:
         self._policy = policy
+        self._watch = watch
         self._action = policy.action
         self._steps = 0
         self._durations: dict[str, list[int]] = {}
@@ -90,6 +94,8 @@ class Stopwatch:
         self._action = self._policy.action
         self._steps += 1
         self.events.update(_kinds(moment.info["events"]))
+        if self._watch:
+            self._watch(moment)
 
     def _note(self) -> None:
         if self._action is not None and self._steps:
