@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,9 @@ POINTING_DOWN = np.array([1.0, 0.0, 1.0, 0.0])
 
 # Weak springs (N m / rad) towards 0: without them the elbow wanders over a long episode until it locks at its limit.
 POSTURE = {"right_j2": 20.0, "right_j4": 5.0}
+
+# MuJoCo's own way with warnings is a log file in the working directory.
+mujoco.set_mju_user_warning(logging.getLogger("mujoco").warning)
 
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 # Who sleeps is not part of MuJoCo's own state, though the next step depends on it.
@@ -162,6 +166,7 @@ class Simulation:
 
     def save(self) -> dict[str, NDArray[Any]]:
         """All that the future depends on; plain arrays, whose shapes depend on the scene alone."""
+        mujoco.mj_kinematics(self.model, self.data)  # wakes the blocks that were put elsewhere in their sleep
         physics = np.empty(mujoco.mj_stateSize(self.model, _STATE))
         mujoco.mj_getState(self.model, self.data, physics, _STATE)
         sleep = [np.array(getattr(self.data, name)) for name in _SLEEP_ARRAYS + _SLEEP_COUNTS]
