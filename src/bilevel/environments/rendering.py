@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 import mujoco
 import numpy as np
+from gymnasium import logger
 from numpy.typing import NDArray
 
 from bilevel.environments.opengl import make_context
@@ -75,8 +76,8 @@ class Picture:
         if camera not in CAMERAS:
             raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
         _paint_arm(model)
-        kind = _Canvas if mode == "rgb_array" else _Window
-        self._surface: _Canvas | _Window | None = kind(model, QUALITIES[quality], CAMERAS[camera])
+        kind = _Canvas if mode == "rgb_array" else _Window if _has_screen() else _Nowhere
+        self._surface: _Canvas | _Window | _Nowhere | None = kind(model, QUALITIES[quality], CAMERAS[camera])
 
     def draw(self, data: Any) -> Image | None:
         if self._surface is None:
@@ -167,12 +168,21 @@ def _close_all() -> None:
         canvas.close()
 
 
+class _Nowhere:
+    """Shows nothing, and says so once: a program that shows its worlds also runs where nobody can look."""
+
+    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+        logger.warn("no window: there is no screen here; render_mode='rgb_array' works without one")
+
+    def draw(self, data: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class _Window:
     """Shows what happens, as fast as it would happen. The user may look around with the mouse, and close it."""
 
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
-        if not _has_screen():
-            raise BadInput("no window: there is no screen here; use render_mode='rgb_array'")
         from mujoco import viewer
 
         self._model = model
