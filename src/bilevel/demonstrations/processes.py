@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -40,10 +41,15 @@ def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int
 
 
 def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]:
+    """A process that never sees Ctrl-C, which reaches all of them: only the first answers it, and ends the others."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs), daemon=True)
-    process.start()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     theirs.close()  # so that ours breaks when the process dies
     return process, ours
 
@@ -79,7 +85,7 @@ def _result(connection: Connection, process: SpawnProcess) -> Any:
     except (EOFError, ConnectionError):
         process.join()
         raise BadInput(
-            f"a worker process was ended from outside (exit code {process.exitcode}), perhaps for want of memory"
+            f"a worker process ended early (exit code {process.exitcode}), perhaps for want of memory"
         ) from None
     if isinstance(result, BadInput):
         raise result
@@ -87,14 +93,12 @@ def _result(connection: Connection, process: SpawnProcess) -> Any:
 
 
 def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
-    """Ctrl-C reaches every process; only the first answers it, and ends the others, which then clean up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Work for as long as there is somebody to work for; when told to end, clean up."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        work = start()
-        while True:
-            connection.send(work(connection.recv()))
-    except BadInput as error:
-        connection.send(error)
-    except (EOFError, ConnectionError):  # the first process is gone
-        return
+    with suppress(EOFError, ConnectionError):
+        try:
+            work = start()
+            while True:
+                connection.send(work(connection.recv()))
+        except BadInput as error:
+            connection.send(error)

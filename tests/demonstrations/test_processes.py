@@ -1,0 +1,54 @@
+"""Work spread over processes: all of it is done, and trouble in a worker comes out here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from bilevel.demonstrations.processes import spread
+from bilevel.symbolic.domain import BadInput
+
+
+def square() -> Callable[[int], int]:
+    return lambda number: number * number
+
+
+def refuse() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 3:
+            raise BadInput("three is too many")
+        return number
+
+    return work
+
+
+def die() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    return work
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_item_is_worked_on_once(workers: int) -> None:
+    assert sorted(spread(square, range(7), workers)) == [number * number for number in range(7)]
+
+
+def test_nothing_to_do_is_done_without_processes() -> None:
+    assert list(spread(square, [], 4)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_bad_input_in_a_worker_is_raised_here(workers: int) -> None:
+    with pytest.raises(BadInput, match="three is too many"):
+        list(spread(refuse, range(6), workers))
+
+
+def test_a_worker_that_dies_is_noticed() -> None:
+    with pytest.raises(BadInput, match=r"a worker process ended early \(exit code -9\)"):
+        list(spread(die, range(6), 2))

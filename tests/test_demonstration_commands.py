@@ -1,0 +1,221 @@
+"""The commands about demonstrations, at tiny size: what they print, write and exit with."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bilevel import cli
+from bilevel.demonstrations import collection as collection_module
+from bilevel.demonstrations.manifest import file_name
+from bilevel.demonstrations.recording import Recorder
+from bilevel.files import write_atomically
+
+ARGUMENTS = ("collect", "blocks", "--objects", "1", "--episodes", "2")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return int(stopped.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("set")
+    with pytest.raises(SystemExit):
+        cli.main([*ARGUMENTS, "--output", str(folder)])
+    return folder
+
+
+@pytest.fixture
+def folder(collected: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(collected, tmp_path / "set"))
+
+
+def test_collecting_says_what_was_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
+    assert code == 0
+    assert out.startswith("2 episodes, ")
+    assert f"written to {tmp_path / 'set'} in" in out
+
+
+def test_collecting_again_says_what_was_there_and_what_was_broken(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "2 episodes, 2 of them already there" in run(capsys, *ARGUMENTS, "--output", folder)[1]
+    (folder / file_name(1)).write_bytes(b"")
+    code, out, _ = run(capsys, *ARGUMENTS, "--output", folder)
+    assert code == 0
+    assert f"{folder / file_name(1)}: no whole npz archive of plain arrays; it may be truncated; collected again" in out
+    assert "2 episodes, 1 of them already there" in out
+    found = json.loads(run(capsys, *ARGUMENTS, "--output", folder, "--json")[1])
+    assert (found["episodes"], found["already_there"], found["failed_attempts"]) == (2, 2, 0)
+
+
+def test_arguments_that_do_not_fit_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, reason in (
+        (("collect", "blocks", "--objects", "2"), "was begun with objects 1 instead of 2"),
+        (("collect", "blocks", "--draw", "uniform"), "the task 'blocks' takes no --draw"),
+        (("collect", "cubes"), "unknown task 'cubes'; known tasks: blocks,"),
+        ((*ARGUMENTS, "--workers", "0"), "--workers must be at least 1"),
+        ((*ARGUMENTS, "--episodes", "0"), "the number of episodes must be at least 1"),
+    ):
+        code, _, err = run(capsys, *arguments, "--output", folder)
+        assert code == 2
+        assert reason in err
+        assert len(err.splitlines()) == 1
+
+
+def test_an_interruption_says_how_far_it_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Recorder.record
+
+    def interrupted(recorder: Recorder, index: int) -> Any:
+        if index == 1:
+            raise KeyboardInterrupt
+        return real(recorder, index)
+
+    monkeypatch.setattr(Recorder, "record", interrupted)
+    code, _, err = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
+    assert code == 130
+    where = f"1 of 2 episodes are in {tmp_path / 'set'}; run the same command again to go on"
+    assert err == f"bilevel: interrupted; {where}\n"
+
+
+def test_a_full_disk_says_how_far_it_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        if path.name == file_name(1):
+            path = Path("/dev/full")
+        write_atomically(path, content)
+
+    monkeypatch.setattr(collection_module, "write_atomically", full)
+    code, _, err = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
+    assert code == 2
+    assert "cannot be written: No space left on device; 1 of 2 episodes are in" in err
+    monkeypatch.undo()
+    assert "1 of them already there" in run(capsys, *ARGUMENTS, "--output", tmp_path / "set")[1]
+
+
+def test_an_expert_that_always_fails_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bilevel.demonstrations.expert.Expert.choose", lambda *_: None)
+    code, _, err = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
+    assert code == 2
+    assert "the expert failed 20 times at episode 0 (no action); try less noise or other arguments" in err
+
+
+def test_checking_tells_what_is_there_and_what_is_broken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "demonstrations", "check", folder)
+    assert code == 0
+    assert "blocks: 2 episodes" in out
+    assert "actions: pick 2, place 2" in out
+    assert "exogenous changes: 0" in out
+    assert "all files are whole" in out
+    (folder / file_name(0)).unlink()
+    code, out, _ = run(capsys, "demonstrations", "check", folder)
+    assert code == 1
+    assert f"{folder / file_name(0)}: missing\n" in out
+    assert "1 problem\n" in out
+    code, out, _ = run(capsys, "demonstrations", "check", folder, "--json")
+    found = json.loads(out)
+    assert (code, found["problems"], found["episodes"]) == (1, [f"{folder / file_name(0)}: missing"], 1)
+    code, _, err = run(capsys, "demonstrations", "check", folder.parent)
+    assert code == 2
+    assert "no data set" in err
+
+
+def test_replaying_says_whether_it_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "demonstrations", "replay", folder)
+    assert (code, out) == (0, "2 of 2 episodes are the same bit for bit\n")
+    code, out, _ = run(capsys, "demonstrations", "replay", folder, "--episode", 1, "--json")
+    assert (code, json.loads(out)) == (0, {"episode": 1, "matches": True, "difference": None})
+    code, _, err = run(capsys, "demonstrations", "replay", folder, "--episode", 2)
+    assert code == 2
+    assert "there is no episode 2: they are counted from 0 to 1" in err
+
+
+def test_a_replay_that_differs_names_the_step_and_the_versions(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bilevel.environments.simulation.REACH", 0.0151)
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"mujoco": "', '"mujoco": "1.'))
+    code, out, _ = run(capsys, "demonstrations", "replay", folder)
+    assert code == 1
+    assert "episode 0: first differs at step 1: 'agent' by " in out
+    assert "0 of 2 episodes are the same bit for bit" in out
+    assert "the data set was made with mujoco 1." in out
+
+
+def test_showing_tells_a_data_set_and_an_episode(collected: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "demonstrations", "show", collected)
+    assert code == 0
+    assert out.startswith(
+        f"bilevel collect blocks --objects 1 --teleport-rate 0.0 --episodes 2 --seed 0 --output {collected}"
+    )
+    assert "block1 (block), place1 (place)" in out
+    code, out, _ = run(capsys, "demonstrations", "show", collected, "--episode", 0)
+    assert [line.split(maxsplit=1)[1] for line in out.splitlines()] == [
+        "goal: at(block1, place1)", "pick(block1)", "place(block1, place1)", "success",
+    ]  # fmt: skip
+    story = json.loads(run(capsys, "demonstrations", "show", collected, "--episode", 0, "--json")[1])["story"]
+    assert story[0] == [0, "goal: at(block1, place1)"]
+    assert json.loads(run(capsys, "demonstrations", "show", collected, "--json")[1])["episodes"] == 2
+
+
+def test_rules_are_learned_from_a_data_set(collected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "blocks.rules"
+    arguments = ("rules", "learn", "--demonstrations", collected, "--output", output)
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert output.read_text() in out
+    assert "# learned from 2 demonstrations of blocks, 2 traces" in out
+    assert "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)" in out
+    assert "changes that no action explains: 0" in out
+    found = json.loads(run(capsys, *arguments, "--json")[1])
+    assert (found["rules"], found["demonstrations"], found["exogenous"]) == (2, 2, 0)
+
+
+def test_rules_need_one_source(collected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = ("--output", tmp_path / "x.rules")
+    code, _, err = run(capsys, "rules", "learn", "domain.pddl", "--demonstrations", collected, *output)
+    assert (code, "not both" in err) == (2, True)
+    code, _, err = run(capsys, "rules", "learn", *output)
+    assert (code, "no problems to learn from" in err) == (2, True)
+
+
+@pytest.fixture
+def no_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **keywords: Any) -> Any:
+        if name.startswith("bilevel.demonstrations"):
+            raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    yield
+    monkeypatch.undo()
+
+
+@pytest.mark.usefixtures("no_numpy")
+@pytest.mark.parametrize("command", [("collect", "blocks", "--output"), ("demonstrations", "check")])
+def test_without_the_extra_one_line_says_what_to_install(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, *command, tmp_path)
+    assert (code, err) == (2, "bilevel: numpy is missing; install it with: pip install 'bilevel[worlds]'\n")
