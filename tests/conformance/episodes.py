@@ -1,0 +1,85 @@
+"""Episodes to look at: an expert's, a jostled expert's, and one of random movements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from simulator_truth import true_facts
+
+from bilevel.environments.noise import Bursts, Jostle
+from bilevel.environments.observation import Observation
+from bilevel.environments.tabletop import Tabletop
+from bilevel.labelling import Labels
+from bilevel.symbolic.domain import Action, Facts
+from bilevel.tasks import TASKS
+
+Control = NDArray[np.float32]
+
+RANDOM_STEPS = 400
+STEPS_PER_MOVEMENT = 15  # of random movements, so that the hand gets somewhere
+
+
+@dataclass(frozen=True)
+class Moment:
+    """After a step: what is seen, said and true; and what was being done at it."""
+
+    observation: Observation
+    info: dict[str, Any]
+    terminated: bool
+    state: Facts
+    goal: Facts
+    truth: Facts
+    action: Action | None = None
+
+
+def random_controls(steps: int, seed: int = 0) -> Control:
+    """(steps, 4): wild movements near the table, each for a while."""
+    rng = np.random.default_rng(seed)
+    movements = rng.uniform(-1, 1, (steps // STEPS_PER_MOVEMENT + 1, 4)) - (0, 0, 0.2, 0)
+    return np.repeat(movements, STEPS_PER_MOVEMENT, axis=0)[:steps].astype(np.float32)
+
+
+@cache
+def world(task: str, objects: int) -> Tabletop:
+    """One environment per task and size for all tests in a process: making one takes longer than many steps."""
+    return TASKS[task].make(objects)
+
+
+def _moment(environment: Tabletop, labels: Labels, observation: Observation, *rest: Any) -> Moment:
+    info, terminated, action = rest
+    state, goal = labels.state(observation), labels.goal(observation)
+    return Moment(observation, info, terminated, state, goal, true_facts(environment), action)
+
+
+@cache
+def expert_episode(task: str, objects: int, seed: int, jostled: bool = False) -> tuple[Moment, ...]:
+    environment = world(task, objects)
+    labels, expert = TASKS[task].labels(environment.slots), TASKS[task].expert(environment.slots)
+    disturb = Jostle(Bursts(), np.random.default_rng(seed)) if jostled else None
+    observation, info = environment.reset(seed=seed)
+    expert.reset(observation)
+    moments = [_moment(environment, labels, observation, info, False, None)]
+    while info["outcome"] is None:
+        control = expert.act(observation)
+        assert control is not None, "the expert does not know what to do"
+        observation, _, terminated, _, info = environment.step(disturb(control) if disturb else control)
+        moments.append(_moment(environment, labels, observation, info, terminated, expert.action))
+    return tuple(moments)
+
+
+@cache
+def random_episode(task: str, objects: int, seed: int) -> tuple[Moment, ...]:
+    environment = world(task, objects)
+    labels = TASKS[task].labels(environment.slots)
+    observation, info = environment.reset(seed=seed)
+    moments = [_moment(environment, labels, observation, info, False, None)]
+    for control in random_controls(RANDOM_STEPS, seed):
+        observation, _, terminated, _, info = environment.step(control)
+        moments.append(_moment(environment, labels, observation, info, terminated, None))
+        if info["outcome"]:
+            break
+    return tuple(moments)

@@ -1,0 +1,189 @@
+"""Each task is a proper Gymnasium environment: checked, vectorised, and clear about what it does not take."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from episodes import expert_episode, random_controls, random_episode, world
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from bilevel.environments import tabletop
+from bilevel.environments.observation import Observation
+from bilevel.environments.tabletop import Tabletop
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import TASKS
+
+STILL = np.zeros(4, np.float32)
+SHORT = 4  # steps of an episode, where its end is tested
+
+
+def test_the_eight_tasks_are_here() -> None:
+    assert list(TASKS) == [
+        world + twin for world in ("blocks", "factory", "colour", "gacha") for twin in ("", "-noisy")
+    ]
+
+
+def test_gymnasium_finds_nothing_wrong(task: str, objects: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(TASKS[task].environment, objects=objects).unwrapped, skip_render_check=True)
+
+
+def test_gymnasium_makes_it_with_its_wrappers(task: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        environment = gymnasium.make(TASKS[task].environment, objects=2)
+        observation, _ = environment.reset(seed=0)
+        assert environment.observation_space.contains(observation)
+        observation, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
+    assert environment.observation_space.contains(observation)
+    assert (reward, terminated, truncated) == (0.0, False, False)
+
+
+def test_the_largest_world_works(task: str) -> None:
+    environment = TASKS[task].make(TASKS[task].most_objects)
+    labels = TASKS[task].labels(environment.slots)
+    observation, info = environment.reset(seed=0)
+    for control in random_controls(20):
+        assert environment.observation_space.contains(observation)
+        assert labels.goal(observation) == info["goal"]
+        observation, _, _, _, info = environment.step(control)
+    assert len(info["goal"]) == TASKS[task].most_objects
+
+
+def test_what_is_seen_is_in_the_space_and_does_not_change_later(task: str, objects: int) -> None:
+    environment = world(task, objects)
+    for episode in (expert_episode(task, objects, seed=1), random_episode(task, objects, seed=1)):
+        assert all(environment.observation_space.contains(moment.observation) for moment in episode)
+        assert len({moment.observation["agent"].tobytes() for moment in episode}) > len(episode) / 2
+
+
+def _short(task: str) -> Callable[[], Tabletop]:
+    def make() -> Tabletop:
+        environment = TASKS[task].make(1)
+        environment.step_limit = SHORT
+        return environment
+
+    return make
+
+
+def _vector_rollout(vector: SyncVectorEnv | AsyncVectorEnv) -> list[Any]:
+    """All that is seen in two short episodes and the beginning of a third, the ends included."""
+    observation, _ = vector.reset(seed=[3, 4])
+    seen = [observation]
+    for control in random_controls(2 * SHORT + 3):
+        observation, reward, terminated, truncated, _ = vector.step(np.stack([control, -control]))
+        seen.append({**observation, "reward": reward, "terminated": terminated, "truncated": truncated})
+    vector.close()
+    return seen
+
+
+@pytest.mark.parametrize("world_name", [name for name, task in TASKS.items() if not task.noisy])
+def test_vector_environments_run_a_world_and_its_noisy_twin(world_name: str) -> None:
+    twins = [_short(world_name), _short(world_name + "-noisy")]
+    one_by_one = _vector_rollout(SyncVectorEnv(twins, copy=True))
+    at_once = _vector_rollout(AsyncVectorEnv(twins, context="spawn"))
+    for first, second in zip(one_by_one, at_once, strict=True):
+        assert all(np.array_equal(first[key], second[key]) for key in first)
+    ends = [step for step, moment in enumerate(one_by_one) if "truncated" in moment and moment["truncated"].all()]
+    assert ends == [SHORT, 2 * SHORT + 1]  # resetting takes a step of its own
+
+
+def test_vector_environments_are_made_by_name(task: str) -> None:
+    vector = gymnasium.make_vec(TASKS[task].environment, num_envs=2, vectorization_mode="sync", objects=1)
+    observation, info = vector.reset(seed=0)
+    assert observation["visible"].shape == (2, len(world(task, 1).slots))
+    assert list(info["outcome"]) == [None, None]
+    assert not np.array_equal(observation["objects"][0], observation["objects"][1])
+    vector.close()
+
+
+@pytest.mark.parametrize(
+    ("control", "message"),
+    [
+        (np.full(4, np.nan, np.float32), "finite"),
+        (np.array([0, np.inf, 0, 0], np.float32), "finite"),
+        (np.zeros(3, np.float32), "shape"),
+        (np.zeros((1, 4), np.float32), "shape"),
+    ],
+)
+def test_a_control_is_four_finite_numbers(task: str, control: Any, message: str) -> None:
+    environment = world(task, 1)
+    environment.reset(seed=0)
+    with pytest.raises(BadInput, match=message):
+        environment.step(control)
+    environment.step(STILL)  # nothing has happened
+
+
+def test_controls_out_of_range_are_clipped(task: str) -> None:
+    environment = world(task, 1)
+    wild = 3 * random_controls(20)
+
+    def run(controls: Any) -> list[Observation]:
+        environment.reset(seed=0)
+        return [environment.step(control)[0] for control in controls]
+
+    for first, second in zip(run(wild), run(wild.clip(-1, 1)), strict=True):
+        assert np.array_equal(first["agent"], second["agent"])
+        assert np.array_equal(first["objects"], second["objects"])
+
+
+def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = world(task, 1)
+    monkeypatch.setattr(environment, "step_limit", 2)
+    environment.reset(seed=0)
+    _, _, terminated, truncated, info = environment.step(STILL)
+    assert (terminated, truncated, info["outcome"]) == (False, False, None)
+    _, reward, terminated, truncated, info = environment.step(STILL)
+    assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, True, "step limit")
+    with pytest.raises(BadInput, match="reset"):
+        environment.step(STILL)
+    environment.reset(seed=0)
+    environment.step(STILL)
+
+
+def test_the_step_limit_grows_with_the_objects(task: str, objects: int) -> None:
+    assert world(task, objects).step_limit == tabletop.STEPS_PER_OBJECT * objects == 2048 * objects
+
+
+def test_a_world_that_was_never_reset_does_not_step(task: str) -> None:
+    with pytest.raises(BadInput, match="reset"):
+        TASKS[task].make(1).step(STILL)
+
+
+def test_numbers_of_objects_out_of_range_are_refused(task: str) -> None:
+    most = TASKS[task].most_objects
+    for objects in (0, -1, most + 1):
+        with pytest.raises(BadInput, match=f"1 to {most} objects, not {objects}"):
+            TASKS[task].make(objects)
+
+
+def test_unknown_arguments_are_refused(task: str) -> None:
+    with pytest.raises(TypeError, match="gravity"):
+        TASKS[task].make(1, gravity=0)
+    with pytest.raises(BadInput, match="teleport rate"):
+        TASKS[task].make(1, teleport_rate=1.5)
+    with pytest.raises(BadInput, match="quality"):
+        TASKS[task].make(1, quality="ascii")
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e12])
+def test_an_unstable_simulation_ends_the_episode(task: str, value: float) -> None:
+    environment = world(task, 1)
+    environment.reset(seed=0)
+    before = environment.step(STILL)[0]
+    environment.simulation.data.qvel[:] = value
+    observation, reward, terminated, truncated, info = environment.step(STILL)
+    assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, True, "unstable simulation")
+    assert np.isfinite(observation["agent"]).all()
+    assert np.array_equal(observation["objects"], before["objects"])
+    with pytest.raises(BadInput, match="reset"):
+        environment.step(STILL)
+    environment.reset(seed=0)
+    assert environment.step(STILL)[4]["outcome"] is None

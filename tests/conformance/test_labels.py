@@ -1,0 +1,156 @@
+"""Labels say what is true, in the words of the domain, and change only for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import pytest
+from episodes import Moment, expert_episode, random_episode, world
+
+from bilevel.rules.traces import explain_change
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.tasks import TASKS
+
+SETTLING = 5  # steps before and after a change within which labels and truth may differ
+LAG = 10  # steps for which the fingers go on with what they were doing before a surprise
+FLICKER = 10  # steps
+
+
+Episode = tuple[Moment, ...]
+
+
+def all_episodes(task: str, objects: int) -> Iterator[Episode]:
+    yield expert_episode(task, objects, seed=1)
+    if objects == 1:
+        yield expert_episode(task, objects, seed=1, jostled=True)
+    yield random_episode(task, objects, seed=1)
+
+
+def test_experts_succeed_and_random_movements_do_not(task: str, objects: int) -> None:
+    outcomes = [episode[-1].info["outcome"] for episode in all_episodes(task, objects)]
+    assert outcomes[:-1] == ["success"] * (len(outcomes) - 1)
+    assert outcomes[-1] is None
+
+
+def test_labels_agree_with_the_simulator(task: str, objects: int) -> None:
+    for episode in all_episodes(task, objects):
+        changed = {
+            step
+            for step, (before, after) in enumerate(pairwise(episode), 1)
+            if before.state != after.state or before.truth != after.truth
+        }
+        settled = [
+            moment
+            for step, moment in enumerate(episode)
+            if changed.isdisjoint(range(step - SETTLING, step + SETTLING + 1))
+        ]
+        wrong = [sorted(moment.state ^ moment.truth) for moment in settled if moment.state != moment.truth]
+        assert not wrong
+        assert len(settled) > len(episode) / 4
+        assert sum(moment.state == moment.truth for moment in episode) > 0.9 * len(episode)
+
+
+def misfits(facts: Facts, domain: Domain, objects: dict[str, str]) -> list[str]:
+    """The facts that the domain does not know in this form."""
+    return [str(fact) for fact in sorted(facts) if not _fits(fact, domain, objects)]
+
+
+def _fits(fact: Atom, domain: Domain, objects: dict[str, str]) -> bool:
+    declared = domain.predicates.get(fact.predicate)
+    if declared is None or len(declared.parameters) != len(fact.terms):
+        return False
+    pairs = zip(fact.terms, declared.parameters, strict=True)
+    return all(term in objects and domain.is_subtype(objects[term], parameter.type) for term, parameter in pairs)
+
+
+def test_facts_and_goals_conform_to_the_domain(task: str, objects: int) -> None:
+    domain, labels = TASKS[task].domain, TASKS[task].labels(world(task, objects).slots)
+    for episode in all_episodes(task, objects):
+        for before, moment in pairwise(episode):
+            if moment.state != before.state or moment.goal != before.goal or before is episode[0]:
+                known = labels.objects(moment.observation)
+                assert not misfits(moment.state | moment.goal, domain, known)
+                assert known == moment.info["objects"]
+
+
+def test_the_goal_is_seen_as_it_is_told(task: str, objects: int) -> None:
+    for episode in all_episodes(task, objects):
+        assert all(moment.goal == moment.info["goal"] for moment in episode)
+    assert len(expert_episode(task, objects, seed=1)[0].goal) == objects
+
+
+def test_an_episode_ends_exactly_when_the_goal_holds(task: str, objects: int) -> None:
+    for episode in all_episodes(task, objects):
+        for moment in episode:
+            assert moment.terminated == (moment.goal <= moment.state)
+            assert (moment.info["outcome"] == "success") == moment.terminated
+
+
+# Why states change
+
+
+def subjects(events: Sequence[str]) -> set[str]:
+    """The objects that nature did something to."""
+    return {event.split()[-1] for event in events}
+
+
+def about(names: set[str], *states: Facts) -> set[str]:
+    """These objects and all that any state says of them."""
+    return names | {term for state in states for fact in state if names & set(fact.terms) for term in fact.terms}
+
+
+def is_natural(before: Moment, after: Moment) -> bool:
+    """Whether all that has changed concerns what nature did something to."""
+    concerned = about(subjects(after.info["events"]), before.state, after.state)
+    return all(concerned.issuperset(fact.terms) for fact in before.state ^ after.state)
+
+
+def explanations(task: str, before: Facts, after: Moment, state: Facts) -> list[Action]:
+    found = explain_change(TASKS[task].domain, before, state, after.info["objects"])
+    return [action.action for action, _ in found]
+
+
+def without_newcomers(before: Moment, after: Moment) -> Facts:
+    newcomers = after.info["objects"].keys() - before.info["objects"].keys()
+    return frozenset(fact for fact in after.state if newcomers.isdisjoint(fact.terms))
+
+
+def is_explained(task: str, episode: Episode, step: int) -> bool:
+    """By exactly one action, which was being done, or by what nature did at that very step, or by both."""
+    before, after = episode[step - 1], episode[step]
+    doing = {episode[step].action}
+    if any(moment.info["events"] for moment in episode[step - LAG if step > LAG else 0 : step]):
+        doing |= {moment.action for moment in episode[max(0, step - LAG) : step]}  # it was surprised on its way
+    if not after.info["events"]:
+        found = explanations(task, before.state, after, after.state)
+        return len(found) == 1 and found[0] in doing
+    known = without_newcomers(before, after)
+    return is_natural(before, after) or (
+        len(found := explanations(task, before.state, after, known)) == 1 and found[0] in doing
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_change_has_one_explanation(task: str, objects: int, seed: int) -> None:
+    episode = expert_episode(task, objects, seed)
+    changes = [step for step in range(1, len(episode)) if episode[step].state != episode[step - 1].state]
+    assert len(changes) >= 2 * objects
+    unexplained = [
+        (step, str(episode[step].action), sorted(map(str, episode[step].state ^ episode[step - 1].state)))
+        for step in changes
+        if not is_explained(task, episode, step)
+    ]
+    assert not unexplained
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_facts_do_not_flicker(task: str, objects: int, seed: int) -> None:
+    """A fact that has changed stays as it is for a while, unless nature changes it."""
+    episode = expert_episode(task, objects, seed)
+    last: dict[Atom, int] = {}
+    for step, (before, after) in enumerate(pairwise(episode), 1):
+        for fact in before.state ^ after.state:
+            surprised = any(moment.info["events"] for moment in episode[last.get(fact, step) : step + 1])
+            assert surprised or step - last.get(fact, -FLICKER) >= FLICKER, f"{fact} at step {step}"
+            last[fact] = step

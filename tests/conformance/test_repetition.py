@@ -1,0 +1,198 @@
+"""An episode can be had again: from its seed, and from any point at which it was saved."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from episodes import Control, random_controls, world
+from numpy.typing import NDArray
+
+from bilevel.environments.observation import TRAVEL, Observation
+from bilevel.environments.tabletop import Snapshot, Tabletop
+from bilevel.tasks import TASKS
+
+OFTEN = 1 / 150  # how often objects teleport here, so that nature's draws are seen
+LONGEST = 700  # steps of an episode
+FOLLOWED = 200  # steps after a snapshot
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A step's observation and info, in a form that can be compared bit for bit."""
+
+    arrays: tuple[bytes, ...]
+    info: str
+
+    @classmethod
+    def of(cls, observation: Observation, info: Mapping[str, Any]) -> Seen:
+        arrays = observation["agent"], observation["objects"], observation["visible"]
+        words = repr([sorted(info["goal"]), info["objects"], info["events"], info["outcome"]])
+        return cls(tuple(array.tobytes() for array in arrays), words)
+
+
+def episode(environment: Tabletop, seed: int, steps: int = 60) -> list[Seen]:
+    seen = [Seen.of(*environment.reset(seed=seed))]
+    return seen + follow(environment, random_controls(steps))
+
+
+def follow(environment: Tabletop, controls: Sequence[Control] | Control) -> list[Seen]:
+    seen = []
+    for control in controls:
+        observation, _, _, _, info = environment.step(control)
+        seen.append(Seen.of(observation, info))
+        if info["outcome"]:
+            break
+    return seen
+
+
+def test_a_seed_gives_the_same_episode_again(task: str, objects: int) -> None:
+    environment = world(task, objects)
+    first = episode(environment, seed=5)
+    other = episode(environment, seed=6)
+    assert episode(environment, seed=5) == first
+    assert episode(TASKS[task].make(objects), seed=5) == first
+    assert other[0] != first[0]
+
+
+def test_without_a_seed_episodes_go_on_from_the_last_one(task: str) -> None:
+    environment = world(task, 1)
+
+    def two() -> list[Seen]:
+        environment.reset(seed=5)
+        return [Seen.of(*environment.reset()), Seen.of(*environment.reset())]
+
+    first, second = two()
+    assert first != second
+    assert two() == [first, second]
+
+
+def test_global_random_numbers_are_neither_used_nor_changed(task: str) -> None:
+    environment = world(task, 1)
+    random.seed(1)
+    np.random.seed(1)
+    before = random.getstate(), repr(np.random.get_state())
+    first = episode(environment, seed=5)
+    assert (random.getstate(), repr(np.random.get_state())) == before
+    random.seed(2)
+    np.random.seed(2)
+    assert episode(environment, seed=5) == first
+
+
+# Saving and restoring
+
+
+def _holding(environment: Tabletop, observation: Observation) -> bool:
+    return bool(observation["agent"][3] < 0.55 and observation["agent"][2] > 0.1)
+
+
+def _pressing(environment: Tabletop, observation: Observation) -> bool:
+    return bool(observation["objects"][environment.slots.rows("button"), TRAVEL].max(initial=0.0) > 0.006)
+
+
+def _lid_half_open(environment: Tabletop, observation: Observation) -> bool:
+    travel = observation["objects"][environment.slots.rows("box"), TRAVEL].max(initial=0.0)
+    return bool(0.03 < travel < 0.06)
+
+
+POINTS: Mapping[str, tuple[Callable[[Tabletop, Observation], bool], ...]] = {
+    "blocks": (_holding,),
+    "colour": (_holding, _pressing),
+    "gacha": (_holding, _pressing, _lid_half_open),
+}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """An expert's episode with much nature in it, and snapshots from the middle of it, by their steps."""
+
+    controls: tuple[Control, ...]
+    seen: tuple[Seen, ...]
+    snapshots: Mapping[int, Snapshot]
+
+
+@cache
+def lively_world(task: str) -> Tabletop:
+    return TASKS[task].make(3, **({"teleport_rate": OFTEN} if TASKS[task].noisy else {}))
+
+
+@cache
+def recording(task: str) -> Recording:
+    environment = lively_world(task)
+    expert = TASKS[task].expert(environment.slots)
+    waiting = list(POINTS[TASKS[task].domain_name])
+    observation, info = environment.reset(seed=2)
+    expert.reset(observation)
+    controls: list[Control] = []
+    seen, snapshots = [], {}
+    while len(controls) < LONGEST and info["outcome"] is None:
+        here = [point for point in waiting if point(environment, observation)]
+        waiting = [point for point in waiting if point not in here]
+        if here or info["events"] or len(controls) in (0, 40):
+            snapshots[len(controls)] = environment.save()
+        control = expert.act(observation)
+        assert control is not None
+        controls.append(control)
+        observation, _, _, _, info = environment.step(control)
+        seen.append(Seen.of(observation, info))
+    assert not waiting, "the episode has not come to all the points at which it is to be saved"
+    return Recording(tuple(controls), tuple(seen), snapshots)
+
+
+def restored(environment: Tabletop, task: str, through: Callable[[Snapshot], Snapshot]) -> Iterator[list[Seen]]:
+    """What follows from each snapshot, beside what followed when it was taken."""
+    record = recording(task)
+    for step, snapshot in record.snapshots.items():
+        observation, info = environment.restore(through(snapshot))
+        if step:
+            past, now = record.seen[step - 1], Seen.of(observation, {**info, "events": ()})
+            assert now.arrays == past.arrays
+        assert follow(environment, record.controls[step : step + FOLLOWED]) == list(record.seen[step : step + FOLLOWED])
+        yield list(record.seen[step:])
+
+
+def _in_a_file(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
+    file = BytesIO()
+    np.savez(file, **snapshot)  # type: ignore[arg-type]
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as loaded:
+        return dict(loaded)
+
+
+def test_the_episode_to_be_restored_has_nature_in_it(task: str) -> None:
+    record = recording(task)
+    if TASKS[task].noisy:
+        assert any("teleport" in seen.info for seen in record.seen[min(set(record.snapshots) - {0}) :])
+    assert len(record.snapshots) > len(POINTS[TASKS[task].domain_name])
+
+
+def test_saving_changes_nothing(task: str) -> None:
+    record, environment = recording(task), lively_world(task)
+    environment.reset(seed=2)
+    assert follow(environment, record.controls) == list(record.seen)
+
+
+def test_a_restored_episode_goes_on_as_it_did(task: str) -> None:
+    assert list(restored(lively_world(task), task, lambda snapshot: snapshot))
+
+
+def test_a_fresh_world_goes_on_from_a_file_as_the_old_one_did(task: str) -> None:
+    arguments = {"teleport_rate": OFTEN} if TASKS[task].noisy else {}
+    assert list(restored(TASKS[task].make(3, **arguments), task, _in_a_file))
+
+
+def test_snapshots_are_not_changed_by_what_follows(task: str) -> None:
+    environment = world(task, 1)
+    environment.reset(seed=0)
+    snapshot = environment.save()
+    copy = {name: array.copy() for name, array in snapshot.items()}
+    follow(environment, random_controls(30))
+    environment.restore(snapshot)
+    follow(environment, random_controls(30))
+    assert all(np.array_equal(snapshot[name], copy[name]) for name in copy)
+    assert all(type(array) is np.ndarray and array.dtype != object for array in snapshot.values())
