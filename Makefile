@@ -36,7 +36,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[worlds,video,planners,plots,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[worlds,video,minari,planners,plots,dev]'
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@

@@ -36,6 +36,7 @@ ONLY_IN = {
     "matplotlib": ("experiments.report",),
     "jinja2": ("experiments.report",),
     "mako": ("experiments.report",),
+    "minari": ("demonstrations.minari_export",),
     "rich": ("cli", "commands", "demo"),
     "tyro": ("cli", "commands"),
     "bilevel.cli": ("cli",),

@@ -21,6 +21,7 @@ from bilevel.commands.demonstration_commands import (
     ReplayDemonstrations,
     ShowDemonstrations,
 )
+from bilevel.commands.export_command import ExportDemonstrations
 from bilevel.commands.learning_command import LearnRules
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
@@ -48,12 +49,13 @@ DemonstrationsCommand = (
     Annotated[CheckDemonstrations, tyro.conf.subcommand("check")]
     | Annotated[ReplayDemonstrations, tyro.conf.subcommand("replay")]
     | Annotated[ShowDemonstrations, tyro.conf.subcommand("show")]
+    | Annotated[ExportDemonstrations, tyro.conf.subcommand("export")]
 )
 
 
 @dataclass(frozen=True)
 class Demonstrations:
-    """Check, replay and show data sets of demonstrations."""
+    """Check, replay, show and export data sets of demonstrations."""
 
     command: Annotated[DemonstrationsCommand, tyro.conf.arg(name="")]
 
