@@ -52,6 +52,7 @@ def export_to_minari(
     target = _target(identifier)
     environment = dataset.task.make(**dataset.manifest.recipe.arguments)
     with _appearing(identifier, target) as folder:
+        _check_room(folder, dataset.manifest)
         storage = MinariStorage.new(
             folder / "data",
             observation_space=environment.observation_space,
@@ -107,6 +108,18 @@ def _appearing(identifier: str, target: Path) -> Iterator[Path]:
         raise BadInput(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _check_room(folder: Path, manifest: Manifest) -> None:
+    """HDF5 crashes on a full disk, so it must not come to that."""
+    moments = sum(entry.steps + 1 for entry in manifest.entries)
+    numbers = len(AGENT_FEATURES) + len(manifest.slots) * len(FEATURES) + 2 * 4  # with two controls
+    needed = 2 * moments * 4 * numbers  # twice, for the texts and the file's own order
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise BadInput(
+            f"{folder.parent}: no room: about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are free"
+        )
 
 
 def _make_namespace(identifier: str) -> None:
@@ -182,8 +195,7 @@ def _check(demonstration: Demonstration, environment: Tabletop) -> None:
 
 def _check_rows(name: str, array: NDArray[Any], space: Space[Any], rows: int) -> None:
     if not batch_space(space, rows).contains(array):
-        wanted = f"{rows} rows in {str(space).replace(chr(10), ' ')}"
-        raise BadInput(f"'{name}' of shape {array.shape} and type {array.dtype} is not {wanted}")
+        raise BadInput(f"'{name}' of shape {array.shape} and type {array.dtype} is not {rows} rows in {space}")
 
 
 def _infos(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
