@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from simulator_truth import true_facts
 
@@ -18,6 +19,10 @@ from bilevel.symbolic.domain import Action, Facts
 from bilevel.tasks import TASKS
 
 Control = NDArray[np.float32]
+
+# In this order all tests of one task come together, so that its worlds and episodes are made only once.
+each_task = pytest.mark.parametrize("task", TASKS, scope="session")
+each_size = pytest.mark.parametrize("objects", [1, 3], scope="session")
 
 RANDOM_STEPS = 400
 STEPS_PER_MOVEMENT = 15  # of random movements, so that the hand gets somewhere

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from episodes import expert_episode, random_controls, random_episode, world
+from episodes import each_size, each_task, expert_episode, random_controls, random_episode, world
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
@@ -29,12 +29,15 @@ def test_the_eight_tasks_are_here() -> None:
     ]
 
 
+@each_task
+@each_size
 def test_gymnasium_finds_nothing_wrong(task: str, objects: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gymnasium.make(TASKS[task].environment, objects=objects).unwrapped, skip_render_check=True)
 
 
+@each_task
 def test_gymnasium_makes_it_with_its_wrappers(task: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -46,6 +49,7 @@ def test_gymnasium_makes_it_with_its_wrappers(task: str) -> None:
     assert (reward, terminated, truncated) == (0.0, False, False)
 
 
+@each_task
 def test_the_largest_world_works(task: str) -> None:
     environment = TASKS[task].make(TASKS[task].most_objects)
     labels = TASKS[task].labels(environment.slots)
@@ -57,6 +61,8 @@ def test_the_largest_world_works(task: str) -> None:
     assert len(info["goal"]) == TASKS[task].most_objects
 
 
+@each_task
+@each_size
 def test_what_is_seen_is_in_the_space_and_does_not_change_later(task: str, objects: int) -> None:
     environment = world(task, objects)
     for episode in (expert_episode(task, objects, seed=1), random_episode(task, objects, seed=1)):
@@ -95,6 +101,7 @@ def test_vector_environments_run_a_world_and_its_noisy_twin(world_name: str) -> 
     assert ends == [SHORT, 2 * SHORT + 1]  # resetting takes a step of its own
 
 
+@each_task
 def test_vector_environments_are_made_by_name(task: str) -> None:
     vector = gymnasium.make_vec(TASKS[task].environment, num_envs=2, vectorization_mode="sync", objects=1)
     observation, info = vector.reset(seed=0)
@@ -104,6 +111,7 @@ def test_vector_environments_are_made_by_name(task: str) -> None:
     vector.close()
 
 
+@each_task
 @pytest.mark.parametrize(
     ("control", "message"),
     [
@@ -121,6 +129,7 @@ def test_a_control_is_four_finite_numbers(task: str, control: Any, message: str)
     environment.step(STILL)  # nothing has happened
 
 
+@each_task
 def test_controls_out_of_range_are_clipped(task: str) -> None:
     environment = world(task, 1)
     wild = 3 * random_controls(20)
@@ -134,6 +143,7 @@ def test_controls_out_of_range_are_clipped(task: str) -> None:
         assert np.array_equal(first["objects"], second["objects"])
 
 
+@each_task
 def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = world(task, 1)
     monkeypatch.setattr(environment, "step_limit", 2)
@@ -148,15 +158,19 @@ def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyP
     environment.step(STILL)
 
 
+@each_task
+@each_size
 def test_the_step_limit_grows_with_the_objects(task: str, objects: int) -> None:
     assert world(task, objects).step_limit == tabletop.STEPS_PER_OBJECT * objects == 2048 * objects
 
 
+@each_task
 def test_a_world_that_was_never_reset_does_not_step(task: str) -> None:
     with pytest.raises(BadInput, match="reset"):
         TASKS[task].make(1).step(STILL)
 
 
+@each_task
 def test_numbers_of_objects_out_of_range_are_refused(task: str) -> None:
     most = TASKS[task].most_objects
     for objects in (0, -1, most + 1):
@@ -164,6 +178,7 @@ def test_numbers_of_objects_out_of_range_are_refused(task: str) -> None:
             TASKS[task].make(objects)
 
 
+@each_task
 def test_unknown_arguments_are_refused(task: str) -> None:
     with pytest.raises(TypeError, match="gravity"):
         TASKS[task].make(1, gravity=0)
@@ -173,6 +188,7 @@ def test_unknown_arguments_are_refused(task: str) -> None:
         TASKS[task].make(1, quality="ascii")
 
 
+@each_task
 @pytest.mark.parametrize("value", [np.nan, 1e12])
 def test_an_unstable_simulation_ends_the_episode(task: str, value: float) -> None:
     environment = world(task, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
-from episodes import Moment, expert_episode, random_episode, world
+from episodes import Moment, each_size, each_task, expert_episode, random_episode, world
 
 from bilevel.rules.traces import explain_change
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
@@ -27,12 +27,16 @@ def all_episodes(task: str, objects: int) -> Iterator[Episode]:
     yield random_episode(task, objects, seed=1)
 
 
+@each_task
+@each_size
 def test_experts_succeed_and_random_movements_do_not(task: str, objects: int) -> None:
     outcomes = [episode[-1].info["outcome"] for episode in all_episodes(task, objects)]
     assert outcomes[:-1] == ["success"] * (len(outcomes) - 1)
     assert outcomes[-1] is None
 
 
+@each_task
+@each_size
 def test_labels_agree_with_the_simulator(task: str, objects: int) -> None:
     for episode in all_episodes(task, objects):
         changed = {
@@ -64,6 +68,8 @@ def _fits(fact: Atom, domain: Domain, objects: dict[str, str]) -> bool:
     return all(term in objects and domain.is_subtype(objects[term], parameter.type) for term, parameter in pairs)
 
 
+@each_task
+@each_size
 def test_facts_and_goals_conform_to_the_domain(task: str, objects: int) -> None:
     domain, labels = TASKS[task].domain, TASKS[task].labels(world(task, objects).slots)
     for episode in all_episodes(task, objects):
@@ -74,12 +80,16 @@ def test_facts_and_goals_conform_to_the_domain(task: str, objects: int) -> None:
                 assert known == moment.info["objects"]
 
 
+@each_task
+@each_size
 def test_the_goal_is_seen_as_it_is_told(task: str, objects: int) -> None:
     for episode in all_episodes(task, objects):
         assert all(moment.goal == moment.info["goal"] for moment in episode)
     assert len(expert_episode(task, objects, seed=1)[0].goal) == objects
 
 
+@each_task
+@each_size
 def test_an_episode_ends_exactly_when_the_goal_holds(task: str, objects: int) -> None:
     for episode in all_episodes(task, objects):
         for moment in episode:
@@ -131,6 +141,8 @@ def is_explained(task: str, episode: Episode, step: int) -> bool:
     )
 
 
+@each_task
+@each_size
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_change_has_one_explanation(task: str, objects: int, seed: int) -> None:
     episode = expert_episode(task, objects, seed)
@@ -144,6 +156,8 @@ def test_every_change_has_one_explanation(task: str, objects: int, seed: int) ->
     assert not unexplained
 
 
+@each_task
+@each_size
 @pytest.mark.parametrize("seed", [1, 2])
 def test_facts_do_not_flicker(task: str, objects: int, seed: int) -> None:
     """A fact that has changed stays as it is for a while, unless nature changes it."""

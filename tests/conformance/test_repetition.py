@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-from episodes import Control, random_controls, world
+from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
 from bilevel.environments.observation import TRAVEL, Observation
@@ -51,6 +51,8 @@ def follow(environment: Tabletop, controls: Sequence[Control] | Control) -> list
     return seen
 
 
+@each_task
+@each_size
 def test_a_seed_gives_the_same_episode_again(task: str, objects: int) -> None:
     environment = world(task, objects)
     first = episode(environment, seed=5)
@@ -60,6 +62,7 @@ def test_a_seed_gives_the_same_episode_again(task: str, objects: int) -> None:
     assert other[0] != first[0]
 
 
+@each_task
 def test_without_a_seed_episodes_go_on_from_the_last_one(task: str) -> None:
     environment = world(task, 1)
 
@@ -72,6 +75,7 @@ def test_without_a_seed_episodes_go_on_from_the_last_one(task: str) -> None:
     assert two() == [first, second]
 
 
+@each_task
 def test_global_random_numbers_are_neither_used_nor_changed(task: str) -> None:
     environment = world(task, 1)
     random.seed(1)
@@ -164,6 +168,7 @@ def _in_a_file(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
         return dict(loaded)
 
 
+@each_task
 def test_the_episode_to_be_restored_has_nature_in_it(task: str) -> None:
     record = recording(task)
     if TASKS[task].noisy:
@@ -171,21 +176,25 @@ def test_the_episode_to_be_restored_has_nature_in_it(task: str) -> None:
     assert len(record.snapshots) > len(POINTS[TASKS[task].domain_name])
 
 
+@each_task
 def test_saving_changes_nothing(task: str) -> None:
     record, environment = recording(task), lively_world(task)
     environment.reset(seed=2)
     assert follow(environment, record.controls) == list(record.seen)
 
 
+@each_task
 def test_a_restored_episode_goes_on_as_it_did(task: str) -> None:
     assert list(restored(lively_world(task), task, lambda snapshot: snapshot))
 
 
+@each_task
 def test_a_fresh_world_goes_on_from_a_file_as_the_old_one_did(task: str) -> None:
     arguments = {"teleport_rate": OFTEN} if TASKS[task].noisy else {}
     assert list(restored(TASKS[task].make(3, **arguments), task, _in_a_file))
 
 
+@each_task
 def test_snapshots_are_not_changed_by_what_follows(task: str) -> None:
     environment = world(task, 1)
     environment.reset(seed=0)
