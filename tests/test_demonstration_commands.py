@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from bilevel.demonstrations.manifest import file_name
 from bilevel.demonstrations.recording import Recorder
 from bilevel.files import write_atomically
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ARGUMENTS = ("collect", "blocks", "--objects", "1", "--episodes", "2")
 
 
@@ -196,6 +199,17 @@ def test_rules_need_one_source(collected: Path, tmp_path: Path, capsys: pytest.C
     assert (code, "not both" in err) == (2, True)
     code, _, err = run(capsys, "rules", "learn", *output)
     assert (code, "no problems to learn from" in err) == (2, True)
+
+
+def test_the_benchmark_learns_and_compares(tmp_path: Path) -> None:
+    program, output = BENCHMARKS / "learn_from_demonstrations.py", tmp_path / "results.jsonl"
+    command = [sys.executable, str(program), "--tasks", "blocks-noisy", "--objects", "1", "--episodes", "2"]
+    for _ in range(2):  # the second run takes the place of the first
+        subprocess.run([*command, "--workers", "1", "--output", str(output)], check=True, capture_output=True)
+    (row,) = [json.loads(line) for line in output.read_text().splitlines()]
+    assert row["golden_rules"]
+    assert row["explained_steps"] == row["agreeing_steps"] == row["steps"]
+    assert (row["task"], row["episodes"], row["exogenous"]) == ("blocks-noisy", 2, 0)
 
 
 @pytest.fixture

@@ -6,18 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from small_datasets import collect
 
-from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, make_recipe
-
-EPISODES = 3
-
-
-def collect(folder: Path, task: str = "blocks", episodes: int = EPISODES, workers: int = 1, **arguments: float) -> None:
-    recipe, slots = make_recipe(task, **{"objects": 1, **arguments})  # type: ignore[arg-type]
-    with open_collection(folder, recipe, slots, episodes) as collection:
-        list(collection.collect(workers))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EPISODES, collect
+from small_datasets import EPISODES, collect
 
 import bilevel
 from bilevel.demonstrations.collection import open_collection
@@ -100,6 +100,9 @@ def test_other_versions_are_refused_only_where_something_is_missing(
 
 def test_without_its_manifest_a_data_set_is_taken_up_if_it_fits(copied: Path) -> None:
     whole = contents(copied)
+    (copied / MANIFEST).write_bytes(whole[MANIFEST][:100])
+    with pytest.raises(BadInput, match=r"manifest.json: not JSON: .*; remove this file and run the same command again"):
+        collect(copied)
     (copied / MANIFEST).unlink()
     with pytest.raises(BadInput, match=r"episode-00000.npz: belongs to another data set: seed 0 instead of 1"):
         collect(copied, seed=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import collect
+from small_datasets import collect
 
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.demonstration import Demonstration

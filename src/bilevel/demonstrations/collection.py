@@ -19,6 +19,7 @@ from bilevel.demonstrations.demonstration import Recipe
 from bilevel.demonstrations.episode_file import encode
 from bilevel.demonstrations.manifest import (
     MANIFEST,
+    BrokenManifest,
     Entry,
     Manifest,
     file_name,
@@ -86,7 +87,7 @@ def open_collection(folder: Path, recipe: Recipe, slots: Slots, episodes: int) -
     with _alone_in(folder):
         remove_leftovers(folder / "episode-*.npz")
         remove_leftovers(folder / MANIFEST)
-        known = read_manifest(folder) if (folder / MANIFEST).exists() else wanted
+        known = _known(folder, wanted)
         _compare(folder, known, wanted)
         collection = Collection(folder, replace(wanted, versions=known.versions))
         _look_around(collection, known)
@@ -95,6 +96,16 @@ def open_collection(folder: Path, recipe: Recipe, slots: Slots, episodes: int) -
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
             write_manifest(folder, wanted)
         yield collection
+
+
+def _known(folder: Path, wanted: Manifest) -> Manifest:
+    """What is known of the folder; where there is no manifest, its episodes must speak for themselves."""
+    try:
+        return read_manifest(folder) if (folder / MANIFEST).exists() else wanted
+    except BrokenManifest as error:
+        raise BadInput(
+            f"{error}; remove this file and run the same command again, which keeps whole episodes"
+        ) from None
 
 
 @contextmanager
