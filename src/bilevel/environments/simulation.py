@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.environments.scene import BLOCK, FLOOR, Colour
+from bilevel.symbolic.domain import BadInput
 
 Floats = NDArray[np.float64]
 
@@ -175,6 +176,8 @@ class Simulation:
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Go on, bit for bit, from where `save` was called."""
+        if "physics" not in saved or saved["physics"].shape != (mujoco.mj_stateSize(self.model, _STATE),):
+            raise BadInput("the snapshot is of another world, or of one with another number of objects")
         self.model.body_pos[self._fixtures] = saved["fixtures"]
         self._begin(None)
         mujoco.mj_setState(self.model, self.data, saved["physics"], _STATE)
