@@ -1,0 +1,215 @@
+"""`bilevel run`, at tiny size: what it prints, shows and exits with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from bilevel import cli
+from bilevel.environments import opengl, rendering, tabletop
+from bilevel.environments.rendering import Image, Quality
+from bilevel.symbolic.domain import BadInput
+from bilevel.video import Video
+
+BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a run."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["run", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return int(stopped.value.code or 0), captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, object]:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    result: dict[str, object] = json.loads(out)
+    return result
+
+
+# What it says
+
+
+def test_a_run_tells_every_action_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *BLOCKS)
+    (first, pick), (second, place) = (line.split(maxsplit=1) for line in out.splitlines())
+    assert (code, pick, place) == (0, "pick(block1)", "place(block1, place1)")
+    assert err.startswith("success after ")
+    assert 0 == int(first) < int(second) < int(err.split()[2])
+
+
+def test_events_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "factory", "--objects", "1")
+    assert code == 0
+    assert [line.split(maxsplit=1)[1] for line in out.splitlines()] == [
+        "pick(block1)",
+        "place(block1, place1)",
+        "(arrival block2)",
+        "pick(block2)",
+        "place(block2, place2)",
+    ]
+
+
+def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    found = run_json(capsys, *BLOCKS)
+    assert {**found, "steps": 0} == {"task": "blocks", "objects": 1, "seed": 4, "outcome": "success", "steps": 0}
+    assert f"after {found['steps']} steps" in run(capsys, *BLOCKS)[2]
+
+
+def test_the_seed_decides_everything_and_noise_changes_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    calm, jostled = (run_json(capsys, "blocks", "--noise", noise) for noise in (0, 0.7))
+    assert run_json(capsys, "blocks", "--noise", 0.7) == jostled
+    assert jostled["steps"] != calm["steps"]
+    assert run_json(capsys, "blocks", "--seed", 1)["steps"] != calm["steps"]
+
+
+def test_a_failure_is_told_and_exits_with_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tabletop, "STEPS_PER_OBJECT", 10)
+    code, out, err = run(capsys, *BLOCKS)
+    assert (code, err) == (1, "step limit after 10 steps\n")
+    assert out.split() == ["0", "pick(block1)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("cubes",), "unknown task 'cubes'; known tasks: blocks, blocks-noisy, factory,"),
+        (("blocks", "--objects", "0"), "Blocks takes 1 to 20 objects, not 0"),
+        (("gacha", "--objects", "11"), "Gacha takes 1 to 10 objects, not 11"),
+        (("blocks", "--seed", "-1"), "--seed must not be negative, but is -1"),
+        (("blocks", "--noise", "1.5"), "--noise is an amplitude from 0 to 1, not 1.5"),
+        (("blocks", "--noise", "nan"), "--noise is an amplitude from 0 to 1, not nan"),
+        (("blocks", "--window", "--video", "out.mp4"), "--window and --video do not go together; choose one"),
+        (("blocks", "--video", "/dev/null/out.mp4"), "/dev/null/out.mp4: cannot be written: "),
+    ],
+)
+def test_bad_input_is_one_line_and_exits_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], reason: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert reason in err
+
+
+@pytest.mark.parametrize("arguments", [("blocks", "--policy", "novice"), ("blocks", "--objects", "many"), ()])
+def test_arguments_that_make_no_sense_exit_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert run(capsys, *arguments)[:2] == (2, "")
+
+
+@pytest.mark.parametrize("missing", ["mujoco", "gymnasium"])
+def test_missing_worlds_are_one_line(missing: str) -> None:
+    program = f"import sys; sys.modules['{missing}'] = None; from bilevel import cli; cli.main(['run', 'blocks'])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == f"bilevel: {missing} is missing; install it with: pip install 'bilevel[worlds]'\n"
+
+
+# What it shows
+
+
+@cache
+def can_draw() -> bool:
+    try:
+        opengl.backend()
+    except BadInput:
+        return False
+    return True
+
+
+def frames(path: Path) -> list[tuple[int, int]]:
+    """The sizes of a video's pictures."""
+    with av.open(str(path)) as container:
+        return [(frame.width, frame.height) for frame in container.decode(video=0)]
+
+
+def test_a_video_shows_every_second_step_with_its_action(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    captions: list[str] = []
+    add = Video.add
+
+    def noted(video: Video, picture: Image, caption: str = "") -> None:
+        captions.append(caption)
+        add(video, picture, caption)
+
+    monkeypatch.setattr(Video, "add", noted)
+    monkeypatch.setitem(rendering.QUALITIES, "fast", Quality(64, 48, shadows=False, samples=0))
+    path = tmp_path / "new" / "out.mp4"
+    code, out, err = run(capsys, *BLOCKS, "--video", path)
+    if can_draw():
+        assert (code, err.split()[0]) == (0, "success")
+        second, steps = int(out.splitlines()[1].split()[0]), int(err.split()[2])
+        actions = ["pick(block1)"] * second + ["place(block1, place1)"] * (steps - second)
+        assert captions == actions[::2]
+        assert frames(path) == [(64, 48)] * len(captions)
+    else:
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert "pictures" in err
+    assert list(path.parent.iterdir()) == ([path] if can_draw() else [])
+
+
+@pytest.fixture
+def no_opengl(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("MUJOCO_GL", "")
+    monkeypatch.setattr(opengl, "works", lambda backend: False)
+    opengl.backend.cache_clear()
+    yield
+    opengl.backend.cache_clear()
+
+
+@pytest.mark.usefixtures("no_opengl")
+def test_without_opengl_a_video_is_one_line_and_all_else_works(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1" in err
+    assert list(tmp_path.iterdir()) == []
+    assert run(capsys, *BLOCKS)[0] == 0
+
+
+def test_a_video_that_is_interrupted_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tabletop.Tabletop, "step", interrupt)
+    monkeypatch.setattr(tabletop.Tabletop, "render", lambda self: np.zeros((48, 64, 3), np.uint8))
+    code, _, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    assert (code, err) == (130, "bilevel: interrupted; nothing was written\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_window_is_shown_at_every_step_and_closed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(tabletop.Tabletop, "render", lambda self: calls.append(self.render_mode))
+    monkeypatch.setattr(tabletop.Tabletop, "close", lambda self: calls.append("close"))
+    found = run_json(capsys, *BLOCKS, "--window")
+    assert calls == ["human"] * (1 + int(str(found["steps"]))) + ["close"]
+
+
+def test_videos_without_their_package_are_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    code, out, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "pip install 'bilevel[video]'" in err
