@@ -113,7 +113,7 @@ class BlocksLabels(Labels):
         """visible (slots,), held (blocks,), at (blocks, places)"""
         seen, visible = observation["objects"], observation["visible"].astype(bool)
         blocks = seen[self._blocks, POSITION]
-        held = holds(observation["agent"], blocks)
+        held = holds(observation["agent"], blocks) & visible[self._blocks]
         standing = stands(blocks, held) & visible[self._blocks]
         at = stands_on(blocks, standing, seen[self._places, POSITION]) & visible[self._places]
         return visible, held, at

@@ -1,0 +1,38 @@
+"""Seeds for training and for evaluation never meet, and each depends on its whole key."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bilevel.seeds import evaluation_seed, training_seed
+
+NUMBERS = st.integers(0, 2**40)
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+def test_no_episode_is_for_training_and_for_evaluation(base: int, episode: int, attempt: int, other: int) -> None:
+    assert training_seed(base, episode, attempt) % 2 == 0
+    assert evaluation_seed(other, episode) % 2 == 1
+
+
+@given(NUMBERS, NUMBERS)
+def test_seeds_are_numbers_that_any_generator_takes(base: int, episode: int) -> None:
+    assert 0 <= training_seed(base, episode) < 2**63
+    assert 0 <= evaluation_seed(base, episode) < 2**63
+    assert training_seed(base, episode) == training_seed(base, episode, 0)
+
+
+def test_every_part_of_the_key_counts() -> None:
+    keys = [(base, episode, attempt) for base in range(8) for episode in range(8) for attempt in range(8)]
+    assert len({training_seed(*key) for key in keys}) == len(keys)
+    assert len({evaluation_seed(*key[:2]) for key in keys}) == 64
+
+
+def test_seeds_stay_the_same_for_ever() -> None:
+    """Data sets are made from them: a change would make other episodes under the same name."""
+    assert (training_seed(0, 0), training_seed(1, 2, 3), evaluation_seed(0, 0)) == (
+        7896617691693857886,
+        6498626229777268288,
+        7896617691693857887,
+    )
