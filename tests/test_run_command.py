@@ -137,7 +137,7 @@ def frames(path: Path) -> list[tuple[int, int]]:
         return [(frame.width, frame.height) for frame in container.decode(video=0)]
 
 
-def test_a_video_shows_every_second_step_with_its_action(
+def test_a_video_shows_every_second_step_with_its_action_and_the_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     captions: list[str] = []
@@ -155,7 +155,7 @@ def test_a_video_shows_every_second_step_with_its_action(
         assert (code, err.split()[0]) == (0, "success")
         second, steps = int(out.splitlines()[1].split()[0]), int(err.split()[2])
         actions = ["pick(block1)"] * second + ["place(block1, place1)"] * (steps - second)
-        assert captions == actions[::2]
+        assert captions == actions[::2] + ["success"] * 40  # a second of how it ended
         assert frames(path) == [(64, 48)] * len(captions)
     else:
         assert (code, len(err.splitlines())) == (2, 1)
@@ -200,10 +200,17 @@ def test_a_window_is_shown_at_every_step_and_closed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
+    monkeypatch.setattr(rendering, "has_screen", lambda: True)
     monkeypatch.setattr(tabletop.Tabletop, "render", lambda self: calls.append(self.render_mode))
     monkeypatch.setattr(tabletop.Tabletop, "close", lambda self: calls.append("close"))
     found = run_json(capsys, *BLOCKS, "--window")
     assert calls == ["human"] * (1 + int(str(found["steps"]))) + ["close"]
+
+
+def test_a_window_needs_a_screen(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "has_screen", lambda: False)
+    code, out, err = run(capsys, *BLOCKS, "--window")
+    assert (code, out, err) == (2, "", "bilevel: no window: there is no screen here; try --video FILE\n")
 
 
 def test_videos_without_their_package_are_one_line(

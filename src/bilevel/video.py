@@ -41,7 +41,7 @@ class Video:
         self.path = path
         self.fps = fps
         self._av = _package("av")
-        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._part = path.parent / f".{path.name}.{os.getpid()}.part"
         self._container: Any = None
         self._stream: Any = None
         try:  # at once, not after an hour of pictures

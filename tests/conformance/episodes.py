@@ -64,7 +64,7 @@ def _moment(environment: Tabletop, labels: Labels, observation: Observation, *re
 def expert_episode(task: str, objects: int, seed: int, jostled: bool = False) -> tuple[Moment, ...]:
     environment = world(task, objects)
     labels, expert = TASKS[task].labels(environment.slots), TASKS[task].expert(environment.slots)
-    disturb = Jostle(Bursts(), np.random.default_rng(seed)) if jostled else None
+    disturb = Jostle(Bursts(), seed) if jostled else None
     observation, info = environment.reset(seed=seed)
     expert.reset(observation)
     moments = [_moment(environment, labels, observation, info, False, None)]

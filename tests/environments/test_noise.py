@@ -33,7 +33,7 @@ def test_where_nothing_teleports_nothing_is_drawn() -> None:
 
 
 def jostled(bursts: Bursts, steps: int = 4000, seed: int = 0) -> Array:
-    jostle = Jostle(bursts, np.random.default_rng(seed))
+    jostle = Jostle(bursts, seed)
     return np.stack([jostle(CONTROL) for _ in range(steps)])
 
 

@@ -184,7 +184,7 @@ def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
         return window
 
     monkeypatch.setattr(viewer, "launch_passive", launch)
-    monkeypatch.setattr(rendering, "_has_screen", lambda: True)
+    monkeypatch.setattr(rendering, "has_screen", lambda: True)
     world = Blocks(objects=1, render_mode="human")
     world.reset(seed=0)
     world.step(STILL)

@@ -53,9 +53,12 @@ class Run:
     def run(self) -> int:
         self._check()
         with needing_worlds():
+            from bilevel.environments.rendering import has_screen
             from bilevel.environments.tabletop import SUCCESS
             from bilevel.experiments.evaluation import run_episode
             from bilevel.tasks import find_task
+        if self.window and not has_screen():
+            raise BadInput("no window: there is no screen here; try --video FILE")
         task = find_task(self.task)
         mode = "human" if self.window else "rgb_array" if self.video else None
         environment = task.make(self.objects, render_mode=mode, quality=self.quality)
@@ -64,6 +67,7 @@ class Run:
             open_things.callback(environment.close)
             narrator = Narrator(environment, policy, self._video(open_things), silent=self.json)
             result = run_episode(environment, policy, self.seed, self.noise, narrator)
+            narrator.end(result.outcome)
         if self.json:
             print_json(task=self.task, objects=self.objects, seed=self.seed, outcome=result.outcome, steps=result.steps)
         else:
@@ -103,6 +107,13 @@ class Narrator:
         if self._video and self._steps % DRAWN == 0:
             self._video.add(self._environment.render(), str(self._action))
         self._steps += 1
+
+    def end(self, outcome: str) -> None:
+        """Show for a second how it ended."""
+        if self._video:
+            picture = self._environment.render()
+            for _ in range(80 // DRAWN):
+                self._video.add(picture, outcome)
 
     def _say(self, line: str) -> None:
         if not self._silent:

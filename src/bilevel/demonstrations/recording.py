@@ -20,7 +20,6 @@ from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks import find_task
 
 MOST_ATTEMPTS = 20
-_JOSTLE = 1  # keeps the random numbers of the disturbance apart from those of the world
 
 # The arguments that only some worlds take, by domain.
 WORLD_ARGUMENTS = {"blocks": (), "colour": ("colours",), "gacha": ("draw",)}
@@ -84,7 +83,7 @@ def disturbance(recipe: Recipe, seed: int) -> Callable[[Control], Control] | Non
     """What disturbs the expert in the episode with this seed."""
     if recipe.noise is None:
         return None
-    return Jostle(Bursts(**recipe.noise), np.random.default_rng([seed, _JOSTLE]))
+    return Jostle(Bursts(**recipe.noise), seed)
 
 
 class _Notes:

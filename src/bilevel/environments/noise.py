@@ -28,12 +28,15 @@ class Bursts:
     flips: float = 0.15  # the part of bursts in which the fingers do the opposite
 
 
-class Jostle:
-    """Disturbs controls in bursts."""
+_APART = 1  # keeps a disturbance's random numbers apart from those of the world with the same seed
 
-    def __init__(self, bursts: Bursts, rng: np.random.Generator) -> None:
+
+class Jostle:
+    """Disturbs the controls of one episode in bursts, with random numbers of its own."""
+
+    def __init__(self, bursts: Bursts, seed: int) -> None:
         self._bursts = bursts
-        self._rng = rng
+        self._rng = np.random.default_rng([seed, _APART])
         self._left = 0
         self._push = np.zeros(3, np.float32)
         self._flip = False

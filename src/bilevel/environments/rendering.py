@@ -76,7 +76,7 @@ class Picture:
         if camera not in CAMERAS:
             raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
         _paint_arm(model)
-        kind = _Canvas if mode == "rgb_array" else _Window if _has_screen() else _Nowhere
+        kind = _Canvas if mode == "rgb_array" else _Window if has_screen() else _Nowhere
         self._surface: _Canvas | _Window | _Nowhere | None = kind(model, QUALITIES[quality], CAMERAS[camera])
 
     def draw(self, data: Any) -> Image | None:
@@ -208,7 +208,7 @@ class _Window:
         self._viewer.close()
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Asked first, because MuJoCo's viewer waits for ever where there is none."""
     import glfw
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from bilevel.environments.noise import Bursts, Jostle
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy
@@ -71,7 +69,7 @@ def run_episode(
 ) -> Run:
     """One episode from a seed, with bursts of noise of this amplitude."""
     stopwatch = Stopwatch(policy, watch)
-    disturb = Jostle(Bursts(amplitude=noise), np.random.default_rng(seed)) if noise else None
+    disturb = Jostle(Bursts(amplitude=noise), seed) if noise else None
     episode = rollout(environment, policy, seed, disturb=disturb, watch=stopwatch)
     events = stopwatch.events + Counter(_kinds(episode.info["events"]))
     return Run(seed, episode.outcome, episode.steps, dict(events), stopwatch.finish())
@@ -113,6 +111,8 @@ def _kinds(events: Iterable[str]) -> list[str]:
 
 def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
     """A 95% confidence interval for a success rate, which is right near 0 and 1 too."""
+    if episodes == 0:
+        return 0.0, 1.0
     rate = successes / episodes
     scale = 1 + Z * Z / episodes
     middle = (rate + Z * Z / (2 * episodes)) / scale
