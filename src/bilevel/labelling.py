@@ -241,7 +241,6 @@ class GachaLabels(_TrayLabels):
 
 
 def box_centre(box: Array) -> Array:
-    """The middle of a box, whose knob is seen, and the knob moves with the lid along x."""
-    centre: Array = box[POSITION].copy()
-    centre[0] -= box[TRAVEL]
-    return centre
+    """Where a box stands on the table: its knob is seen, and that moves with the lid along x."""
+    x, y = box[:2]
+    return np.array([x - box[TRAVEL], y, 0.0], np.float32)

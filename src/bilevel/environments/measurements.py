@@ -28,7 +28,7 @@ LID_SHUT = 0.006  # travel of a lid that has arrived at either end
 LID_OPEN = 0.078
 
 _GRASP_POINT = np.array([0.0, 0.0, GRASP_HEIGHT], np.float32)
-_INSIDE = np.array(BOX[:2], np.float32)
+_INSIDE = np.array([*BOX[:2], IN_BOX], np.float32)
 
 Indices = NDArray[np.int64]
 
@@ -85,11 +85,17 @@ def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
 @remembered
 def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
     """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
-    x, y = blocks[:, None, 0], blocks[:, None, 1]
-    start, end = trays[:, SPAN].T
-    along = (x > start - TRAY_MARGIN) & (x < end + TRAY_MARGIN)
-    result: Bools = standing[:, None] & along & (np.abs(y - trays[:, 1]) < TRAY_MARGIN)
+    lowest, highest = _tray_bounds(trays[:, 1], trays[:, SPAN])
+    where = blocks[:, None, :2]
+    result: Bools = ((where > lowest) & (where < highest)).all(axis=2) & standing[:, None]
     return result
+
+
+@remembered
+def _tray_bounds(y: Array, ends: Array) -> Array:
+    """(2, trays, 2): the lowest and the highest x and y of what is on each tray."""
+    start, end = ends.T
+    return np.array([np.stack([start, y], axis=1) - TRAY_MARGIN, np.stack([end, y], axis=1) + TRAY_MARGIN])
 
 
 def stands(blocks: Array, held: Bools) -> Bools:
@@ -99,9 +105,8 @@ def stands(blocks: Array, held: Bools) -> Bools:
 
 
 def inside(blocks: Array, held: Bools, box: Array) -> Bools:
-    """(blocks,): which blocks are in a box with this centre."""
-    between_walls = (np.abs(blocks[:, :2] - box[:2]) < _INSIDE).all(axis=1)
-    result: Bools = between_walls & (blocks[:, 2] < IN_BOX) & ~held
+    """(blocks,): which blocks are in a box that stands here."""
+    result: Bools = (np.abs(blocks - box) < _INSIDE).all(axis=1) & ~held
     return result
 
 
