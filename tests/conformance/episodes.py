@@ -1,4 +1,4 @@
-"""Episodes to look at: an expert's, a jostled expert's, and one of random movements."""
+"""Episodes to look at: an expert's, a jostled expert's, and a clumsy one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Control = NDArray[np.float32]
 each_task = pytest.mark.parametrize("task", TASKS, scope="session")
 each_size = pytest.mark.parametrize("objects", [1, 3], scope="session")
 
-RANDOM_STEPS = 400
-STEPS_PER_MOVEMENT = 15  # of random movements, so that the hand gets somewhere
+CLUMSY_STEPS = 600
+STEPS_PER_MOVEMENT = 40  # so that the hand gets somewhere
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,22 @@ def expert_episode(task: str, objects: int, seed: int, jostled: bool = False) ->
 
 
 @cache
-def random_episode(task: str, objects: int, seed: int) -> tuple[Moment, ...]:
+def clumsy_episode(task: str, objects: int, seed: int) -> tuple[Moment, ...]:
+    """The hand goes for one thing after the other, misses more or less, and closes its fingers there."""
     environment = world(task, objects)
     labels = TASKS[task].labels(environment.slots)
+    rng = np.random.default_rng(seed)
     observation, info = environment.reset(seed=seed)
     moments = [_moment(environment, labels, observation, info, False, None)]
-    for control in random_controls(RANDOM_STEPS, seed):
+    while len(moments) <= CLUMSY_STEPS and info["outcome"] is None:
+        phase = (len(moments) - 1) % STEPS_PER_MOVEMENT
+        if phase == 0:
+            things = np.flatnonzero(observation["objects"][:, 1])  # all that has a place
+            target = observation["objects"][rng.choice(things), :3] + rng.normal((0, 0, 0.03), 0.015)
+            fingers = rng.choice([-1, 1])
+        elif phase == STEPS_PER_MOVEMENT - 15:
+            fingers = 1
+        control = np.append(10 * (target - observation["agent"][:3]), fingers).clip(-1, 1).astype(np.float32)
         observation, _, terminated, _, info = environment.step(control)
         moments.append(_moment(environment, labels, observation, info, terminated, None))
-        if info["outcome"]:
-            break
     return tuple(moments)

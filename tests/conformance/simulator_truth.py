@@ -52,10 +52,11 @@ class Truth:
         return position
 
     def _gripped(self, block: str) -> bool:
-        """Whether both fingers touch it."""
+        """Whether both fingers squeeze it; they close along y."""
         geom = self.model.geom(block).id
-        pairs = self.data.contact.geom
-        partners = set(pairs[(pairs == geom).any(axis=1)].ravel().tolist())
+        pairs, normals = self.data.contact.geom, self.data.contact.frame[:, :3]
+        squeezing = (pairs == geom).any(axis=1) & (np.abs(normals[:, 1]) > 0.7)
+        partners = set(pairs[squeezing].ravel().tolist())
         bodies = {self.model.body(self.model.geom_bodyid[partner]).name for partner in partners}
         return bodies.issuperset(PADS)
 

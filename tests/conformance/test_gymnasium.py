@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from episodes import each_size, each_task, expert_episode, random_controls, random_episode, world
+from episodes import clumsy_episode, each_size, each_task, expert_episode, random_controls, world
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
@@ -65,7 +65,7 @@ def test_the_largest_world_works(task: str) -> None:
 @each_size
 def test_what_is_seen_is_in_the_space_and_does_not_change_later(task: str, objects: int) -> None:
     environment = world(task, objects)
-    for episode in (expert_episode(task, objects, seed=1), random_episode(task, objects, seed=1)):
+    for episode in (expert_episode(task, objects, seed=1), clumsy_episode(task, objects, seed=1)):
         assert all(environment.observation_space.contains(moment.observation) for moment in episode)
         assert len({moment.observation["agent"].tobytes() for moment in episode}) > len(episode) / 2
 

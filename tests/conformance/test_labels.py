@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
-from episodes import Moment, each_size, each_task, expert_episode, random_episode, world
+from episodes import Moment, clumsy_episode, each_size, each_task, expert_episode, world
 
 from bilevel.rules.traces import explain_change
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
@@ -24,35 +24,38 @@ def all_episodes(task: str, objects: int) -> Iterator[Episode]:
     yield expert_episode(task, objects, seed=1)
     if objects == 1:
         yield expert_episode(task, objects, seed=1, jostled=True)
-    yield random_episode(task, objects, seed=1)
+    yield clumsy_episode(task, objects, seed=1)
 
 
 @each_task
 @each_size
-def test_experts_succeed_and_random_movements_do_not(task: str, objects: int) -> None:
-    outcomes = [episode[-1].info["outcome"] for episode in all_episodes(task, objects)]
-    assert outcomes[:-1] == ["success"] * (len(outcomes) - 1)
-    assert outcomes[-1] is None
+def test_experts_succeed_even_when_they_are_jostled(task: str, objects: int) -> None:
+    *experts, clumsy = all_episodes(task, objects)
+    assert all(episode[-1].info["outcome"] == "success" for episode in experts)
+    assert len({moment.truth for moment in clumsy}) > 1  # something has happened there, too
+
+
+def settled(episode: Episode) -> list[Moment]:
+    """The moments at which nothing is about to change or has just changed, neither in the labels nor in truth."""
+    changed = {
+        step
+        for step, (before, after) in enumerate(pairwise(episode), 1)
+        if before.state != after.state or before.truth != after.truth
+    }
+    near = range(-SETTLING, SETTLING + 1)
+    return [moment for step, moment in enumerate(episode) if not any(step + offset in changed for offset in near)]
 
 
 @each_task
 @each_size
 def test_labels_agree_with_the_simulator(task: str, objects: int) -> None:
-    for episode in all_episodes(task, objects):
-        changed = {
-            step
-            for step, (before, after) in enumerate(pairwise(episode), 1)
-            if before.state != after.state or before.truth != after.truth
-        }
-        settled = [
-            moment
-            for step, moment in enumerate(episode)
-            if changed.isdisjoint(range(step - SETTLING, step + SETTLING + 1))
-        ]
-        wrong = [sorted(moment.state ^ moment.truth) for moment in settled if moment.state != moment.truth]
+    *experts, clumsy = all_episodes(task, objects)
+    for episode in experts:
+        wrong = [sorted(moment.state ^ moment.truth) for moment in settled(episode) if moment.state != moment.truth]
         assert not wrong
-        assert len(settled) > len(episode) / 4
-        assert sum(moment.state == moment.truth for moment in episode) > 0.9 * len(episode)
+        assert len(settled(episode)) > len(episode) / 4
+    for episode in (*experts, clumsy):  # a clumsy hand may pinch a corner, which is neither holding nor not
+        assert sum(moment.state == moment.truth for moment in episode) > 0.94 * len(episode)
 
 
 def misfits(facts: Facts, domain: Domain, objects: dict[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pytest
 from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
@@ -192,6 +193,16 @@ def test_a_restored_episode_goes_on_as_it_did(task: str) -> None:
 def test_a_fresh_world_goes_on_from_a_file_as_the_old_one_did(task: str) -> None:
     arguments = {"teleport_rate": OFTEN} if TASKS[task].noisy else {}
     assert list(restored(TASKS[task].make(3, **arguments), task, _in_a_file))
+
+
+@each_task
+def test_a_restored_episode_has_as_many_steps_left(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = world(task, 1)
+    monkeypatch.setattr(environment, "step_limit", 5)
+    environment.reset(seed=0)
+    follow(environment, random_controls(3))
+    environment.restore(environment.save())
+    assert len(follow(environment, random_controls(9))) == 2
 
 
 @each_task
