@@ -87,7 +87,8 @@ def clumsy_episode(task: str, objects: int, seed: int) -> tuple[Moment, ...]:
     while len(moments) <= CLUMSY_STEPS and info["outcome"] is None:
         phase = (len(moments) - 1) % STEPS_PER_MOVEMENT
         if phase == 0:
-            things = np.flatnonzero(observation["objects"][:, 1])  # all that has a place
+            blocks = np.flatnonzero(observation["visible"][environment.slots.rows("block")])
+            things = blocks if len(blocks) else np.flatnonzero(observation["objects"][:, 1])  # else what has a place
             target = observation["objects"][rng.choice(things), :3] + rng.normal((0, 0, 0.03), 0.015)
             fingers = rng.choice([-1, 1])
         elif phase == STEPS_PER_MOVEMENT - 15:
