@@ -143,7 +143,7 @@ def test_checking_tells_what_is_there_and_what_is_broken(folder: Path, capsys: p
 
 def test_replaying_says_whether_it_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "demonstrations", "replay", folder)
-    assert (code, out) == (0, "2 of 2 episodes are the same bit for bit\n")
+    assert (code, out) == (0, "2 episodes, 2 the same bit for bit\n")
     code, out, _ = run(capsys, "demonstrations", "replay", folder, "--episode", 1, "--json")
     assert (code, json.loads(out)) == (0, {"episode": 1, "matches": True, "difference": None})
     code, _, err = run(capsys, "demonstrations", "replay", folder, "--episode", 2)
@@ -160,7 +160,7 @@ def test_a_replay_that_differs_names_the_step_and_the_versions(
     code, out, _ = run(capsys, "demonstrations", "replay", folder)
     assert code == 1
     assert "episode 0: first differs at step 1: 'agent' by " in out
-    assert "0 of 2 episodes are the same bit for bit" in out
+    assert "2 episodes, 0 the same bit for bit" in out
     assert "the data set was made with mujoco 1." in out
 
 

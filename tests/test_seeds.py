@@ -29,10 +29,14 @@ def test_every_part_of_the_key_counts() -> None:
     assert len({evaluation_seed(*key[:2]) for key in keys}) == 64
 
 
+def test_large_bases_keep_their_distance() -> None:
+    assert training_seed(2**32, 5, 0) != training_seed(0, 1, 5)
+
+
 def test_seeds_stay_the_same_for_ever() -> None:
     """Data sets are made from them: a change would make other episodes under the same name."""
     assert (training_seed(0, 0), training_seed(1, 2, 3), evaluation_seed(0, 0)) == (
-        7896617691693857886,
-        6498626229777268288,
-        7896617691693857887,
+        1317536309490288386,
+        5464283449182725444,
+        1317536309490288387,
     )

@@ -22,7 +22,7 @@ from bilevel.environments.measurements import (
     same_colour,
     stands,
     stands_on,
-    stands_on_tray,
+    stands_on_own_tray,
 )
 from bilevel.environments.observation import (
     POSITION,
@@ -149,10 +149,11 @@ class _TrayLabels(Labels):
         """For each of these rows its colour, -1 for none."""
         return colour_index(seen[rows, RGB], seen[self._colours, RGB])
 
-    def _on_own_tray(self, seen: Array, standing: Bools, block_colours: Indices, tray_colours: Indices) -> Bools:
+    def _on_own_tray(self, seen: Array, held: Bools, block_colours: Indices, tray_colours: Indices) -> Bools:
         """(blocks,): which blocks stand on a tray of their colour."""
-        on_tray = stands_on_tray(seen[self._blocks, POSITION], standing, seen[self._trays])
-        return np.asarray((on_tray & (block_colours[:, None] == tray_colours)).any(axis=1))
+        own = block_colours[:, None] == tray_colours
+        on_own = stands_on_own_tray(seen[self._blocks, POSITION], held, seen[self._trays], own)
+        return np.asarray(on_own.any(axis=1))
 
     def _tray_colours(self, tray_colours: Indices) -> Iterator[Atom]:
         for tray, colour in zip(self._tray_names, tray_colours, strict=True):
@@ -174,10 +175,9 @@ class ColourLabels(_TrayLabels):
         seen = observation["objects"]
         blocks = seen[self._blocks, POSITION]
         held = holds(observation["agent"], blocks)
-        standing = stands(blocks, held)
         colours, tray_colours = self._coloured(seen, self._blocks), self._coloured(seen, self._trays)
-        on_platform = stands_on(blocks, standing, seen[self._platform, POSITION])[:, 0]
-        return held, on_platform, self._on_own_tray(seen, standing, colours, tray_colours), colours, tray_colours
+        on_platform = stands_on(blocks, stands(blocks, held), seen[self._platform, POSITION])[:, 0]
+        return held, on_platform, self._on_own_tray(seen, held, colours, tray_colours), colours, tray_colours
 
     def facts(self, observation: Observation, *relations: NDArray[Any]) -> Iterator[Atom]:
         held, on_platform, achieved, colours, tray_colours = relations
@@ -214,7 +214,7 @@ class GachaLabels(_TrayLabels):
         held = holds(observation["agent"], blocks) & visible
         colours, tray_colours = self._coloured(seen, self._blocks), self._coloured(seen, self._trays)
         in_box = inside(blocks, held, box_centre(seen[self._box])) & visible
-        achieved = self._on_own_tray(seen, stands(blocks, held), colours, tray_colours) & visible
+        achieved = self._on_own_tray(seen, held, colours, tray_colours) & visible
         opened = np.array(is_open(float(seen[self._box, TRAVEL]), bool(in_box.any())))
         return seen[self._blocks, SERIAL], held, in_box, achieved, colours, tray_colours, opened
 

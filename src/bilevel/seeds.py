@@ -14,6 +14,6 @@ def evaluation_seed(base: int, episode: int) -> int:
     return 2 * _draw(base, episode, 0) + 1
 
 
-def _draw(*key: int) -> int:
-    """A number of 62 bits that depends on the whole key."""
-    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> np.uint64(2))
+def _draw(base: int, *key: int) -> int:
+    """A number of 62 bits that depends on the base and the whole key."""
+    return int(np.random.SeedSequence(base, spawn_key=key).generate_state(1, np.uint64)[0] >> np.uint64(2))

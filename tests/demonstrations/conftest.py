@@ -29,5 +29,7 @@ def copied(collected: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def eventful() -> Demonstration:
     """Three blocks, of which some teleport, and a hand that is jostled."""
-    recipe, _ = make_recipe("blocks", 3, seed=1, noise=0.7, teleport_rate=0.003)
-    return Recorder(recipe).record(0)
+    recipe, _ = make_recipe("blocks", 3, seed=1, noise=0.7, teleport_rate=0.006)
+    recorder = Recorder(recipe)
+    episodes = (recorder.record(index) for index in range(20))
+    return next(episode for episode in episodes if any(event.startswith("teleport") for _, event in episode.events))

@@ -27,14 +27,15 @@ from bilevel.environments.tabletop import STEP_LIMIT
 from bilevel.symbolic.domain import BadInput
 
 NAME = "bilevel/tiny-v0"
+EPISODES = 2
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two episodes with teleports and a jostled hand."""
+    """Episodes with teleports and a jostled hand."""
     folder = tmp_path_factory.mktemp("collected")
-    recipe, slots = make_recipe("blocks-noisy", 2, noise=0.7, teleport_rate=0.004)
-    with open_collection(folder, recipe, slots, episodes=2) as collection:
+    recipe, slots = make_recipe("blocks-noisy", 2, noise=0.7, teleport_rate=0.02)
+    with open_collection(folder, recipe, slots, episodes=EPISODES) as collection:
         list(collection.collect())
     return folder
 
@@ -97,7 +98,7 @@ def test_the_recovered_environment_lives_through_it_again(dataset: Dataset) -> N
     exported = minari.load_dataset(NAME)
     environment = exported.recover_environment()
     world: Any = environment.unwrapped
-    assert (type(world).__name__, world.count, world.teleport_rate) == ("Blocks", 2, 0.004)
+    assert (type(world).__name__, world.count, world.teleport_rate) == ("Blocks", 2, 0.02)
     assert exported.observation_space == environment.observation_space
     assert exported.action_space == environment.action_space
     (about,) = exported.storage.get_episode_metadata([1])
@@ -124,7 +125,7 @@ def test_minari_knows_what_it_is(dataset: Dataset) -> None:
     assert (name, about["algorithm_name"]) == (NAME, "expert")
     assert "bilevel collect blocks-noisy --objects 2" in str(about["description"])
     own: Any = about["bilevel"]
-    assert own["arguments"] == {"objects": 2, "teleport_rate": 0.004}
+    assert own["arguments"] == {"objects": 2, "teleport_rate": 0.02}
     assert own["slots"] == [["block1", "block"], ["block2", "block"], ["place1", "place"], ["place2", "place"]]
     assert own["versions"] == dict(dataset.manifest.versions)
 

@@ -24,7 +24,7 @@ def test_an_episode_is_recorded_from_its_first_moment_to_its_last(eventful: Demo
         "block1": "block", "block2": "block", "block3": "block",
         "place1": "place", "place2": "place", "place3": "place",
     }  # fmt: skip
-    assert eventful.seed == training_seed(1, 0, eventful.attempt)
+    assert eventful.seed in {training_seed(1, index, eventful.attempt) for index in range(20)}
     assert {event.split()[0] for _, event in eventful.events} >= {"teleport"}
 
 

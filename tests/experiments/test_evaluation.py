@@ -116,7 +116,7 @@ def test_policies_take_turns_without_being_confused() -> None:
 
 
 def test_the_arguments_of_the_world_are_used_and_its_events_counted() -> None:
-    trial = Trial("blocks", objects=2, episodes=1, arguments={"teleport_rate": 0.02})
+    trial = Trial("blocks", objects=2, episodes=1, arguments={"teleport_rate": 0.04})
     (run,) = evaluate(trial, expert)
     assert run.events["teleport"] > 0
     assert calm()[0].events == {}

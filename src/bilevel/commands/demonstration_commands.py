@@ -215,7 +215,7 @@ class ReplayDemonstrations:
                 elif found:
                     print(f"episode {number}: {found}")
         if not self.json:
-            print(f"{len(numbers) - differing} of {count(numbers, 'episode')} are the same bit for bit")
+            print(f"{count(numbers, 'episode')}, {len(numbers) - differing} the same bit for bit")
             if differing and (hint := _hint(dataset.manifest)):
                 print(hint)
         return 1 if differing else 0

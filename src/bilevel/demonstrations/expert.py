@@ -53,7 +53,7 @@ def sort_blocks(state: Facts, goal: Facts) -> Action | None:
 
 
 def colour_blocks(state: Facts, goal: Facts) -> Action | None:
-    """Colour: bring home what has a colour; else press for the block on the platform; else put one there."""
+    """Colour: finish with the block on the platform; else bring home one that has a colour; else colour another."""
     now = _by_predicate(state)
     wanted = {block for (block,) in _by_predicate(goal - state)["achieved-goal"]}
     colours, trays = _colours_and_trays(now)
@@ -63,10 +63,13 @@ def colour_blocks(state: Facts, goal: Facts) -> Action | None:
             return Action("place-goal", (held, trays[colours[held]], colours[held]))
         return next((Action("place", (held, platform)) for platform in free_platforms), None)
     lying = [(block, surface) for block, surface in now["on"] if block in wanted]
-    coloured = [Action("pick", pair) for pair in lying if pair[0] in colours]
-    on_platform = [Action("press", (block, "button", s)) for block, s in lying if block not in colours and s != "table"]
-    uncoloured = [Action("pick", pair) for pair in lying if pair[0] not in colours and free_platforms]
-    return next(iter(coloured + on_platform + uncoloured), None)
+    lying.sort(key=lambda pair: (pair[1] == "table", pair[0] not in colours))
+    for block, surface in lying:
+        if block in colours or (surface == "table" and free_platforms):
+            return Action("pick", (block, surface))
+        if surface != "table":
+            return Action("press", (block, "button", surface))
+    return None
 
 
 def roll_colours(state: Facts, goal: Facts) -> Action | None:

@@ -73,7 +73,7 @@ def _target(identifier: str) -> Path:
     if not _is_name(identifier):
         raise BadInput(f"'{identifier}' is no name of a Minari data set; an example of one: {EXAMPLE}")
     try:
-        target = Path(get_dataset_path(identifier))
+        target = Path(get_dataset_path(identifier)).absolute()
     except OSError as error:
         raise BadInput(f"{error.filename}: Minari's data sets cannot be written there: {error.strerror}") from None
     if target.exists():
@@ -93,7 +93,7 @@ def _is_name(identifier: str) -> bool:
 @contextmanager
 def _appearing(identifier: str, target: Path) -> Iterator[Path]:
     """A folder that Minari does not see, to be written to; it becomes the target if all goes well, else it goes."""
-    unfinished = Path(get_dataset_path()) / f".{identifier.replace('/', '--')}"
+    unfinished = Path(get_dataset_path()).absolute() / f".{identifier.replace('/', '--')}"
     try:
         unfinished.mkdir()
     except FileExistsError:

@@ -10,12 +10,14 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
 from bilevel.symbolic.domain import BadInput
+
+PATIENCE = 2.0  # seconds
 
 Result = TypeVar("Result")
 Work = Callable[[int], Result]
@@ -34,9 +36,10 @@ def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int
     try:
         yield from _hand_out({connection: process for process, connection in team}, list(items))
     finally:
-        for process, connection in team:
+        for process, _ in team:
             process.terminate()
-            process.join()
+        for process, connection in team:
+            _see_off(process)
             connection.close()
 
 
@@ -45,6 +48,7 @@ def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(start, theirs), daemon=True)
+    resource_tracker.ensure_running()  # which lets Ctrl-C through when it starts
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
     try:
         process.start()
@@ -52,6 +56,14 @@ def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     theirs.close()  # so that ours breaks when the process dies
     return process, ours
+
+
+def _see_off(process: SpawnProcess) -> None:
+    """Wait for a process that was told to end, and end one that does not: Python may lose what a signal raises."""
+    process.join(PATIENCE)
+    if process.is_alive():
+        process.kill()
+        process.join()
 
 
 def _hand_out(team: dict[Connection, SpawnProcess], items: list[int]) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from bilevel.environments.observation import Array, Observation, Slots
 from bilevel.symbolic.domain import Action, Facts
 
 GAIN = 10.0  # control per metre
+GENTLY = 0.05  # metres; the hand goes down no faster than towards something as near as this, or it swings
 CRUISE = 0.15  # metres; the height at which the hand travels
 CARRY = 0.13  # the height at which it carries a block past other blocks
 LOWEST_HAND = 0.048  # the hand goes no lower than this
@@ -24,21 +25,28 @@ HIGH = 0.17  # the height at which it passes over a box
 SLIDE_SPEED = 0.5
 
 Skill = Callable[..., Array]
+Range = tuple[float, float]
 
 
 def _clip(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _funnel(here: Array, target: Array, cruise: float, mouth: float = 0.008, slope: float = 0.04) -> Array:
-    """The velocity from here down the funnel to a target; its mouth and slope are radii in metres."""
+def _funnel(
+    here: Array, target: Array, cruise: float, mouth: float = 0.008, slope: float = 0.04, below: Range = (0.03, 0.08)
+) -> Array:
+    """The velocity from here down the funnel to a target; its mouth and slope are radii in metres.
+
+    The hand moves sideways at full speed up to the first distance `below` the height to aim for, not at all from the
+    second one on.
+    """
     x, y, z = (float(t) - float(h) for t, h in zip(target, here, strict=True))
     distance = math.hypot(x, y)
     up = _clip((distance - mouth) / slope) * max(0.0, cruise - float(target[2])) + z
-    sideways = _clip(1 - (up - 0.03) / 0.05)
+    sideways = _clip((below[1] - up) / (below[1] - below[0]))
     if distance < 0.03:
         sideways = max(sideways, 0.5)
-    velocity: Array = GAIN * np.array([x * sideways, y * sideways, up], np.float32)
+    velocity: Array = GAIN * np.array([x * sideways, y * sideways, max(up, -GENTLY)], np.float32)
     return velocity
 
 
@@ -54,7 +62,7 @@ def _above(point: Array, height: float) -> Array:
 
 def _let_go(opening: float) -> float:
     """From 0 to 1 as the fingers open: the hand must not leave before they have let go."""
-    return _clip((opening - 0.55) / 0.15)
+    return _clip((opening - 0.6) / 0.25)
 
 
 def pick(agent: Array, block: Array, slope: float = 0.04) -> Array:
@@ -77,9 +85,13 @@ def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Arr
 
 
 def press(agent: Array, button: Array) -> Array:
-    """Down onto a button with open fingers, and on until it gives way."""
+    """Down onto a button with open fingers, and on until it gives way.
+
+    First well up: the hand may just have closed a lid, and would take its knob along.
+    """
     target = _above(button, 0.005)
-    return _control(_let_go(float(agent[3])) * _funnel(agent[:3], target, CRUISE, mouth=0.012), -1.0)
+    approach = _funnel(agent[:3], target, HIGH, mouth=0.012, below=(0.02, 0.045))
+    return _control(_let_go(float(agent[3])) * approach, -1.0)
 
 
 def slide(agent: Array, knob: Array, direction: float) -> Array:

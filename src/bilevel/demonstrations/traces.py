@@ -13,14 +13,14 @@ from bilevel.rules.traces import Abstraction, Trace, traces_from_states
 from bilevel.symbolic.domain import Domain
 
 
-def abstract(demonstration: Demonstration, labels: Labels, domain: Domain) -> Abstraction:
+def abstract(demonstration: Demonstration, labels: Labels, domain: Domain, *, ask_expert: bool = True) -> Abstraction:
     """Label every moment and explain the changes by actions; the actions come without one for the last moment.
 
-    Before a change that no action explains, an action is what the expert was doing.
+    Before a change that no action explains, an action is what the expert was doing, if that may be asked.
     """
     seen = demonstration.observations()
     states, goals = [labels.state(moment) for moment in seen], [labels.goal(moment) for moment in seen]
-    recorded = (*demonstration.actions, None)
+    recorded = (*demonstration.actions, None) if ask_expert else ()
     found = traces_from_states(domain, states, goals, demonstration.types, recorded=recorded)
     return Abstraction(found.traces, found.actions[:-1], found.exogenous, found.ambiguous)
 
@@ -38,7 +38,7 @@ class Summary:
     traces: tuple[Trace, ...] = ()
     episodes: int = 0
     steps: int = 0
-    explained: int = 0  # steps that have a high-level action
+    explained: int = 0  # steps that have a high-level action, found from what was seen alone
     agreeing: int = 0  # of these, where it is the one that the expert was executing
     exogenous: int = 0  # changes that no action explains
     ambiguous: int = 0  # changes that several actions explain
@@ -50,7 +50,7 @@ class Summary:
 
 
 def summarise(demonstration: Demonstration, labels: Labels, domain: Domain) -> Summary:
-    found = abstract(demonstration, labels, domain)
+    found = abstract(demonstration, labels, domain, ask_expert=False)
     pairs = list(zip(found.actions, demonstration.actions, strict=True))
     return Summary(
         traces=found.traces,

@@ -70,9 +70,6 @@ class Blocks(Tabletop):
             self.simulation.paint(block, colour)
             self.simulation.paint(place, colour)
 
-    def look(self, features: Array, agent: Array) -> None:
-        features[self._blocks, POSITION] = self.simulation.blocks()
-
     def goal(self) -> Facts:
         known = self.state.visible[self._blocks]
         pairs = zip(self._block_names, self._place_names, known, strict=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bilevel.environments import layout, scene
 from bilevel.environments.blocks import COLOURS
-from bilevel.environments.measurements import PRESSED, holds, near, stands, stands_on_tray
+from bilevel.environments.measurements import PRESSED, holds, near, stands, stands_on_own_tray
 from bilevel.environments.noise import teleporting
 from bilevel.environments.observation import (
     POSITION,
@@ -118,12 +118,12 @@ class Colour(Tabletop):
         for name, colour in zip(self._block_names, block_colours, strict=True):
             self.simulation.paint(name, colour)
         features[self._trays, SPAN] = self.state.trays[:, :1] + np.array([0.0, self._tray_length])
+        self._own = self.state.colours[:, None] == np.arange(self.colours)  # (blocks, trays): which have one colour
         features[self._table, POSITION] = TABLE
         features[self._platform, POSITION] = self.simulation.spot("platform")
         features[self._button, POSITION] = self.simulation.fixture(0)
 
     def look(self, features: Array, agent: Array) -> None:
-        features[self._blocks, POSITION] = self.simulation.blocks()
         features[self._trays, POSITION] = free_spots(
             self.state.trays, self.count, SPOT_PITCH, features[self._blocks, POSITION], agent
         )
@@ -136,17 +136,15 @@ class Colour(Tabletop):
 
     def at_goal(self, observation: Observation) -> Bools:
         """(blocks,): which blocks are on the tray of their colour."""
-        seen, blocks, standing = self._standing(observation)
-        on_tray = stands_on_tray(blocks, standing, seen[self._trays])
-        coloured = self.state.colours != NO_COLOUR
-        return np.asarray(coloured & on_tray[np.arange(self.count), self.state.colours])
+        seen, blocks, held = self._blocks_and_held(observation)
+        return np.asarray(stands_on_own_tray(blocks, held, seen[self._trays], self._own).any(axis=1))
 
     achieved = at_goal
 
-    def _standing(self, observation: Observation) -> tuple[Array, Array, Bools]:
-        """All that is seen, where the blocks are, and which of them stand on the table."""
+    def _blocks_and_held(self, observation: Observation) -> tuple[Array, Array, Bools]:
+        """All that is seen, where the blocks are, and which of them is held."""
         blocks = observation["objects"][self._blocks, POSITION]
-        return observation["objects"], blocks, stands(blocks, holds(observation["agent"], blocks))
+        return observation["objects"], blocks, holds(observation["agent"], blocks)
 
     def react(self, observation: Observation) -> bool:
         changed = observation["objects"][self._button, TRAVEL] > PRESSED and self._press(observation)
@@ -158,9 +156,9 @@ class Colour(Tabletop):
 
     def _press(self, observation: Observation) -> bool:
         """The button is down: brown blocks on the platform get a colour; whether there were any."""
-        seen, blocks, standing = self._standing(observation)
+        seen, blocks, held = self._blocks_and_held(observation)
         brown = self.state.colours == NO_COLOUR
-        waiting = np.flatnonzero(brown & standing & near(blocks, seen[self._platform, POSITION]))
+        waiting = np.flatnonzero(brown & stands(blocks, held) & near(blocks, seen[self._platform, POSITION]))
         self.state.colours[waiting] = self.np_random.integers(self.colours, size=len(waiting))
         return len(waiting) > 0
 

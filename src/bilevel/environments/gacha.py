@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bilevel.environments import layout, scene
 from bilevel.environments.blocks import COLOURS
-from bilevel.environments.measurements import LID_SHUT, PRESSED, holds, inside, stands, stands_on_tray
+from bilevel.environments.measurements import LID_SHUT, PRESSED, holds, inside, stands_on_own_tray
 from bilevel.environments.noise import teleporting
 from bilevel.environments.observation import (
     POSITION,
@@ -36,7 +36,7 @@ SPARE_BLOCKS = 3  # bodies besides one per tray: in the box, in the hand, lost
 SPOTS = 2  # per tray, so that a second block can be put down before the first is taken away
 SPOT_PITCH = 0.05  # metres
 TRAYS = layout.grid(np.array([-0.37, -0.22, -0.07]), layout.ROWS)  # where trays may be
-TRAY_JITTER = 0.012
+TRAY_JITTER = (0.012, 0.006)  # metres
 IN_BOX_JITTER = 0.008
 YAW = 0.2  # radians
 NO_COLOUR = -1
@@ -115,6 +115,7 @@ class Gacha(Tabletop):
         features[self._colours, WANTED] = self.state.wanted
         features[self._blocks, RGB] = colours[self.state.colours]
         features[self._blocks, SERIAL] = self.state.serials
+        self._own = self.state.colours[:, None] == np.arange(self.colours)  # (blocks, trays): which have one colour
         features[self._box, POSITION] = self.simulation.fixture(0)
         features[self._box, 2] = scene.KNOB_HEIGHT
         features[self._button, POSITION] = self.simulation.fixture(1)
@@ -123,7 +124,6 @@ class Gacha(Tabletop):
             self.simulation.paint(name, colour)
 
     def look(self, features: Array, agent: Array) -> None:
-        features[self._blocks, POSITION] = self.simulation.blocks()
         features[self._trays, POSITION] = free_spots(
             self.state.trays, SPOTS, SPOT_PITCH, features[self._blocks, POSITION], agent
         )
@@ -138,13 +138,13 @@ class Gacha(Tabletop):
         return frozenset(Atom("achieved-goal", (str(name),)) for name in names)
 
     def achieved(self, observation: Observation) -> Bools:
-        return np.asarray(self.on_own_tray(observation)[:, self.state.wanted].any(axis=0))
+        filled = np.asarray(self.on_own_tray(observation).any(axis=0))
+        return filled[self.state.wanted]
 
     def on_own_tray(self, observation: Observation) -> Bools:
         """(blocks, trays): which blocks stand on which tray, if it has their colour."""
         blocks, held = self._blocks_and_held(observation)
-        own = self.state.colours[:, None] == np.arange(self.colours)
-        return np.asarray(own & stands_on_tray(blocks, stands(blocks, held), observation["objects"][self._trays]))
+        return stands_on_own_tray(blocks, held, observation["objects"][self._trays], self._own)
 
     def _blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
         blocks = observation["objects"][self._blocks, POSITION]
@@ -152,23 +152,26 @@ class Gacha(Tabletop):
 
     def react(self, observation: Observation) -> bool:
         self._snap_lid()
+        home = self.on_own_tray(observation)
         pressed = observation["objects"][self._button, TRAVEL] > PRESSED
-        rolled = bool(pressed) and self._roll(observation)
-        replaced = self._replace(self.on_own_tray(observation))
-        teleported = bool(self.teleport_rate) and not rolled and self._teleport(observation)
+        rolled = bool(pressed) and self._roll(observation, home)
+        replaced = self._replace(home)
+        teleported = bool(self.teleport_rate) and not rolled and self._teleport(observation, home)
         return rolled or replaced or teleported
 
     def _snap_lid(self) -> None:
         """A detent at both ends of the lid's way, or it would bounce off and creep back."""
         lid = self.simulation.joint("box-lid")
-        outwards, inwards = np.clip([(lid - 0.065) / 0.005, (0.02 - lid) / 0.005], 0, 1)
-        self.simulation.push("box-lid", scene.LID_DETENT * (outwards - inwards))
+        outwards = min(1.0, max(0.0, (lid - 0.065) / 0.005))
+        inwards = min(1.0, max(0.0, (0.02 - lid) / 0.005))
+        arrived = lid < 0.001 or lid > scene.LID_TRAVEL - 0.001  # there its friction holds it, and it may sleep
+        self.simulation.push("box-lid", 0.0 if arrived else scene.LID_DETENT * (outwards - inwards))
 
-    def _roll(self, observation: Observation) -> bool:
+    def _roll(self, observation: Observation, home: Bools) -> bool:
         """The button is down: if the box is empty and closed it makes a block."""
         if self.simulation.joint("box-lid") > LID_SHUT or self._in_box(observation).any():
             return False
-        rng, home = self.np_random, self.on_own_tray(observation)
+        rng = self.np_random
         empty = np.flatnonzero(~home.any(axis=0)) if self.draw == "empty" else np.arange(self.colours)
         block = self._spare_body(observation, np.asarray(home.any(axis=1)))
         self.state.made += 1
@@ -210,10 +213,12 @@ class Gacha(Tabletop):
         self.state.crowded = crowded
         return len(leaving) > 0
 
-    def _teleport(self, observation: Observation) -> bool:
+    def _teleport(self, observation: Observation, home: Bools) -> bool:
         """Back into the box, if that is empty; a block that is on its way from it to its tray keeps it occupied."""
-        home = np.asarray(self.on_own_tray(observation)[:, self.state.wanted].any(axis=1))
-        struck = teleporting(self.np_random, home, self.teleport_rate)
+        at_goal = np.asarray((home & self.state.wanted).any(axis=1))
+        struck = teleporting(self.np_random, at_goal, self.teleport_rate)
+        if len(struck) == 0:
+            return False
         _, held = self._blocks_and_held(observation)
         busy = self._in_box(observation).any() or held.any() or self._hand_in_box(observation)
         for block in struck[: 0 if busy else 1]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 COLUMNS = np.linspace(-0.4, 0.4, 11)  # metres; 8 cm apart
-ROWS = np.linspace(0.33, 0.69, 5)  # 9 cm apart: the fingers open along y; further out the arm does not reach the table
-JITTER = 0.008
+ROWS = np.linspace(0.31, 0.69, 5)  # 9.5 cm apart, as the fingers open along y; the arm reaches no further out
+JITTER = (0.008, 0.006)  # in x and in y
 APART = (0.06, 0.07)  # what lies at least so far apart in x or in y does not touch, nor is it touched by the fingers
 
 WORK_AREA = np.array([[-0.46, 0.28], [0.46, 0.74]], np.float32)  # lowest and highest x and y of what can be grasped
@@ -22,8 +22,8 @@ def grid(columns: Floats = COLUMNS, rows: Floats = ROWS) -> Floats:
     return np.stack(np.meshgrid(columns, rows, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-def jittered(places: Floats, rng: np.random.Generator, jitter: float = JITTER) -> Floats:
-    return places + rng.uniform(-jitter, jitter, places.shape)
+def jittered(places: Floats, rng: np.random.Generator, jitter: tuple[float, float] = JITTER) -> Floats:
+    return places + rng.uniform(-1, 1, places.shape) * jitter
 
 
 def draw(rng: np.random.Generator, count: int, places: Floats | None = None) -> Floats:

@@ -83,6 +83,11 @@ def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
 
 
 @remembered
+def stands_on_own_tray(blocks: Array, held: Bools, trays: Array, own: Bools) -> Bools:
+    """(blocks, trays): which blocks stand on a tray of their own; `own`, of the same shape, says which trays are."""
+    return np.logical_and(own, stands_on_tray(blocks, stands(blocks, held), trays))
+
+
 def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
     """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
     lowest, highest = _tray_bounds(trays[:, 1], trays[:, SPAN])

@@ -12,9 +12,10 @@ from bilevel.environments.observation import Bools
 
 def teleporting(rng: np.random.Generator, at_goal: Bools, rate: float) -> NDArray[np.intp]:
     """Which of the objects at their goals teleport at this step; each of them with the same small probability."""
-    if rate == 0.0:
+    there = np.flatnonzero(at_goal)
+    if rate == 0.0 or len(there) == 0:
         return np.empty(0, np.intp)
-    return np.flatnonzero(at_goal & (rng.random(len(at_goal)) < rate))
+    return there[rng.random(len(there)) < rate]
 
 
 @dataclass(frozen=True)

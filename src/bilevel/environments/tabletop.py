@@ -69,7 +69,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def __init__(
         self, objects: int = 3, *, teleport_rate: float = 0.0, render_mode: str | None = None, quality: str = "fast"
     ) -> None:
-        if not 1 <= objects <= self.most_objects:
+        if not 1 <= objects <= self.most_objects or objects != int(objects):
             raise BadInput(f"{type(self).__name__} takes 1 to {self.most_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
@@ -108,9 +108,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def describe(self, features: Array) -> None:
         """Fill in what changes only at events, (slots, features), and paint the scene accordingly."""
 
-    @abstractmethod
     def look(self, features: Array, agent: Array) -> None:
-        """Fill in what changes at every step; `agent` is what is seen of the arm."""
+        """Fill in what else changes at every step; blocks and what is seen of the arm, `agent`, are there already."""
 
     @abstractmethod
     def goal(self) -> Facts:
@@ -171,8 +170,9 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def _observe(self) -> Observation:
         features = self._described.copy()
         agent = self.simulation.hand().astype(np.float32)
-        self.look(features, agent)
+        features[self._blocks, POSITION] = self.simulation.blocks()
         features[self._hidden] = 0.0
+        self.look(features, agent)
         return {"agent": agent, "objects": features, "visible": self._visible.copy()}
 
     def _info(self, outcome: str | None) -> dict[str, Any]:
