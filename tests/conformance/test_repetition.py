@@ -18,7 +18,7 @@ from bilevel.environments.observation import TRAVEL, Observation
 from bilevel.environments.tabletop import Snapshot, Tabletop
 from bilevel.tasks import TASKS
 
-OFTEN = 1 / 150  # how often objects teleport here, so that nature's draws are seen
+OFTEN = 1 / 60  # how often objects teleport here, so that nature's draws are seen
 LONGEST = 700  # steps of an episode
 FOLLOWED = 200  # steps after a snapshot
 

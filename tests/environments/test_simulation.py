@@ -29,7 +29,7 @@ def simulation(compiled: Simulation) -> Simulation:
 
 def move(simulation: Simulation, *control: float, steps: int = 1) -> None:
     for _ in range(steps):
-        simulation.step(np.array(control, np.float32))
+        simulation.step(control)
 
 
 def test_it_begins_at_rest_with_open_fingers(simulation: Simulation) -> None:

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ METADATA: Keys = {
 }
 UNREADABLE = (
     OSError, EOFError, KeyError, ValueError, TypeError, SyntaxError, MemoryError, NotImplementedError, RuntimeError,
-    struct.error, zlib.error, zipfile.BadZipFile,
+    struct.error, zlib.error, zipfile.BadZipFile, TokenError,
 )  # fmt: skip
 
 

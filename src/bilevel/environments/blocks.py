@@ -13,7 +13,7 @@ from bilevel.environments.measurements import holds, near, stands
 from bilevel.environments.noise import teleporting
 from bilevel.environments.observation import POSITION, RGB, Array, Bools, Observation, Slots, numbered, slots
 from bilevel.environments.simulation import Simulation
-from bilevel.environments.tabletop import YAW, State, Tabletop
+from bilevel.environments.tabletop import YAW, State, Tabletop, once
 from bilevel.symbolic.domain import Atom, Facts
 
 COLOURS = np.array(list(scene.PALETTE.values()), np.float32)
@@ -75,6 +75,7 @@ class Blocks(Tabletop):
         pairs = zip(self._block_names, self._place_names, known, strict=True)
         return frozenset(Atom("at", (block, place)) for block, place, visible in pairs if visible)
 
+    @once
     def at_goal(self, observation: Observation) -> Bools:
         """(pairs,): which visible blocks are on their own places."""
         seen = observation["objects"]

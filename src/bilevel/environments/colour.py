@@ -25,7 +25,7 @@ from bilevel.environments.observation import (
     slots,
 )
 from bilevel.environments.simulation import Simulation
-from bilevel.environments.tabletop import YAW, State, Tabletop
+from bilevel.environments.tabletop import YAW, State, Tabletop, once
 from bilevel.environments.trays import HALF_WIDTH, free_spots
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 
@@ -134,13 +134,16 @@ class Colour(Tabletop):
     def goal(self) -> Facts:
         return frozenset(Atom("achieved-goal", (name,)) for name in self._block_names)
 
+    @once
     def at_goal(self, observation: Observation) -> Bools:
         """(blocks,): which blocks are on the tray of their colour."""
         seen, blocks, held = self._blocks_and_held(observation)
         return np.asarray(stands_on_own_tray(blocks, held, seen[self._trays], self._own).any(axis=1))
 
-    achieved = at_goal
+    def achieved(self, observation: Observation) -> Bools:
+        return self.at_goal(observation)
 
+    @once
     def _blocks_and_held(self, observation: Observation) -> tuple[Array, Array, Bools]:
         """All that is seen, where the blocks are, and which of them is held."""
         blocks = observation["objects"][self._blocks, POSITION]

@@ -27,7 +27,7 @@ from bilevel.environments.observation import (
     slots,
 )
 from bilevel.environments.simulation import Simulation
-from bilevel.environments.tabletop import ARM_CLEARANCE, State, Tabletop
+from bilevel.environments.tabletop import ARM_CLEARANCE, State, Tabletop, once
 from bilevel.environments.trays import HALF_WIDTH, free_spots
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 
@@ -141,11 +141,13 @@ class Gacha(Tabletop):
         filled = np.asarray(self.on_own_tray(observation).any(axis=0))
         return filled[self.state.wanted]
 
+    @once
     def on_own_tray(self, observation: Observation) -> Bools:
         """(blocks, trays): which blocks stand on which tray, if it has their colour."""
         blocks, held = self._blocks_and_held(observation)
         return stands_on_own_tray(blocks, held, observation["objects"][self._trays], self._own)
 
+    @once
     def _blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
         blocks = observation["objects"][self._blocks, POSITION]
         return blocks, holds(observation["agent"], blocks)
@@ -202,7 +204,7 @@ class Gacha(Tabletop):
     def _replace(self, home: Bools) -> bool:
         """Take the older of two blocks of one colour off their tray, at the step after the second was put down."""
         crowded = home.sum(axis=0) > 1
-        leaving = np.flatnonzero(crowded & self.state.crowded)
+        leaving = np.flatnonzero(crowded & self.state.crowded) if crowded.any() else ()
         for tray in leaving:
             blocks = np.flatnonzero(home[:, tray])
             block = int(blocks[np.argmin(self.state.serials[blocks])])

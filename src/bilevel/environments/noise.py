@@ -9,13 +9,18 @@ from numpy.typing import NDArray
 
 from bilevel.environments.observation import Bools
 
+_NONE = np.empty(0, np.intp)
+
 
 def teleporting(rng: np.random.Generator, at_goal: Bools, rate: float) -> NDArray[np.intp]:
     """Which of the objects at their goals teleport at this step; each of them with the same small probability."""
-    there = np.flatnonzero(at_goal)
-    if rate == 0.0 or len(there) == 0:
-        return np.empty(0, np.intp)
-    return there[rng.random(len(there)) < rate]
+    count = int(np.count_nonzero(at_goal))
+    if count == 0 or rate == 0 or rng.random() < (1 - rate) ** count:  # none of them, as nearly always
+        return _NONE
+    while True:
+        struck = rng.random(count) < rate
+        if struck.any():
+            return np.flatnonzero(at_goal)[struck]
 
 
 @dataclass(frozen=True)

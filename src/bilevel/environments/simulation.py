@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 
 SUBSTEPS = 5  # simulation steps per control, so a control lasts 12.5 ms
 REACH = 0.018  # metres that a control of 1 moves the hand's target
-LOWEST = np.array([-0.5, 0.29, 0.045])  # where the hand's target may be
-HIGHEST = np.array([0.5, 0.85, 0.4])
-HOME = np.array([0.0, 0.6, 0.2])
-POINTING_DOWN = np.array([1.0, 0.0, 1.0, 0.0])
+LOWEST = (-0.5, 0.29, 0.045)  # where the hand's target may be
+HIGHEST = (0.5, 0.85, 0.4)
+HOME = (0.0, 0.6, 0.2)
+POINTING_DOWN = (1.0, 0.0, 1.0, 0.0)
 
 # Weak springs (N m / rad) towards 0: without them the elbow wanders over a long episode until it locks at its limit.
 POSTURE = {"right_j2": 20.0, "right_j4": 5.0}
@@ -60,12 +60,20 @@ class Simulation:
         self._joints = {name: int(model.joint(name).qposadr[0]) for name in joints}
         self._forces = {name: int(model.joint(name).dofadr[0]) for name in joints}
         self._fixtures = np.array([model.body(name).id for name in fixtures], int)
-        self._hand, self._left, self._right = (model.body(name).id for name in ("hand", "leftclaw", "rightclaw"))
-        self._target = int(model.body("mocap").mocapid[0])
+        self._watch_the_arm()
         for joint, stiffness in POSTURE.items():
             model.jnt_stiffness[model.joint(joint).id] = stiffness
             model.qpos_spring[model.joint(joint).qposadr[0]] = 0.0
         self._resting = self._at_home()
+
+    def _watch_the_arm(self) -> None:
+        """Views of what is read and written at every step; MuJoCo never moves its arrays."""
+        where = [self.data.xpos[self.model.body(name).id] for name in ("hand", "leftclaw", "rightclaw")]
+        self._hand, self._left, self._right = where
+        self._target = int(self.model.body("mocap").mocapid[0])
+        self._aim: Floats = self.data.mocap_pos[self._target]
+        self._fingers: Floats = self.data.ctrl[:2]
+        self._joint_positions: Floats = self.data.qpos
 
     def _at_home(self) -> Floats:
         """All joints when the hand has come to rest above the table, with every block parked."""
@@ -81,9 +89,9 @@ class Simulation:
         mujoco.mj_resetData(self.model, self.data)
         if joints is not None:
             self.data.qpos[:] = joints
-        self.data.mocap_pos[self._target] = HOME
+        self._aim[:] = HOME
         self.data.mocap_quat[self._target] = POINTING_DOWN
-        self.data.ctrl[:2] = -1.0, 1.0
+        self._fingers[:] = -1.0, 1.0
 
     def reset(self, fixtures: Mapping[int, Sequence[float]] | None = None) -> None:
         """The hand at home, fingers open, every block parked; fixtures, by index, where they are wanted."""
@@ -95,14 +103,13 @@ class Simulation:
         """Compute all that follows from the joints, once everything is put where it belongs."""
         mujoco.mj_forward(self.model, self.data)
 
-    def step(self, control: NDArray[np.float32]) -> None:
+    def step(self, control: Sequence[float]) -> None:
         """Move the hand's target by the first three numbers, close (1) or open (-1) the fingers by the fourth."""
-        data = self.data
-        target = data.mocap_pos[self._target] + REACH * control[:3]
-        data.mocap_pos[self._target] = np.minimum(np.maximum(target, LOWEST), HIGHEST)
-        data.ctrl[0], data.ctrl[1] = control[3], -control[3]
-        mujoco.mj_step(self.model, data, SUBSTEPS)
-        mujoco.mj_kinematics(self.model, data)  # else bodies lag one substep behind the joints
+        axes = zip(self._aim.tolist(), control, LOWEST, HIGHEST, strict=False)
+        self._aim[:] = [min(max(here + REACH * move, low), high) for here, move, low, high in axes]
+        self._fingers[:] = control[3], -control[3]
+        mujoco.mj_step(self.model, self.data, SUBSTEPS)
+        mujoco.mj_kinematics(self.model, self.data)  # else bodies lag one substep behind the joints
 
     @property
     def stable(self) -> bool:
@@ -112,16 +119,14 @@ class Simulation:
 
     def hand(self) -> Floats:
         """(4,): the position of the hand, and the opening between its fingers, 1 when wide open."""
-        where = self.data.xpos
         result = np.empty(4)
-        result[:3] = where[self._hand]
-        result[3] = 10.0 * abs(where[self._right, 1] - where[self._left, 1])
+        result[:3] = self._hand
+        result[3] = 10.0 * abs(self._right[1] - self._left[1])
         return result
 
     def blocks(self) -> Floats:
         """(blocks, 3): the centres of all blocks."""
-        centres: Floats = self.data.qpos[self._positions]
-        return centres
+        return self._joint_positions[self._positions]
 
     def spot(self, name: str) -> Floats:
         position: Floats = self.data.mocap_pos[self._spots[name]]

@@ -7,10 +7,12 @@ else is here: spaces, controls, the step limit, saving and restoring, pictures.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
 
 import gymnasium
 import numpy as np
@@ -50,6 +52,24 @@ class State:
     """What a world remembers besides physics; all of it arrays, so that it can be saved like physics."""
 
     visible: Bools  # (slots,)
+
+
+World = TypeVar("World", bound="Tabletop")
+Answer = TypeVar("Answer")
+
+
+def once(method: Callable[[World, Observation], Answer]) -> Callable[[World, Observation], Answer]:
+    """Ask a world a question about one observation only once; each step makes another observation."""
+    attribute = f"_{method.__name__}_once"
+
+    @wraps(method)
+    def answer(world: World, observation: Observation) -> Answer:
+        known: tuple[Observation, Answer] | None = world.__dict__.get(attribute)
+        if known is None or known[0] is not observation:
+            known = world.__dict__[attribute] = observation, method(world, observation)
+        return known[1]
+
+    return answer
 
 
 class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
@@ -265,10 +285,12 @@ def _observation_space(slots: int) -> spaces.Dict:
     )
 
 
-def _checked(control: NDArray[np.float32]) -> NDArray[np.float32]:
+def _checked(control: NDArray[np.float32]) -> list[float]:
+    """Four numbers from -1 to 1; plain ones, as so few are sooner added up without numpy."""
     numbers = np.asarray(control, np.float32)
     if numbers.shape != (4,):
         raise BadInput(f"a control is four numbers (x, y, z, fingers), not an array of shape {numbers.shape}")
-    if not np.isfinite(numbers).all():
-        raise BadInput(f"a control must be finite, not {numbers.tolist()}")
-    return numbers.clip(-1.0, 1.0)
+    plain: list[float] = numbers.tolist()
+    if not all(map(math.isfinite, plain)):
+        raise BadInput(f"a control must be finite, not {plain}")
+    return [min(1.0, max(-1.0, number)) for number in plain]
