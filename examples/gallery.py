@@ -38,7 +38,7 @@ MOMENTS = (
     Moment("blocks", "place", 4, 25, "Blocks: every block belongs on the place of its colour"),
     Moment("factory", "pick", 6, 25, "Factory: each block that is placed brings a new one"),
     Moment("colour", "press", 3, 18, "Colour: the button colours the block on the platform"),
-    Moment("gacha", "open", 3, 50, "Gacha: the button rolls a new block into the box"),
+    Moment("gacha", "open", 3, 40, "Gacha: the button rolls a new block into the box"),
 )
 
 
