@@ -64,7 +64,9 @@ def experts(rows: Sequence[Row], file: str) -> str:
         for task in tasks(rows)
     ]
     table = markdown(["task", *names, f"steps of each action, n = {size}"], lines)
-    return below(f"**Experts**: successes, and mean steps. {intervals(rows)} {origin(rows, file)}", table)
+    jostled = "*Jostled* hands are pushed about in [bursts](docs/worlds.md#experts)."
+    text = f"**Experts**: successes, and mean steps. {jostled} {intervals(rows)} {origin(rows, file)}"
+    return below(text, table)
 
 
 def success(row: Row | None) -> str:
