@@ -1,7 +1,7 @@
 """How to draw: the first of EGL, OSMesa and the like that works here.
 
-MuJoCo decides it by MUJOCO_GL when it is first imported, and fails obscurely where the choice does not work. Here it is
-decided when the first picture is drawn, and physics never depends on it.
+MuJoCo decides it by MUJOCO_GL when it is first imported, and cannot be imported where the choice does not work. Here it
+is decided when the first picture is drawn, and physics never depends on it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,24 @@ mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), 100).free()
 context.free()
 """
 _PROBE_LIMIT = 60  # s
+
+
+def _import_mujoco() -> Any:
+    """MuJoCo, also where MUJOCO_GL asks for what is not here; then it comes without its own way to draw."""
+    try:
+        return import_module("mujoco")
+    except ImportError:
+        raise
+    except Exception:  # whatever the drivers' wrappers raise
+        wish = os.environ.get("MUJOCO_GL", "")
+        os.environ["MUJOCO_GL"] = "off"
+        try:
+            return import_module("mujoco")
+        finally:
+            os.environ["MUJOCO_GL"] = wish
+
+
+mujoco = _import_mujoco()
 
 
 def make_context(width: int, height: int) -> Any:

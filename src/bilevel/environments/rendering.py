@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-import mujoco
 import numpy as np
 from gymnasium import logger
 from numpy.typing import NDArray
 
-from bilevel.environments.opengl import make_context
+from bilevel.environments.opengl import make_context, mujoco
 from bilevel.symbolic.domain import BadInput
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first

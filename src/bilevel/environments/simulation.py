@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.environments.opengl import mujoco
 from bilevel.environments.scene import BLOCK, FLOOR, Colour
 from bilevel.symbolic.domain import BadInput
 
