@@ -104,8 +104,8 @@ def test_blocks_at_home_teleport() -> None:
     assert world.state.colours[0] == 2  # it keeps its colour
 
 
-@pytest.mark.parametrize("colours", [0, 4])
-def test_the_number_of_colours_is_bounded(colours: int) -> None:
+@pytest.mark.parametrize("colours", [0, 4, 2.5, "2"])
+def test_the_number_of_colours_is_bounded(colours: Any) -> None:
     with pytest.raises(BadInput, match=f"1 to 3 colours, not {colours}"):
         Colour(1, colours=colours)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from bilevel.environments import layout
 from bilevel.environments.blocks import Blocks
+from bilevel.environments.factory import Factory
 from bilevel.environments.tabletop import ARM_CLEARANCE
 from bilevel.symbolic.domain import Atom, BadInput
 
@@ -93,3 +96,24 @@ def test_snapshots_of_other_worlds_are_refused(world: Blocks) -> None:
         world.restore(other.save())
     with pytest.raises(BadInput, match="snapshot"):
         world.restore({"physics": np.zeros(3)})
+
+
+def test_snapshots_of_other_worlds_with_the_same_physics_are_refused() -> None:
+    factory, blocks = Factory(1), Blocks(2)
+    for ours, theirs in ((factory, blocks), (blocks, factory)):
+        ours.reset(seed=0)
+        theirs.reset(seed=0)
+        with pytest.raises(BadInput, match="snapshot is of another world"):
+            ours.restore(theirs.save())
+        ours.step(STILL)  # nothing has happened
+
+
+def test_there_is_nothing_to_save_before_the_first_episode() -> None:
+    with pytest.raises(BadInput, match="reset"):
+        Blocks(1).save()
+
+
+@pytest.mark.parametrize("objects", [0, 21, 2.5, "3", None, float("nan")])
+def test_what_is_no_number_of_objects_is_refused(objects: Any) -> None:
+    with pytest.raises(BadInput, match=f"1 to 20 objects, not {objects}"):
+        Blocks(objects)

@@ -54,9 +54,9 @@ class Colour(Tabletop):
     state: ColourState
 
     def __init__(self, objects: int = 3, *, colours: int = MOST_COLOURS, **arguments: Any) -> None:
-        if not 1 <= colours <= MOST_COLOURS:
+        if colours not in range(1, MOST_COLOURS + 1):
             raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
-        self.colours = colours
+        self.colours = int(colours)
         super().__init__(objects, **arguments)
 
     @property

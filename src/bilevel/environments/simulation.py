@@ -28,6 +28,7 @@ POSTURE = {"right_j2": 20.0, "right_j4": 5.0}
 # MuJoCo's own way with warnings is a log file in the working directory.
 mujoco.set_mju_user_warning(logging.getLogger("mujoco").warning)
 
+PHYSICS = ("physics", "sleep", "fixtures")  # the parts of what is saved
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 # Who sleeps is not part of MuJoCo's own state, though the next step depends on it.
 _SLEEP_ARRAYS = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind", "dof_awake_ind")
@@ -177,7 +178,8 @@ class Simulation:
         mujoco.mj_getState(self.model, self.data, physics, _STATE)
         sleep = [np.array(getattr(self.data, name)) for name in _SLEEP_ARRAYS + _SLEEP_COUNTS]
         fixtures = self.model.body_pos[self._fixtures].copy()
-        return {"physics": physics, "sleep": np.concatenate([part.ravel() for part in sleep]), "fixtures": fixtures}
+        parts = physics, np.concatenate([part.ravel() for part in sleep]), fixtures
+        return dict(zip(PHYSICS, parts, strict=True))
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Go on, bit for bit, from where `save` was called."""

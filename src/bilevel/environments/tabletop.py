@@ -34,7 +34,7 @@ from bilevel.environments.observation import (
 from bilevel.environments.random_state import random_state, set_random_state
 from bilevel.environments.rendering import Picture, check_choices
 from bilevel.environments.scene import BLOCK
-from bilevel.environments.simulation import Simulation
+from bilevel.environments.simulation import PHYSICS, Simulation
 from bilevel.symbolic.domain import BadInput, Facts
 
 STEPS_PER_OBJECT = 2048
@@ -89,7 +89,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def __init__(
         self, objects: int = 3, *, teleport_rate: float = 0.0, render_mode: str | None = None, quality: str = "fast"
     ) -> None:
-        if not 1 <= objects <= self.most_objects or objects != int(objects):
+        if objects not in range(1, self.most_objects + 1):
             raise BadInput(f"{type(self).__name__} takes 1 to {self.most_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
@@ -263,14 +263,18 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def save(self) -> Snapshot:
         """Everything that the rest of the episode depends on, as plain arrays."""
+        if not hasattr(self, "state"):
+            raise BadInput("there is nothing to save before the first reset()")
         remembered = {field.name: np.array(getattr(self.state, field.name)) for field in fields(self.state)}
         own = {"steps": np.array(self._steps), "random": random_state(self.np_random)}
         return {**self.simulation.save(), **remembered, **own}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[Observation, dict[str, Any]]:
         """Go on from a snapshot of an environment with the same arguments, bit for bit as that one did."""
-        self.simulation.restore(snapshot)
         names = [field.name for field in fields(self.state_type)]
+        if set(snapshot) != {*PHYSICS, *names, "steps", "random"} or len(snapshot["visible"]) != len(self.slots):
+            raise BadInput("the snapshot is of another world, or of one with another number of objects")
+        self.simulation.restore(snapshot)
         self.state = self.state_type(**{name: np.array(snapshot[name]) for name in names})
         set_random_state(self.np_random, snapshot["random"])
         self._begin(int(snapshot["steps"]))
