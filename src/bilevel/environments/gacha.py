@@ -216,19 +216,22 @@ class Gacha(Tabletop):
         return len(leaving) > 0
 
     def _teleport(self, observation: Observation, home: Bools) -> bool:
-        """Back into the box, if that is empty; a block that is on its way from it to its tray keeps it occupied."""
+        """Back into the box, if that is empty and nobody is at it; a block that is being carried keeps it occupied."""
         at_goal = np.asarray((home & self.state.wanted).any(axis=1))
         struck = teleporting(self.np_random, at_goal, self.teleport_rate)
         if len(struck) == 0:
             return False
         _, held = self._blocks_and_held(observation)
-        busy = self._in_box(observation).any() or held.any() or self._hand_in_box(observation)
+        busy = self._in_box(observation).any() or held.any() or self._hand_at_box(observation)
         for block in struck[: 0 if busy else 1]:
             self._put_in_box(int(block))
             self.happened(f"teleport block{self.state.serials[block]}")
             return True
         return False
 
-    def _hand_in_box(self, observation: Observation) -> bool:
-        x, y, height = observation["agent"][:3] - self.simulation.fixture(0)
-        return bool(np.hypot(x, y) < ARM_CLEARANCE and height < scene.LID_HEIGHT + 0.02)
+    def _hand_at_box(self, observation: Observation) -> bool:
+        """Whether the hand is above the box or its lid, so that a block may not appear there."""
+        box = observation["objects"][self._box, POSITION]
+        x, y, _ = observation["agent"][:3] - box
+        lid = observation["objects"][self._box, TRAVEL]
+        return bool(-ARM_CLEARANCE - lid < x < ARM_CLEARANCE and abs(y) < ARM_CLEARANCE)
