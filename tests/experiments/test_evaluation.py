@@ -77,6 +77,22 @@ def test_the_seeds_are_those_of_evaluation_and_no_demonstration_has_them() -> No
     assert others == [evaluation_seed(1, 0)]
 
 
+def test_every_policy_is_asked_for_itself_though_it_takes_the_place_of_another() -> None:
+    """Python gives a new function the address of one that is gone."""
+    made = []
+
+    def maker(number: int) -> Callable[[Task, Tabletop], BilevelPolicy]:
+        def make(task: Task, environment: Tabletop) -> BilevelPolicy:
+            made.append(number)
+            return clueless(task, environment)
+
+        return make
+
+    for number in range(4):
+        assert len(list(evaluate(replace(TINY, episodes=1), maker(number)))) == 1
+    assert made == [0, 1, 2, 3]
+
+
 def test_a_pool_of_processes_gives_the_same() -> None:
     with get_context("spawn").Pool(2) as pool:
         assert tuple(evaluate(TINY, expert, pool.imap)) == calm()

@@ -50,7 +50,8 @@ def evaluate(trial: Trial, make_policy: MakePolicy, mapping: MapJobs = map) -> I
     return iter(mapping(_run, [(trial, make_policy, episode) for episode in range(trial.episodes)]))
 
 
-_MADE: dict[str, tuple[Tabletop, BilevelPolicy]] = {}  # what this process made last: it is used again and again
+# What this process made last: it is used again and again. Who made it is kept, lest another get the same address.
+_MADE: dict[str, tuple[MakePolicy, Tabletop, BilevelPolicy]] = {}
 
 
 def _run(job: Job) -> Run:
@@ -60,8 +61,9 @@ def _run(job: Job) -> Run:
         task = find_task(trial.task)
         environment = task.make(trial.objects, **trial.arguments)
         _MADE.clear()
-        _MADE[key] = environment, make_policy(task, environment)
-    return run_episode(*_MADE[key], evaluation_seed(trial.seed, episode), trial.noise)
+        _MADE[key] = make_policy, environment, make_policy(task, environment)
+    _, environment, policy = _MADE[key]
+    return run_episode(environment, policy, evaluation_seed(trial.seed, episode), trial.noise)
 
 
 def run_episode(
