@@ -19,6 +19,9 @@ from bilevel.labelling import BlocksLabels, ColourLabels, GachaLabels, Labels
 from bilevel.library import shipped_domain
 from bilevel.symbolic.domain import BadInput, Domain
 
+# The arguments that only some worlds take, by domain.
+WORLD_ARGUMENTS: Mapping[str, tuple[str, ...]] = {"blocks": (), "colour": ("colours",), "gacha": ("draw",)}
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,6 +38,11 @@ class Task:
     @property
     def noisy(self) -> bool:
         return self.teleport_rate > 0
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What its environment takes, besides what pictures need."""
+        return "objects", "teleport_rate", *WORLD_ARGUMENTS[self.domain_name]
 
     @property
     def domain(self) -> Domain:

@@ -68,6 +68,12 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
         (lambda m: m.pop("slots"), "the manifest has no 'slots'"),
         (lambda m: m.update(mood="good"), "the manifest has an unknown 'mood'"),
         (lambda m: m.update(episodes="3"), "'episodes' in the manifest cannot be \"3\""),
+        (lambda m: m.update(episodes=10**30), "the number of episodes must be at least 1, at most 100000"),
+        (lambda m: m.update(episodes=0, files=[]), "the number of episodes must be at least 1"),
+        (lambda m: m.update(seed=-1), "the seed must not be negative"),
+        (lambda m: m.update(noise={"a": 1}), "'noise' has no 'amplitude'"),
+        (lambda m: m["arguments"].update(objects="1"), "'objects' in 'arguments' cannot be"),
+        (lambda m: m["arguments"].update(colours=2), "'arguments' has an unknown 'colours'"),
         (lambda m: m.update(complete=1), "'complete' in the manifest cannot be 1"),
         (lambda m: m.update(format=0), "'format' is 0, not 1"),
         (lambda m: m.update(slots=[["block1"]]), "'slots' must be pairs"),
@@ -84,6 +90,21 @@ def test_a_manifest_that_makes_no_sense_is_a_problem(
     assert problem.startswith(f"{copied / MANIFEST}: {reason}")
     with pytest.raises(BadInput, match="manifest"):
         read_dataset(copied)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda m: m["slots"].pop(), "'slots' are not those of the task with these arguments"),
+        (lambda m: m.update(slots=[]), "'slots' are not those of the task with these arguments"),
+        (lambda m: m["arguments"].update(objects=99), "Blocks takes 1 to 20 objects, not 99"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_its_task_is_a_problem(
+    copied: Path, change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    edit(copied, change)
+    assert check(copied).problems == (f"{copied / MANIFEST}: {reason}",)
 
 
 def test_a_truncated_manifest_is_a_problem(copied: Path) -> None:

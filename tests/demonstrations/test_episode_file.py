@@ -135,6 +135,10 @@ def test_arrays_that_make_no_sense_are_refused(
     [
         ("seed", "1", "'seed' in the metadata cannot be \"1\""),
         ("seed", True, "'seed' in the metadata cannot be true"),
+        ("attempt", -1, "'attempt' in the metadata cannot be -1"),
+        ("types", {"block1": ["block"]}, "the type of 'block1' in the metadata cannot be"),
+        ("goals", [], "'goals' in the metadata do not begin with the episode"),
+        ("goals", [[1, ["at block1 place1"]]], "'goals' in the metadata do not begin with the episode"),
         ("recipe", {"task": "blocks"}, "the recipe has no 'arguments'"),
         ("actions", [""] * 9, "where an action or a fact should be"),
         ("goals", [[0, ["at block1 place1"], 5]], "'goals' in the metadata cannot hold"),

@@ -42,6 +42,7 @@ def test_without_noise_what_is_wanted_is_done() -> None:
     demonstration = Recorder(recipe).record(0)
     assert np.array_equal(demonstration.controls, demonstration.executed)
     assert recipe.noise is None
+    assert make_recipe("blocks", 1, noise=0.0)[0] == make_recipe("blocks", 1)[0]
 
 
 def test_any_moment_can_be_restored_and_lived_on(eventful: Demonstration) -> None:

@@ -80,7 +80,7 @@ class Collect:
             recipe, slots = make_recipe(self.task, self.objects, seed=self.seed, noise=self.noise, **further)
         with open_collection(self.output, recipe, slots, self.episodes) as collection:
             kept = len(collection.entries)
-            for problem in collection.broken:
+            for problem in () if self.json else collection.broken:
                 print(f"{problem}; collected again")
             try:
                 self._collect(collection)
@@ -146,9 +146,8 @@ class CheckDemonstrations:
         if self.json:
             self._print_json(report)
         else:
-            for problem in report.problems:
-                print(problem)
-            print("\n".join(_contents(report)))
+            for line in (*report.problems, *_contents(report)):
+                print(line)
             print(f"{count(report.problems, 'problem')}" if report.problems else "all files are whole")
         return 1 if report.problems else 0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bilevel.demonstrations.dataset import read_episode
-from bilevel.demonstrations.manifest import BrokenManifest, Manifest, file_name, read_manifest
+from bilevel.demonstrations.manifest import MANIFEST, BrokenManifest, Manifest, file_name, read_manifest
 from bilevel.demonstrations.traces import Summary, summarise
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import find_task
@@ -28,6 +28,7 @@ def check(folder: Path, watch: Callable[[int, int], None] = lambda done, total: 
     try:
         manifest = read_manifest(folder)
         task = find_task(manifest.recipe.task)
+        _check_slots(folder, manifest)
     except BrokenManifest as error:
         return Report((str(error),), None, Summary(), 0.0)
     problems, size = [], 0
@@ -45,6 +46,16 @@ def check(folder: Path, watch: Callable[[int, int], None] = lambda done, total: 
     if not manifest.complete:
         problems = _incomplete(folder, manifest, problems)
     return Report(tuple(problems), manifest, summary, size / 1e6)
+
+
+def _check_slots(folder: Path, manifest: Manifest) -> None:
+    """Whether its arguments make an environment, and that has these slots."""
+    try:
+        slots = find_task(manifest.recipe.task).make(**manifest.recipe.arguments).slots
+    except BadInput as error:
+        raise BrokenManifest(f"{folder / MANIFEST}: {error}") from None
+    if slots != manifest.slots:
+        raise BrokenManifest(f"{folder / MANIFEST}: 'slots' are not those of the task with these arguments")
 
 
 def _incomplete(folder: Path, manifest: Manifest, problems: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ from bilevel.demonstrations.manifest import (
     BrokenManifest,
     Entry,
     Manifest,
+    check_number,
     file_name,
     make_entry,
     other_versions,
@@ -81,8 +82,7 @@ def _start(recipe: Recipe, folder: Path) -> Work[tuple[int, Entry]]:
 @contextmanager
 def open_collection(folder: Path, recipe: Recipe, slots: Slots, episodes: int) -> Iterator[Collection]:
     """Begin a data set, or take up one that was begun: look at what is there, and keep others out meanwhile."""
-    if episodes < 1:
-        raise BadInput(f"the number of episodes must be at least 1, but is {episodes}")
+    check_number(episodes)
     wanted = Manifest(recipe, episodes, slots, versions())
     with _alone_in(folder):
         remove_leftovers(folder / "episode-*.npz")

@@ -168,7 +168,13 @@ def _metadata(text: NDArray[np.uint8]) -> dict[str, Any]:
         metadata = json.loads(text.tobytes().decode())
     except ValueError:
         raise BadInput("the metadata is not JSON") from None
-    return checked(metadata, METADATA, "the metadata")
+    checked(metadata, METADATA, "the metadata")
+    if metadata["attempt"] < 0:
+        raise BadInput(f"'attempt' in the metadata cannot be {metadata['attempt']}")
+    for name, kind in metadata["types"].items():
+        if not isinstance(kind, str):
+            raise BadInput(f"the type of '{name}' in the metadata cannot be {shortened(kind)}")
+    return dict(metadata)
 
 
 def _recipe(value: dict[str, Any]) -> Recipe:
@@ -191,6 +197,8 @@ def _split(text: Any) -> tuple[str, tuple[str, ...]]:
 
 def _goals(entries: list[Any], steps: int) -> tuple[tuple[int, Facts], ...]:
     pairs = _by_moment(entries, list, steps, "goals")
+    if not pairs or pairs[0][0] != 0:
+        raise BadInput("'goals' in the metadata do not begin with the episode")
     return tuple((moment, frozenset(Atom(*_split(fact)) for fact in facts)) for moment, facts in pairs)
 
 

@@ -10,7 +10,10 @@ from bilevel.symbolic.domain import BadInput
 
 Keys = Mapping[str, type | tuple[type, ...]]
 
+NUMBER = (int, float)
 RECIPE: Keys = {"task": str, "arguments": dict, "noise": (dict, type(None)), "seed": int}
+ARGUMENTS: Keys = {"objects": int, "teleport_rate": NUMBER, "colours": int, "draw": str}  # each task has some of them
+NOISE: Keys = {"amplitude": NUMBER, "rate": NUMBER, "shortest": int, "longest": int, "flips": NUMBER}
 
 
 def checked(value: Any, keys: Keys, what: str) -> dict[str, Any]:

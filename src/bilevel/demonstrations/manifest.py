@@ -13,13 +13,15 @@ from typing import Any
 
 import bilevel
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
-from bilevel.demonstrations.json_objects import RECIPE, Keys, checked
+from bilevel.demonstrations.json_objects import ARGUMENTS, NOISE, RECIPE, Keys, checked
 from bilevel.environments.observation import AGENT_FEATURES, FEATURES, Slot, Slots
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import TASKS
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+MOST_EPISODES = 100_000  # their numbers have five digits
 PACKAGES = ("mujoco", "metaworld", "gymnasium", "numpy")
 
 KEYS: Keys = {
@@ -143,18 +145,36 @@ def _manifest(value: dict[str, Any]) -> Manifest:
     for key, expected in (("format", FORMAT), ("features", _features()), ("keyframe", KEYFRAME)):
         if value[key] != expected:
             raise BadInput(f"'{key}' is {json.dumps(value[key])}, not {json.dumps(expected)}")
+    check_number(value["episodes"])
     entries = tuple(Entry(**checked(entry, ENTRY_KEYS, "an entry of 'files'")) for entry in value["files"])
     listed = value["episodes"] if value["complete"] else 0
     if [entry.file for entry in entries] != [file_name(index) for index in range(listed)]:
         raise BadInput(f"'files' must list {listed} files in the order of their numbers")
     return Manifest(
-        recipe=Recipe(**{key: value[key] for key in RECIPE}),
+        recipe=_recipe(value),
         episodes=value["episodes"],
         slots=_slots(value["slots"]),
         versions=value["versions"],
         entries=entries,
         complete=value["complete"],
     )
+
+
+def check_number(episodes: int) -> None:
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
+
+
+def _recipe(value: dict[str, Any]) -> Recipe:
+    recipe = Recipe(**{key: value[key] for key in RECIPE})
+    if recipe.seed < 0:
+        raise BadInput(f"the seed must not be negative, but is {recipe.seed}")
+    if recipe.task in TASKS:  # else whoever needs the task will say so
+        names = TASKS[recipe.task].arguments
+        checked(value["arguments"], {name: ARGUMENTS[name] for name in names}, "'arguments'")
+    if recipe.noise is not None:
+        checked(value["noise"], NOISE, "'noise'")
+    return recipe
 
 
 def _slots(pairs: list[Any]) -> Slots:

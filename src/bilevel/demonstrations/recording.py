@@ -21,30 +21,26 @@ from bilevel.tasks import find_task
 
 MOST_ATTEMPTS = 20
 
-# The arguments that only some worlds take, by domain.
-WORLD_ARGUMENTS = {"blocks": (), "colour": ("colours",), "gacha": ("draw",)}
-
 
 def make_recipe(
     task_name: str, objects: int = 3, *, seed: int = 0, noise: float | None = None, **arguments: Any
 ) -> tuple[Recipe, Slots]:
     """What to record, with every argument of the environment spelt out; and the environment's slots.
 
-    `noise` is the amplitude of the bursts that disturb the expert. Arguments that are `None` are left to the world.
+    `noise` is the amplitude of the bursts that disturb the expert, 0 for none. What is `None` is left to the world.
     """
     task = find_task(task_name)
     given = {name: value for name, value in arguments.items() if value is not None}
-    known = ("teleport_rate", *WORLD_ARGUMENTS[task.domain_name])
     for name in given:
-        if name not in known:
+        if name not in task.arguments:
             raise BadInput(f"the task '{task_name}' takes no --{name.replace('_', '-')}")
     if seed < 0:
         raise BadInput(f"the seed must not be negative, but is {seed}")
     if noise is not None and not (math.isfinite(noise) and noise >= 0):
         raise BadInput(f"the noise is an amplitude of controls, 0 or more, not {noise}")
     environment = task.make(objects, **given)
-    spelt_out = {"objects": environment.count} | {name: getattr(environment, name) for name in known}
-    bursts = asdict(Bursts(amplitude=noise)) if noise is not None else None
+    spelt_out = {"objects": environment.count} | {name: getattr(environment, name) for name in task.arguments[1:]}
+    bursts = asdict(Bursts(amplitude=noise)) if noise else None
     return Recipe(task_name, spelt_out, bursts, seed), environment.slots
 
 
