@@ -61,8 +61,10 @@ def test_collecting_again_says_what_was_there_and_what_was_broken(
     assert code == 0
     assert f"{folder / file_name(1)}: no whole npz archive of plain arrays; it may be truncated; collected again" in out
     assert "2 episodes, 1 of them already there" in out
+    (folder / file_name(0)).write_bytes(b"")
     found = json.loads(run(capsys, *ARGUMENTS, "--output", folder, "--json")[1])
-    assert (found["episodes"], found["already_there"], found["failed_attempts"]) == (2, 2, 0)
+    assert [problem.partition(": ")[0] for problem in found["broken"]] == [str(folder / file_name(0))]
+    assert (found["episodes"], found["already_there"], found["failed_attempts"]) == (2, 1, 0)
 
 
 def test_arguments_that_do_not_fit_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
