@@ -40,6 +40,7 @@ TRAY_JITTER = (0.012, 0.006)  # metres
 IN_BOX_JITTER = 0.008
 YAW = 0.2  # radians
 NO_COLOUR = -1
+MOMENT = 10  # steps that the box must have been free before a block comes back to it
 DRAWS = ("empty", "uniform")  # among the colours whose trays are empty; among all
 
 
@@ -51,6 +52,8 @@ class GachaState(State):
     wanted: Bools  # (trays,)
     crowded: Bools  # (trays,): which trays held more than one block of their colour at the last step
     made: NDArray[np.int64]  # (): how many blocks the box has made
+    struck: Bools  # (blocks,): which blocks will teleport
+    waited: NDArray[np.int64]  # (): for how many steps the box has been free for them
 
 
 class Gacha(Tabletop):
@@ -103,10 +106,17 @@ class Gacha(Tabletop):
             self.simulation.move_spot(name, x, y)
         blocks = len(self._block_names)
         visible = np.arange(len(self.slots)) >= blocks
-        wanted = rng.permutation(self.colours) < self.count
-        none, nothing = np.full(blocks, NO_COLOUR), np.zeros(blocks, np.int64)
-        crowded, made = np.zeros(self.colours, bool), np.zeros((), np.int64)
-        return GachaState(visible, none, nothing, np.subtract(middles, (SPOT_PITCH / 2, 0.0)), wanted, crowded, made)
+        return GachaState(
+            visible=visible,
+            colours=np.full(blocks, NO_COLOUR),
+            serials=np.zeros(blocks, np.int64),
+            trays=np.subtract(middles, (SPOT_PITCH / 2, 0.0)),
+            wanted=rng.permutation(self.colours) < self.count,
+            crowded=np.zeros(self.colours, bool),
+            made=np.zeros((), np.int64),
+            struck=np.zeros(blocks, bool),
+            waited=np.zeros((), np.int64),
+        )
 
     def describe(self, features: Array) -> None:
         colours = COLOURS[: self.colours]
@@ -216,18 +226,25 @@ class Gacha(Tabletop):
         return len(leaving) > 0
 
     def _teleport(self, observation: Observation, home: Bools) -> bool:
-        """Back into the box, if that is empty and nobody is at it; a block that is being carried keeps it occupied."""
-        at_goal = np.asarray((home & self.state.wanted).any(axis=1))
-        struck = teleporting(self.np_random, at_goal, self.teleport_rate)
-        if len(struck) == 0:
+        """Back into the box, as soon as that has been empty, and nobody at it, for a moment.
+
+        A block that is being carried keeps the box occupied; the moment keeps a teleport apart from what was done last.
+        """
+        state, at_goal = self.state, np.asarray((home & self.state.wanted).any(axis=1))
+        state.struck[teleporting(self.np_random, at_goal, self.teleport_rate)] = True
+        state.struck &= at_goal
+        if not state.struck.any():
             return False
         _, held = self._blocks_and_held(observation)
         busy = self._in_box(observation).any() or held.any() or self._hand_at_box(observation)
-        for block in struck[: 0 if busy else 1]:
-            self._put_in_box(int(block))
-            self.happened(f"teleport block{self.state.serials[block]}")
-            return True
-        return False
+        state.waited = np.zeros_like(state.waited) if busy else state.waited + 1
+        if state.waited < MOMENT:
+            return False
+        block = int(state.struck.argmax())
+        state.struck[block], state.waited = False, np.zeros_like(state.waited)
+        self._put_in_box(block)
+        self.happened(f"teleport block{state.serials[block]}")
+        return True
 
     def _hand_at_box(self, observation: Observation) -> bool:
         """Whether the hand is above the box or its lid, so that a block may not appear there."""
