@@ -88,12 +88,13 @@ def metaworld_turn() -> Turn:
 def world_turn(task_name: str, objects: int) -> Turn:
     task = find_task(task_name)
     environment = task.make(objects)
-    labels, expert = task.labels(environment.slots), task.expert(environment.slots)
+    expert = task.expert(environment.slots)
     moments: list[Moment] = []
     rollout(environment, expert, SEED, watch=moments.append)
     controls = [moment.executed for moment in moments[:STEPS]]
 
     def run() -> None:
+        labels = task.labels(environment.slots)  # anew, so that they remember nothing of the last turn
         for control in controls:
             observation, *_ = environment.step(control)
             labels.state(observation)
