@@ -36,7 +36,7 @@ def expert(task: Task, environment: Tabletop) -> BilevelPolicy:
 
 def trials(tasks: Sequence[str], episodes: int) -> list[Trial]:
     rows = [Trial(name, objects, episodes) for name in tasks for objects in SIZES]
-    rows += [Trial("blocks", TASKS["blocks"].most_objects, episodes)] if "blocks" in tasks else []
+    rows += [Trial(name, most, episodes) for name in tasks if (most := TASKS[name].most_objects) > max(SIZES)]
     return rows + [Trial(name, JOSTLED, episodes, noise=Bursts().amplitude) for name in tasks]
 
 
