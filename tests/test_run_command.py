@@ -67,6 +67,13 @@ def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str])
     assert f"after {found['steps']} steps" in run(capsys, *BLOCKS)[2]
 
 
+def test_the_arguments_of_a_world_reach_it(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "colour", "--objects", "1", "--colours", "1")
+    assert "place-goal(block1, tray1, red)" in out
+    _, out, _ = run(capsys, "blocks", "--objects", "2", "--teleport-rate", "0.02", "--seed", "1")
+    assert "(teleport block1)" in out
+
+
 def test_the_seed_decides_everything_and_noise_changes_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     calm, jostled = (run_json(capsys, "blocks", "--noise", noise) for noise in (0, 0.7))
     assert run_json(capsys, "blocks", "--noise", 0.7) == jostled
@@ -90,8 +97,11 @@ def test_a_failure_is_told_and_exits_with_1(
         (("blocks", "--objects", "0"), "Blocks takes 1 to 20 objects, not 0"),
         (("gacha", "--objects", "11"), "Gacha takes 1 to 10 objects, not 11"),
         (("blocks", "--seed", "-1"), "--seed must not be negative, but is -1"),
-        (("blocks", "--noise", "1.5"), "--noise is an amplitude from 0 to 1, not 1.5"),
-        (("blocks", "--noise", "nan"), "--noise is an amplitude from 0 to 1, not nan"),
+        (("blocks", "--noise", "-1"), "--noise is an amplitude of controls, 0 or more, not -1.0"),
+        (("blocks", "--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
+        (("blocks", "--draw", "uniform"), "the task 'blocks' takes no --draw"),
+        (("gacha", "--colours", "2"), "the task 'gacha' takes no --colours"),
+        (("blocks-noisy", "--teleport-rate", "2"), "the teleport rate is a probability"),
         (("blocks", "--window", "--video", "out.mp4"), "--window and --video do not go together; choose one"),
         (("blocks", "--video", "/dev/null/out.mp4"), "/dev/null/out.mp4: cannot be written: "),
     ],

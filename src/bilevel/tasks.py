@@ -48,6 +48,14 @@ class Task:
     def domain(self) -> Domain:
         return _domain(self.domain_name)
 
+    def given(self, **arguments: Any) -> dict[str, Any]:
+        """The arguments that a user has given, not `None`; `BadInput` for one that this task does not take."""
+        found = {name: value for name, value in arguments.items() if value is not None}
+        for name in found:
+            if name not in self.arguments:
+                raise BadInput(f"the task '{self.name}' takes no --{name.replace('_', '-')}")
+        return found
+
     def make(self, objects: int = 3, **arguments: Any) -> Tabletop:
         """The environment itself, without Gymnasium's wrappers."""
         environment = gymnasium.make(self.environment, objects=objects, disable_env_checker=True, **arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -40,7 +41,13 @@ class Run:
     seed: int = 0
     """Decides how the episode begins and all that nature does in it."""
     noise: float = 0.0
-    """Jostle the hand with bursts of this amplitude, 0 to 1."""
+    """Jostle the hand with bursts of this amplitude, such as 0.7."""
+    teleport_rate: float | None = None
+    """How probably an object at its goal teleports at a step (by default 0, in the noisy tasks 1/2000)."""
+    draw: Literal["empty", "uniform"] | None = None
+    """Gacha: draw among the colours whose trays are empty, or among all."""
+    colours: int | None = None
+    """Colour: how many colours there are."""
     video: OptionalOutput = None
     """Where to write a video (mp4), with the current action as its caption."""
     window: bool = False
@@ -61,7 +68,8 @@ class Run:
             raise BadInput("no window: there is no screen here; try --video FILE")
         task = find_task(self.task)
         mode = "human" if self.window else "rgb_array" if self.video else None
-        environment = task.make(self.objects, render_mode=mode, quality=self.quality)
+        further = task.given(teleport_rate=self.teleport_rate, draw=self.draw, colours=self.colours)
+        environment = task.make(self.objects, render_mode=mode, quality=self.quality, **further)
         policy = task.expert(environment.slots)
         with ExitStack() as open_things:
             open_things.callback(environment.close)
@@ -77,8 +85,8 @@ class Run:
     def _check(self) -> None:
         if self.window and self.video:
             raise BadInput("--window and --video do not go together; choose one")
-        if not 0 <= self.noise <= 1:
-            raise BadInput(f"--noise is an amplitude from 0 to 1, not {self.noise}")
+        if not (math.isfinite(self.noise) and self.noise >= 0):
+            raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {self.noise}")
         if self.seed < 0:
             raise BadInput(f"--seed must not be negative, but is {self.seed}")
 

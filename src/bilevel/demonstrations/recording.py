@@ -30,10 +30,7 @@ def make_recipe(
     `noise` is the amplitude of the bursts that disturb the expert, 0 for none. What is `None` is left to the world.
     """
     task = find_task(task_name)
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
-        if name not in task.arguments:
-            raise BadInput(f"the task '{task_name}' takes no --{name.replace('_', '-')}")
+    given = task.given(**arguments)
     if seed < 0:
         raise BadInput(f"the seed must not be negative, but is {seed}")
     if noise is not None and not (math.isfinite(noise) and noise >= 0):
