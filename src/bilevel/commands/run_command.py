@@ -74,6 +74,8 @@ class Run:
         with ExitStack() as open_things:
             open_things.callback(environment.close)
             narrator = Narrator(environment, policy, self._video(open_things), silent=self.json)
+            if self.video:
+                environment.render()  # before anything is said, lest pictures turn out to be impossible
             result = run_episode(environment, policy, self.seed, self.noise, narrator)
             narrator.end(result.outcome)
         if self.json:
