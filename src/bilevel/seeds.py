@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+_PRACTICE = 1  # makes the key longer than that of a demonstration, so that it is another
+
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:
     """The seed of a demonstration; a failed one is tried again with another."""
     return 2 * _draw(base, episode, attempt)
+
+
+def practice_seed(base: int, round_: int, episode: int) -> int:
+    """The seed of an episode in which a learner practises; also one for training, but none of a demonstration."""
+    return 2 * _draw(base, round_, episode, _PRACTICE)
 
 
 def evaluation_seed(base: int, episode: int) -> int:

@@ -55,8 +55,9 @@ def test_a_block_is_carried_high_and_let_go_where_it_belongs() -> None:
     carried = place(hand(0.1, 0.5, CARRY + 0.02, 0.47), thing(0.1, 0.5, CARRY), SPOT)
     assert carried[0] == -1
     assert carried[3] == CLOSE
-    there = place(hand(-0.2, 0.6, 0.045, 0.47), thing(-0.2, 0.6, 0.025), SPOT)
-    assert there.tolist() == [0, 0, 0, OPEN]
+    x, y, z, fingers = place(hand(-0.2, 0.6, 0.045, 0.47), thing(-0.2, 0.6, 0.025), SPOT)
+    assert (x, y, fingers) == (0, 0, OPEN)
+    assert -0.4 < z < -0.1  # firmly down to the end
 
 
 def test_a_knob_is_pushed_only_once_it_is_gripped() -> None:

@@ -20,6 +20,8 @@ GAIN = 10.0  # control per metre
 GENTLY = 0.05  # metres; the hand goes down no faster than towards something as near as this, or it swings
 CRUISE = 0.15  # metres; the height at which the hand travels
 CARRY = 0.13  # the height at which it carries a block past other blocks
+STANDING = 0.022  # the height of a block that has been put down
+FIRMLY = 0.02  # aim so far below it: who imitates a hand that slows down to nothing never quite arrives
 LOWEST_HAND = 0.048  # the hand goes no lower than this
 HIGH = 0.17  # the height at which it passes over a box
 SLIDE_SPEED = 0.5
@@ -76,11 +78,11 @@ def pick(agent: Array, block: Array, slope: float = 0.04) -> Array:
 
 def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Array:
     """Carry the block in hand to a spot, and open the fingers when it is there."""
-    target = np.array([spot[0], spot[1], 0.022], np.float32)
+    target = np.array([spot[0], spot[1], STANDING - FIRMLY], np.float32)
     offset = target - block[:3]
-    down = offset[2] > -0.008 or agent[2] < LOWEST_HAND  # a block that has slipped up between the fingers stays higher
+    down = offset[2] > -0.008 - FIRMLY or agent[2] < LOWEST_HAND  # one that slipped up between the fingers stays higher
     if math.hypot(offset[0], offset[1]) < 0.015 and down:
-        return _control(np.zeros(3, np.float32), -1.0)
+        return _control(GAIN * np.array([0, 0, offset[2]], np.float32), -1.0)
     return _control(_funnel(block[:3], target, height), 1.0)
 
 

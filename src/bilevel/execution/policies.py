@@ -57,8 +57,15 @@ class BilevelPolicy:
 
     def act(self, observation: Observation) -> Control | None:
         state, goal = self.labels.state(observation), self.labels.goal(observation)
-        if state != self.state or goal != self.goal:  # while nothing changes, the action stays the same
+        if not (
+            _same(state, self.state) and _same(goal, self.goal)
+        ):  # while nothing changes, the action stays the same
             self.state, self.goal = state, goal
             self.high.declare(self.labels.objects(observation))
             self.action = self.high.choose(state, goal)
         return None if self.action is None else self.low.control(observation, state, goal, self.action)
+
+
+def _same(first: Facts, second: Facts) -> bool:
+    """Labels remember sets of facts: nearly always it is the very same one, which comparing sets does not notice."""
+    return first is second or first == second

@@ -11,6 +11,7 @@ from bilevel.environments.tabletop import SUCCESS, Tabletop
 from bilevel.execution.policies import Control, Policy
 
 NO_ACTION = "no action"  # the outcome of an episode in which the policy did not know what to do
+STOPPED = "stopped"  # that of one which was given up
 
 Disturb = Callable[[Control], Control]
 
@@ -49,8 +50,12 @@ def rollout(
     *,
     disturb: Disturb | None = None,
     watch: Watch | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Episode:
-    """Run one episode to its end. `watch` sees every step; `disturb` may change what is done at it."""
+    """Run one episode to its end, or until it shall `stop`.
+
+    `watch` sees every step; `disturb` may change what is done at it.
+    """
     observation, info = environment.reset(seed=seed)
     policy.reset(observation)
     steps = 0
@@ -65,3 +70,5 @@ def rollout(
         steps += 1
         if info["outcome"]:
             return Episode(info["outcome"], steps, observation, info)
+        if stop and stop():
+            return Episode(STOPPED, steps, observation, info)

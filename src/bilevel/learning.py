@@ -1,0 +1,196 @@
+"""Learning a bilevel policy from demonstrations: the rules of its high level and the network of its low level.
+
+Every demonstration is labelled once, which gives the traces that rules are learned from and the samples that the
+network is trained on. With DAgger, the policy then practises, and its network is trained further on what it met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bilevel.demonstrations.dataset import Dataset
+from bilevel.demonstrations.traces import abstract
+from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.lowlevel.checkpoint import fingerprint, resume, write_checkpoint
+from bilevel.lowlevel.dagger import DaggerConfig, Learner, practise
+from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.samples import Samples, encode_episode, together
+from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
+from bilevel.rules.learning import learn_rules
+from bilevel.rules.rule import Rule
+from bilevel.rules.traces import Abstraction
+from bilevel.symbolic.domain import BadInput
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """How a policy is learned; as it is here, by the paper's settings."""
+
+    hidden: int = 64
+    rounds: int = 2  # of messages in the network
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    dagger: DaggerConfig = field(default_factory=DaggerConfig)
+
+
+RECIPES: Mapping[str, LearningConfig] = {
+    "paper": LearningConfig(),
+    "best": LearningConfig(training=TrainingConfig(epochs=12), dagger=DaggerConfig(rounds=2)),
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far learning is."""
+
+    stage: str
+    done: int
+    total: int
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The losses of one network over one training: the first on the demonstrations, the others after practice."""
+
+    round: int
+    epochs: Sequence[Epoch]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A policy, and how it came about."""
+
+    rules: tuple[Rule, ...]
+    architecture: Architecture
+    network: Trained
+    curves: tuple[Curve, ...]
+    samples: int  # that the network was last trained on
+    traces: int
+    exogenous: int  # changes in the demonstrations that no action explains
+    ambiguous: int  # changes that several actions explain
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the demonstrations show, at both levels."""
+
+    abstractions: tuple[Abstraction, ...]
+    samples: Samples
+
+
+def study(dataset: Dataset, architecture: Architecture, tell: Tell) -> Study:
+    """Label every demonstration."""
+    labels = dataset.task.labels(dataset.manifest.slots)
+    abstractions, parts = [], []
+    for number, demonstration in enumerate(dataset):
+        found = abstract(demonstration, labels, dataset.task.domain)
+        seen = demonstration.observations()[:-1]
+        situations = [(labels.state(o), labels.goal(o), a) for o, a in zip(seen, found.actions, strict=True)]
+        abstractions.append(found)
+        parts.append(
+            encode_episode(architecture.encoding, labels.slots, seen, situations, demonstration.controls, number)
+        )
+        tell(Progress("labelling", number + 1, len(dataset)))
+    return Study(tuple(abstractions), together(parts))
+
+
+def learn_policies(
+    dataset: Dataset,
+    seeds: Sequence[int],
+    config: LearningConfig = RECIPES["best"],
+    *,
+    workers: int = 1,
+    checkpoints: Path | None = None,
+    tell: Tell = lambda progress: None,
+) -> list[Learned]:
+    """Learn a policy for each seed. They share rules, and their networks are first trained together.
+
+    With a folder for checkpoints, go on where an earlier call with the same arguments was stopped.
+    """
+    architecture = Architecture(encoding_of(dataset.task.domain), config.hidden, config.rounds)
+    found = study(dataset, architecture, tell)
+    traces = [trace for abstraction in found.abstractions for trace in abstraction.traces]
+    rules = learn_rules(traces, dataset.task.domain)
+    if not rules:
+        raise BadInput(f"{dataset.folder}: the demonstrations show no rule: no goal is achieved by an action in them")
+    trainer = _Trainer(architecture, config.training, checkpoints, tell)
+    networks = trainer.train("training", found.samples, seeds)
+    results = []
+    for network in networks:
+        first = Learned(
+            rules=rules,
+            architecture=architecture,
+            network=network.trained,
+            curves=(Curve(0, network.epochs),),
+            samples=len(found.samples),
+            traces=len(traces),
+            exogenous=sum(abstraction.exogenous for abstraction in found.abstractions),
+            ambiguous=sum(abstraction.ambiguous for abstraction in found.abstractions),
+        )
+        results.append(_with_practice(first, dataset, found.samples, config.dagger, trainer, workers))
+    return results
+
+
+def _with_practice(
+    learned: Learned, dataset: Dataset, samples: Samples, config: DaggerConfig, trainer: _Trainer, workers: int
+) -> Learned:
+    """The policy after all rounds of DAgger."""
+    recipe, seed = dataset.manifest.recipe, learned.network.seed
+    for round_ in range(1, config.rounds + 1):
+        weights = learned.network.weights
+        learner = Learner(recipe.task, recipe.arguments, learned.rules, learned.architecture, weights, seed)
+        episodes = []
+        for episode in practise(learner, config, round_, workers):
+            episodes.append(episode)
+            trainer.tell(Progress(f"practising, round {round_}", len(episodes), config.episodes))
+        first = int(samples.episodes.max()) + 1
+        samples = together([samples, *(replace(e, episodes=e.episodes + first) for e in episodes)])
+        (network,) = trainer.further(config.epochs).train(f"training, round {round_}", samples, [seed], [weights])
+        curves = (*learned.curves, Curve(round_, network.epochs))
+        learned = replace(learned, network=network.trained, curves=curves, samples=len(samples))
+    return learned
+
+
+@dataclass(frozen=True)
+class _Network:
+    trained: Trained
+    epochs: tuple[Epoch, ...]
+
+
+@dataclass(frozen=True)
+class _Trainer:
+    """Trains, shows how far it is, and writes checkpoints."""
+
+    architecture: Architecture
+    config: TrainingConfig
+    checkpoints: Path | None
+    tell: Tell
+
+    def further(self, epochs: int) -> _Trainer:
+        return replace(self, config=replace(self.config, epochs=epochs))
+
+    def train(
+        self, stage: str, samples: Samples, seeds: Sequence[int], initial: Sequence[Weights] = ()
+    ) -> list[_Network]:
+        training = Training(samples, self.architecture, seeds, self.config, initial)
+        run = fingerprint(training, samples)
+        path = self.checkpoints / f"{run[:16]}.safetensors" if self.checkpoints else None
+        if path:
+            resume(path, training, run)
+        while not training.done:
+            training.one_epoch()
+            self.tell(Progress(stage, training.epoch, self.config.epochs))
+            if path:
+                write_checkpoint(path, training, run)
+        return [
+            _Network(trained, tuple(_of_network(epoch, index) for epoch in training.curve))
+            for index, trained in enumerate(training.result())
+        ]
+
+
+def _of_network(epoch: Epoch, index: int) -> Epoch:
+    return replace(epoch, training_loss=[epoch.training_loss[index]], validation_loss=[epoch.validation_loss[index]])

@@ -1,0 +1,87 @@
+"""The network of the low level, in torch. Several networks of one shape are one module, and are trained together.
+
+With so few numbers the time goes into calling operations, not into arithmetic. So all parameters of a network are one
+vector, those of all networks one matrix, and a layer is one multiplication for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bilevel.lowlevel.architecture import Architecture, Weights
+
+
+class Network(nn.Module):
+    """As many networks as there are seeds, side by side; or as many as there are weights."""
+
+    def __init__(self, architecture: Architecture, seeds: Sequence[int], initial: Sequence[Weights] = ()) -> None:
+        super().__init__()
+        self.architecture = architecture
+        flat = [_flat(architecture, w) for w in initial] or [_initial(architecture, seed) for seed in seeds]
+        self.flat = nn.Parameter(torch.stack(flat))  # (nets, size)
+
+    def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
+        """Controls, (nets, batch, 4), from (nets, batch, size) as encoded; for objects (nets, batch, arity, size)."""
+        layers = self._layers(self.flat)
+        nets, batch, arity, _ = objects.shape
+
+        def apply(name: str, inputs: Tensor) -> Tensor:
+            weight, bias = layers[name]
+            return torch.baddbmm(bias, inputs, weight)
+
+        def each(name: str, inputs: Tensor) -> Tensor:
+            outputs = apply(name, inputs.reshape(nets, batch * arity, inputs.shape[-1]))
+            return outputs.view(nets, batch, arity, outputs.shape[-1])
+
+        h_global, h_action, h_objects = apply("global.0", global_), apply("action.0", action), each("object.0", objects)
+        most = h_objects.amax(dim=2)
+        for number in range(1, self.architecture.rounds + 1):
+            h_global = torch.relu(apply(f"global.{number}", h_global + h_action + most))
+            told = h_global + h_action
+            h_objects = torch.relu(each(f"object.{number}", h_objects + told.unsqueeze(2)))
+            h_action = torch.relu(apply(f"action.{number}", told + most))
+            most = h_objects.amax(dim=2)
+        return apply("readout.1", torch.relu(apply("readout.0", h_global + h_action + most)))
+
+    def _layers(self, flat: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+        """Views of each layer's weights, (nets, inputs, outputs), and biases, (nets, 1, outputs)."""
+        shapes = self.architecture.layers
+        pieces = iter(torch.split(flat, [n for i, o in shapes.values() for n in (i * o, o)], dim=1))
+        return {
+            name: (next(pieces).view(-1, inputs, outputs), next(pieces).unsqueeze(1))
+            for name, (inputs, outputs) in shapes.items()
+        }
+
+    def weights(self, flat: Tensor | None = None) -> list[Weights]:
+        """The weights of each network, or of such parameters as it has, for use without torch."""
+        flat = (self.flat if flat is None else flat).detach().cpu()
+        layers = {name: (weight.numpy(), bias.numpy()) for name, (weight, bias) in self._layers(flat).items()}
+        return [
+            {
+                f"{name}.{part}": np.ascontiguousarray(array)
+                for name, (weight, bias) in layers.items()
+                for part, array in (("weight", weight[net]), ("bias", bias[net, 0]))
+            }
+            for net in range(len(flat))
+        ]
+
+
+def _initial(architecture: Architecture, seed: int) -> Tensor:
+    """(size,): uniform, within one over the root of the number of inputs, as torch's own layers begin."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.cat(
+        [
+            (2 * torch.rand((inputs + 1) * outputs, generator=generator) - 1) / inputs**0.5
+            for inputs, outputs in architecture.layers.values()
+        ]
+    )
+
+
+def _flat(architecture: Architecture, weights: Weights) -> Tensor:
+    """(size,) of given weights."""
+    arrays = [weights[f"{name}.{part}"] for name in architecture.layers for part in ("weight", "bias")]
+    return torch.cat([torch.tensor(array).flatten() for array in arrays])

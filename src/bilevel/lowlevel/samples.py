@@ -1,0 +1,68 @@
+"""What the network learns from: every step that has a high-level action, encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.environments.observation import Array, Observation, Slots
+from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, Encoding, agent_state, object_states, placed_rows
+from bilevel.symbolic.domain import Action, Facts
+
+Situation = tuple[Facts, Facts, "Action | None"]  # state, goal, and what is being done
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One row per step, all of them arrays."""
+
+    globals: Array  # (steps, global size)
+    schemas: NDArray[np.int64]  # (steps,)
+    objects: Array  # (steps, arity, object size)
+    controls: Array  # (steps, 4)
+    episodes: NDArray[np.int64]  # (steps,): the number of the episode
+
+    def __len__(self) -> int:
+        return len(self.schemas)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Samples:
+        return Samples(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+def together(parts: Iterable[Samples]) -> Samples:
+    parts = list(parts)
+    return Samples(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Samples)))
+
+
+def encode_episode(
+    encoding: Encoding,
+    slots: Slots,
+    seen: Sequence[Observation],
+    situations: Sequence[Situation],
+    controls: Array,
+    number: int,
+) -> Samples:
+    """The samples of one episode, (steps,) each. Symbols change rarely, so they are encoded once for each stretch."""
+    steps = len(controls)
+    agent = np.stack([observation["agent"] for observation in seen])
+    globals_ = np.zeros((steps, encoding.global_size), np.float32)
+    objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
+    schemas = np.full(steps, -1)
+    globals_[:, :AGENT_SIZE] = agent_state(agent)
+    placed = placed_rows(slots)
+    start = 0
+    for (state, goal, action), stretch in groupby(situations):
+        end = start + len(list(stretch))
+        if action is not None:
+            rows = encoding.padded([slots.find(name, seen[start]) for name in action.arguments])
+            arguments = np.stack([observation["objects"][rows] for observation in seen[start:end]])
+            schemas[start:end] = encoding.schemas.index(action.name)
+            globals_[start:end, AGENT_SIZE:] = encoding.global_facts(state, goal)
+            objects[start:end, :, :STATE_SIZE] = object_states(agent[start:end], arguments, placed[rows])
+            objects[start:end, :, STATE_SIZE:] = encoding.object_facts(state, goal, action)
+        start = end
+    return Samples(globals_, schemas, objects, controls, np.full(steps, number)).where(schemas >= 0)

@@ -1,0 +1,197 @@
+"""Behaviour cloning: the whole training loop of the low level.
+
+The loss is the mean squared error between the expert's controls and the network's. Some episodes are set aside, and the
+network of the epoch that does best on them is kept. Several networks, with a seed each, are trained at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.lowlevel.network import Network
+from bilevel.lowlevel.samples import Samples
+from bilevel.symbolic.domain import BadInput
+
+WARM_UP = 3  # steps on a GPU before one is recorded
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The paper's settings."""
+
+    epochs: int = 200
+    batch: int = 128
+    learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
+    validation: float = 0.1  # the part of the episodes that is set aside
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What is told after an epoch, with a loss for each network."""
+
+    number: int
+    training_loss: list[float]
+    validation_loss: list[float]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One network, as it was after its best epoch."""
+
+    weights: Weights
+    seed: int
+    best_epoch: int
+    validation_loss: float
+
+
+class Training:
+    """A training run: the networks, how far they are, and the best of each so far."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        architecture: Architecture,
+        seeds: Sequence[int],
+        config: TrainingConfig,
+        initial: Sequence[Weights] = (),
+        device: torch.device | None = None,
+    ) -> None:
+        """Begin with new networks, one for each seed, or where `initial` ones are given with these."""
+        self.architecture, self.seeds, self.config = architecture, tuple(seeds), config
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        learned, held_out = split(samples, config.validation)
+        self._learned, self._held_out = (self._rows(part) for part in (learned, held_out))  # (steps, numbers)
+        self._batch = min(config.batch, len(self._learned))
+        self._batches = len(self._learned) // self._batch  # what is left over comes up in another epoch
+        self.network = Network(architecture, seeds, initial).to(self.device)
+        self._rate = torch.tensor(config.learning_rate, device=self.device)
+        self._optimiser = torch.optim.Adam(
+            self.network.parameters(), lr=self._rate, fused=True, capturable=self.device.type == "cuda"
+        )
+        flat = self.network.flat
+        moments = {"exp_avg": torch.zeros_like(flat), "exp_avg_sq": torch.zeros_like(flat)}
+        self._optimiser.state[flat] = {"step": torch.zeros((), device=self.device), **moments}
+        self._index = torch.zeros((len(self.seeds), self._batch), dtype=torch.int64, device=self.device)
+        self._loss = torch.zeros(len(self.seeds), device=self.device)  # summed over the batches of an epoch
+        self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
+        self.curve: list[Epoch] = []
+        self._best = self.network.flat.detach().clone()
+        self._best_loss = np.full(len(self.seeds), np.inf, np.float32)
+        self._best_epoch = np.zeros(len(self.seeds), np.int64)
+
+    @property
+    def epoch(self) -> int:
+        """How many are done."""
+        return len(self.curve)
+
+    @property
+    def done(self) -> bool:
+        return self.epoch >= self.config.epochs
+
+    def one_epoch(self) -> Epoch:
+        """Learn from every sample once, in an order that depends on the seed and the epoch alone."""
+        batches, size = self._batches, self._batch
+        orders = [np.random.default_rng([seed, self.epoch]).permutation(len(self._learned)) for seed in self.seeds]
+        index = torch.from_numpy(np.stack(orders)[:, : batches * size]).to(self.device).view(-1, batches, size)
+        self._loss.zero_()
+        for number in range(batches):
+            progress = (self.epoch + number / batches) / self.config.epochs
+            self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
+            self._index.copy_(index[:, number])
+            self._advance()
+        validation = self._validate()
+        self.curve.append(Epoch(self.epoch + 1, (self._loss / batches).tolist(), validation.tolist()))
+        self._keep_best(validation)
+        return self.curve[-1]
+
+    def result(self) -> list[Trained]:
+        found = zip(self.network.weights(self._best), self.seeds, self._best_epoch, self._best_loss, strict=True)
+        return [Trained(weights, seed, int(epoch), float(loss)) for weights, seed, epoch, loss in found]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All numbers of this run but its curve."""
+        best = {"best": self._best.cpu().numpy(), "best_loss": self._best_loss, "best_epoch": self._best_epoch}
+        return best | {name: tensor.detach().cpu().numpy() for name, tensor in self._tensors().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
+        """Go on from the state of a run that began like this one."""
+        self.curve = list(curve)
+        self._best_loss, self._best_epoch = np.array(state["best_loss"]), np.array(state["best_epoch"])
+        self._best = torch.tensor(state["best"], device=self.device)
+        with torch.no_grad():
+            for name, tensor in self._tensors().items():
+                tensor.copy_(torch.tensor(state[name]))
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """What a step changes."""
+        return {"flat": self.network.flat, **self._optimiser.state[self.network.flat]}
+
+    def _step(self) -> None:
+        """Learn from the samples at the index, (networks, batch)."""
+        losses = self._losses(self._learned[self._index])
+        self._optimiser.zero_grad(set_to_none=True)
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        self._optimiser.step()
+        self._loss += losses.detach()
+
+    def _losses(self, rows: Tensor) -> Tensor:
+        """(networks,): the mean squared errors on rows of samples, (networks, batch, numbers)."""
+        encoding = self.architecture.encoding
+        sizes = [encoding.global_size, len(encoding.schemas), encoding.arity * encoding.object_size]
+        global_, action, objects, controls = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
+        objects = objects.reshape(*rows.shape[:2], encoding.arity, encoding.object_size)
+        predicted = self.network(global_, action, objects)
+        return torch.square(predicted - controls).mean(dim=(1, 2))
+
+    def _rows(self, samples: Samples) -> Tensor:
+        """(steps, numbers): all that is known of each step side by side, so that one look-up finds it."""
+        one_hot = np.eye(len(self.architecture.encoding.schemas), dtype=np.float32)[samples.schemas]
+        parts = samples.globals, one_hot, samples.objects.reshape(len(samples), -1), samples.controls
+        return torch.from_numpy(np.concatenate(parts, axis=1)).to(self.device)
+
+    def _recorded_step(self) -> Callable[[], None]:
+        """On a GPU, a step is recorded once and then replayed: calling its operations one by one takes far longer."""
+        before = {name: tensor.detach().clone() for name, tensor in self._tensors().items()}
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                self._step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._step()
+        with torch.no_grad():  # the recording itself does nothing, but the steps before it did
+            for name, tensor in self._tensors().items():
+                tensor.copy_(before[name])
+        return graph.replay
+
+    @torch.no_grad()
+    def _validate(self) -> NDArray[np.float32]:
+        losses: NDArray[np.float32] = self._losses(self._held_out.expand(len(self.seeds), -1, -1)).cpu().numpy()
+        return losses
+
+    def _keep_best(self, losses: NDArray[np.float32]) -> None:
+        better = losses < self._best_loss
+        self._best_loss[better], self._best_epoch[better] = losses[better], self.epoch
+        self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
+
+
+def split(samples: Samples, part: float) -> tuple[Samples, Samples]:
+    """Whole episodes for training and for validation; evenly spread ones are set aside, always at least one."""
+    episodes = np.unique(samples.episodes)
+    count = max(1, round(part * len(episodes)))
+    if count >= len(episodes):
+        raise BadInput(f"{len(episodes)} demonstrations are too few to train on and to set {count} aside")
+    aside = episodes[np.linspace(0, len(episodes) - 1, count).astype(int)]
+    held_out = np.isin(samples.episodes, aside)
+    return samples.where(~held_out), samples.where(held_out)
