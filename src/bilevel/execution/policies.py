@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import Observation
+from bilevel.environments.observation import Observation, Slots
 from bilevel.labelling import Labels
 from bilevel.symbolic.domain import NO_FACTS, Action, Facts
 
@@ -49,13 +50,29 @@ class BilevelPolicy:
         self.state: Facts = NO_FACTS
         self.goal: Facts = NO_FACTS
         self.action: Action | None = None
+        self._begun = False
+
+    @classmethod
+    def load(cls, path: Path | str, slots: Slots | None = None) -> BilevelPolicy:
+        """The policy in a folder that `bilevel learn` made, for an environment with these slots.
+
+        Without slots, it finds out from each observation which environment of its task it is in.
+        """
+        from bilevel.execution.fitting_policy import FittingPolicy  # they build upon this module
+        from bilevel.execution.policy_folder import read_policy
+
+        saved = read_policy(Path(path))
+        return FittingPolicy(saved) if slots is None else saved.bind(slots)
 
     def reset(self, observation: Observation) -> None:
+        self._begun = True
         self.state, self.goal = self.labels.state(observation), self.labels.goal(observation)
         self.high.reset(self.state, self.goal, self.labels.objects(observation))
         self.action = self.high.choose(self.state, self.goal)
 
     def act(self, observation: Observation) -> Control | None:
+        if not self._begun:
+            self.reset(observation)
         state, goal = self.labels.state(observation), self.labels.goal(observation)
         if not (
             _same(state, self.state) and _same(goal, self.goal)

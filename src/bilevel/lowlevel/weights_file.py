@@ -1,0 +1,56 @@
+"""The weights of a network as a safetensors file: arrays of numbers and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
+
+from bilevel.environments.observation import Array
+from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.symbolic.domain import BadInput
+
+
+def weights_data(weights: Weights) -> bytes:
+    """The bytes of the file."""
+    return save({name: np.ascontiguousarray(array) for name, array in weights.items()})
+
+
+def read_weights(path: Path, architecture: Architecture) -> Weights:
+    """`BadInput` where they are not whole, or not those of a network of this shape."""
+    try:
+        tensors = dict(deserialize(path.read_bytes()))  # type: ignore[no-untyped-call]
+    except FileNotFoundError:
+        raise BadInput(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+    except SafetensorError as error:
+        raise BadInput(f"{path}: damaged: {error}") from None
+    weights = {}
+    for name, shape in _shapes(architecture).items():
+        if name not in tensors:
+            raise BadInput(f"{path}: the tensor '{name}' is missing")
+        weights[name] = _array(tensors.pop(name), shape, f"{path}: the tensor '{name}'")
+    if tensors:
+        raise BadInput(f"{path}: the tensor '{min(tensors)}' is none of this network")
+    return weights
+
+
+def _shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
+    layers = architecture.layers.items()
+    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in layers}
+    return weight | {f"{name}.bias": (outputs,) for name, (_, outputs) in layers}
+
+
+def _array(tensor: Mapping[str, Any], shape: tuple[int, ...], what: str) -> Array:
+    found = tensor["dtype"], tuple(tensor["shape"])
+    if found != ("F32", shape):
+        raise BadInput(f"{what} is {found[0]} of shape {found[1]}, not F32 of shape {shape}")
+    array = np.frombuffer(tensor["data"], np.dtype("<f4")).reshape(shape).astype(np.float32)
+    if not np.isfinite(array).all():
+        raise BadInput(f"{what} holds numbers that are not finite")
+    return array
