@@ -47,6 +47,7 @@ class Progress:
     stage: str
     done: int
     total: int
+    epoch: Epoch | None = None  # the one that was just trained
 
 
 Tell = Callable[[Progress], None]
@@ -182,8 +183,8 @@ class _Trainer:
         if path:
             resume(path, training, run)
         while not training.done:
-            training.one_epoch()
-            self.tell(Progress(stage, training.epoch, self.config.epochs))
+            epoch = training.one_epoch()
+            self.tell(Progress(stage, training.epoch, self.config.epochs, epoch))
             if path:
                 write_checkpoint(path, training, run)
         return [
