@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -17,8 +20,9 @@ from bilevel.lowlevel.training import Epoch, Training
 
 
 def fingerprint(training: Training, samples: Samples) -> str:
-    """All that a run depends on: no other one goes on from its checkpoint."""
+    """All that a run depends on, asked before its first epoch: no other one goes on from its checkpoint."""
     digest = hashlib.sha256(repr((training.architecture, training.seeds, training.config, training.device)).encode())
+    digest.update(training.network.flat.detach().cpu().numpy().tobytes())
     for field in fields(samples):
         digest.update(np.ascontiguousarray(getattr(samples, field.name)).tobytes())
     return digest.hexdigest()
@@ -26,8 +30,8 @@ def fingerprint(training: Training, samples: Samples) -> str:
 
 def write_checkpoint(path: Path, training: Training, run: str) -> None:
     """`run` is the fingerprint."""
-    curve = json.dumps([asdict(epoch) for epoch in training.curve])
-    write_atomically(path, save(training.state(), {"run": run, "curve": curve}))
+    state, curve = training.state(), json.dumps([asdict(epoch) for epoch in training.curve])
+    write_atomically(path, save(state, {"run": run, "curve": curve, "digest": _digest(state, curve)}))
 
 
 def resume(path: Path, training: Training, run: str) -> bool:
@@ -35,10 +39,20 @@ def resume(path: Path, training: Training, run: str) -> bool:
     try:
         with safe_open(path, "numpy") as file:
             about = file.metadata() or {}
-            if about.get("run") != run:
-                return False
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-        training.restore(state, [Epoch(**epoch) for epoch in json.loads(about["curve"])])
     except (OSError, SafetensorError):
         return False
+    curve = about.get("curve", "")
+    if about.get("run") != run or about.get("digest") != _digest(state, curve):
+        return False
+    training.restore(state, [Epoch(**epoch) for epoch in json.loads(curve)])
     return True
+
+
+def _digest(state: Mapping[str, NDArray[Any]], curve: str) -> str:
+    """Of all that is restored: safetensors itself does not notice numbers that have changed on the disk."""
+    digest = hashlib.sha256(curve.encode())
+    for name in sorted(state):
+        digest.update(f"{name} {state[name].dtype} {state[name].shape}".encode())
+        digest.update(state[name].tobytes())
+    return digest.hexdigest()
