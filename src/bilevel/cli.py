@@ -23,6 +23,7 @@ from bilevel.commands.demonstration_commands import (
 )
 from bilevel.commands.export_command import ExportDemonstrations
 from bilevel.commands.learning_command import LearnRules
+from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
 from bilevel.commands.run_command import Run
@@ -71,6 +72,7 @@ Command = (
     | Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
+    | Annotated[Learn, tyro.conf.subcommand("learn")]
 )
 
 
