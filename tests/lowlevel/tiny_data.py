@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
+
 from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import Dataset, read_dataset
 from bilevel.demonstrations.recording import make_recipe
@@ -15,6 +17,8 @@ from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.samples import Samples
 
 EPISODES = 4
+
+torch.set_num_threads(1)  # networks as small as these only wait for other threads
 
 
 def collect(folder: Path, task: str, episodes: int = EPISODES, objects: int = 1) -> Dataset:

@@ -58,7 +58,7 @@ class Network(nn.Module):
 
     def weights(self, flat: Tensor | None = None) -> list[Weights]:
         """The weights of each network, or of such parameters as it has, for use without torch."""
-        flat = (self.flat if flat is None else flat).detach().cpu()
+        flat = (self.flat if flat is None else flat).detach().to("cpu", copy=True)
         layers = {name: (weight.numpy(), bias.numpy()) for name, (weight, bias) in self._layers(flat).items()}
         return [
             {

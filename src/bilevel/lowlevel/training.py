@@ -118,9 +118,10 @@ class Training:
         return [Trained(weights, seed, int(epoch), float(loss)) for weights, seed, epoch, loss in found]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All numbers of this run but its curve."""
-        best = {"best": self._best.cpu().numpy(), "best_loss": self._best_loss, "best_epoch": self._best_epoch}
-        return best | {name: tensor.detach().cpu().numpy() for name, tensor in self._tensors().items()}
+        """All numbers of this run but its curve, as they are now."""
+        best = {"best_loss": self._best_loss.copy(), "best_epoch": self._best_epoch.copy()}
+        tensors = {"best": self._best, **self._tensors()}
+        return best | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in tensors.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
         """Go on from the state of a run that began like this one."""
