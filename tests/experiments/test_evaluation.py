@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from bilevel.environments.tabletop import SUCCESS, Tabletop
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.rollout import NO_ACTION, Moment
-from bilevel.experiments.evaluation import Job, Run, Stopwatch, Trial, Z, evaluate, run_episode, wilson_interval
+from bilevel.experiments.changes import Changes
+from bilevel.experiments.evaluation import Job, Run, Seconds, Trial, Z, evaluate, run_episode, wilson_interval
 from bilevel.seeds import evaluation_seed, training_seed
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tasks import TASKS, Task
 
-PICK, PLACE = Action("pick", ("block1",)), Action("place", ("block1", "place1"))
+PICK = Action("pick", ("block1",))
 TINY = Trial("blocks", objects=1, episodes=3)
 
 
@@ -114,7 +114,7 @@ def test_noise_jostles_the_hand() -> None:
 
 def test_a_policy_that_does_not_know_what_to_do_fails_with_that_outcome() -> None:
     first, second = evaluate(replace(TINY, episodes=2), clueless)
-    assert first == Run(evaluation_seed(0, 0), NO_ACTION, 0, {}, {})
+    assert first == Run(evaluation_seed(0, 0), NO_ACTION, "no rule", 0, {}, {}, Changes(), Seconds(0, 0))
     assert (second.outcome, second.steps) == (NO_ACTION, 0)
 
 
@@ -146,33 +146,10 @@ def test_somebody_else_may_watch_an_episode() -> None:
     assert len(moments) == run.steps
 
 
-# Stopwatch
-
-
-def timed(*actions: Action | None, before: Action | None = None) -> tuple[dict[str, list[int]], Stopwatch]:
-    """What a stopwatch says after these actions, one a step; `before` is left from an earlier episode."""
-    policy = SimpleNamespace(action=before)
-    stopwatch = Stopwatch(cast(BilevelPolicy, policy))
-    for number, action in enumerate(actions):
-        policy.action = action
-        stopwatch(cast(Moment, SimpleNamespace(info={"events": (f"teleport block{number}", "lost block9")})))
-    return stopwatch.finish(), stopwatch
-
-
-def test_a_stopwatch_counts_the_steps_of_each_action() -> None:
-    assert timed(PICK, PICK, PLACE, PICK)[0] == {"pick": [2, 1], "place": [1]}
-    other = Action("pick", ("block2",))
-    assert timed(PICK, other, other)[0] == {"pick": [1, 2]}
-    assert timed()[0] == {}
-
-
-def test_a_stopwatch_does_not_mind_an_earlier_episode() -> None:
-    assert timed(PICK, PLACE, before=PLACE)[0] == {"pick": [1], "place": [1]}
-    assert timed(PLACE, PLACE, before=PLACE)[0] == {"place": [2]}
-
-
-def test_a_stopwatch_counts_events_by_kind() -> None:
-    assert timed(PICK, PICK)[1].events == {"teleport": 2, "lost": 2}
+def test_the_time_is_that_of_policy_and_world() -> None:
+    assert all(run.seconds.policy > 0 and run.seconds.physics > 0 for run in calm())
+    (idle,) = evaluate(replace(TINY, episodes=1), clueless)
+    assert idle.seconds.physics == 0
 
 
 # Intervals

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from bilevel.environments.noise import Bursts, Jostle
+from bilevel.environments.observation import Observation
 from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import BilevelPolicy
+from bilevel.execution.policies import BilevelPolicy, Control
 from bilevel.execution.rollout import Moment, Watch, rollout
+from bilevel.experiments.changes import Changes, count_changes, find_changes
+from bilevel.experiments.chronicle import Chronicle
+from bilevel.experiments.failures import reason_of_failure
 from bilevel.seeds import evaluation_seed
-from bilevel.tasks import Task, find_task
+from bilevel.symbolic.domain import Domain
+from bilevel.tasks import TASKS, Task, find_task
 
 Z = 1.959964  # of a two-sided interval of 95%
+MOST_KEPT = 2  # environments that a process keeps
 
 MakePolicy = Callable[[Task, Tabletop], BilevelPolicy]
 Job = tuple["Trial", MakePolicy, int]  # the last is the number of the episode
@@ -35,32 +41,45 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Seconds:
+    """How long an episode's steps took, without all that is done only to measure them."""
+
+    policy: float
+    physics: float  # with what is seen, and what nature does
+
+
+@dataclass(frozen=True)
 class Run:
     """One episode of a trial."""
 
     seed: int
     outcome: str
+    reason: str | None  # why it did not succeed
     steps: int
     events: Mapping[str, int]  # how many of each kind
     durations: Mapping[str, Sequence[int]]  # for each schema, how many steps each of its actions took
+    changes: Changes  # of the high-level state
+    seconds: Seconds = field(compare=False)
 
 
 def evaluate(trial: Trial, make_policy: MakePolicy, mapping: MapJobs = map) -> Iterator[Run]:
     """Run the episodes of a trial, in order; `mapping` may be that of a pool of processes."""
-    return iter(mapping(_run, [(trial, make_policy, episode) for episode in range(trial.episodes)]))
+    return iter(mapping(run_job, [(trial, make_policy, episode) for episode in range(trial.episodes)]))
 
 
 # What this process made last: it is used again and again. Who made it is kept, lest another get the same address.
 _MADE: dict[str, tuple[MakePolicy, Tabletop, BilevelPolicy]] = {}
 
 
-def _run(job: Job) -> Run:
+def run_job(job: Job) -> Run:
+    """One episode of a trial, in an environment that is made only if this process has none that fits."""
     trial, make_policy, episode = job
-    key = f"{trial.task} {trial.objects} {sorted(trial.arguments.items())} {make_policy}"
+    key = f"{trial.task} {trial.objects} {sorted(trial.arguments.items())} {id(make_policy)}"
     if key not in _MADE:
+        if len(_MADE) >= MOST_KEPT:
+            del _MADE[next(iter(_MADE))]
         task = find_task(trial.task)
         environment = task.make(trial.objects, **trial.arguments)
-        _MADE.clear()
         _MADE[key] = make_policy, environment, make_policy(task, environment)
     _, environment, policy = _MADE[key]
     return run_episode(environment, policy, evaluation_seed(trial.seed, episode), trial.noise)
@@ -69,46 +88,60 @@ def _run(job: Job) -> Run:
 def run_episode(
     environment: Tabletop, policy: BilevelPolicy, seed: int, noise: float = 0.0, watch: Watch | None = None
 ) -> Run:
-    """One episode from a seed, with bursts of noise of this amplitude."""
-    stopwatch = Stopwatch(policy, watch)
+    """One episode from a seed, in the environment of a task, with bursts of noise of this amplitude."""
+    chronicle = Chronicle(policy, watch)
+    clock = Clock(policy, chronicle)
     disturb = Jostle(Bursts(amplitude=noise), seed) if noise else None
-    episode = rollout(environment, policy, seed, disturb=disturb, watch=stopwatch)
-    events = stopwatch.events + Counter(_kinds(episode.info["events"]))
-    return Run(seed, episode.outcome, episode.steps, dict(events), stopwatch.finish())
+    episode = rollout(environment, clock, seed, disturb=disturb, watch=clock.watch, stop=clock.stop)
+    clock.stop()  # which a rollout does not ask after the last step
+    chronicle.finish(policy.labels.state(episode.observation), episode.info["events"])
+    changes = find_changes(_domain(environment), chronicle.runs())
+    return Run(
+        seed=seed,
+        outcome=episode.outcome,
+        reason=reason_of_failure(episode.outcome, episode.steps, changes),
+        steps=episode.steps,
+        events=chronicle.events(),
+        durations=chronicle.durations(),
+        changes=count_changes(changes),
+        seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
+    )
 
 
-class Stopwatch:
-    """Watches a bilevel policy and counts the steps of each of its actions; somebody else may watch, too."""
-
-    def __init__(self, policy: BilevelPolicy, watch: Watch | None = None) -> None:
-        self._policy = policy
-        self._watch = watch
-        self._action = policy.action
-        self._steps = 0
-        self._durations: dict[str, list[int]] = {}
-        self.events: Counter[str] = Counter()
-
-    def __call__(self, moment: Moment) -> None:
-        if self._policy.action != self._action:
-            self._note()
-        self._action = self._policy.action
-        self._steps += 1
-        self.events.update(_kinds(moment.info["events"]))
-        if self._watch:
-            self._watch(moment)
-
-    def _note(self) -> None:
-        if self._action is not None and self._steps:
-            self._durations.setdefault(self._action.name, []).append(self._steps)
-        self._steps = 0
-
-    def finish(self) -> dict[str, list[int]]:
-        self._note()
-        return self._durations
+def _domain(environment: Tabletop) -> Domain:
+    """What the actions in this environment mean."""
+    assert environment.spec is not None, "the environment was not made for a task"
+    name = environment.spec.id
+    return next(task.domain for task in TASKS.values() if task.environment == name)
 
 
-def _kinds(events: Iterable[str]) -> list[str]:
-    return [event.split()[0] for event in events]
+class Clock:
+    """Acts as its policy does, and measures how long that takes, and how long a step of the world."""
+
+    def __init__(self, policy: BilevelPolicy, watch: Watch) -> None:
+        self._policy, self._watch = policy, watch
+        self._began = math.nan  # when the world began the step that it is at, if it is at one
+        self.policy_seconds = self.physics_seconds = 0.0
+
+    def reset(self, observation: Observation) -> None:
+        self._policy.reset(observation)
+
+    def act(self, observation: Observation) -> Control | None:
+        began = perf_counter()
+        control = self._policy.act(observation)
+        self.policy_seconds += perf_counter() - began
+        return control
+
+    def watch(self, moment: Moment) -> None:
+        self._watch(moment)
+        self._began = perf_counter()
+
+    def stop(self) -> bool:
+        """Asked after every step: it never wants to stop, but knows that the step is over."""
+        if not math.isnan(self._began):
+            self.physics_seconds += perf_counter() - self._began
+            self._began = math.nan
+        return False
 
 
 def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:

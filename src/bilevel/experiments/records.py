@@ -1,0 +1,112 @@
+"""What is kept of each episode of an evaluation: one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from bilevel.demonstrations import manifest
+from bilevel.demonstrations.json_objects import NUMBER, Keys, checked
+from bilevel.environments.tabletop import SUCCESS
+from bilevel.experiments.changes import KINDS, Changes
+from bilevel.experiments.evaluation import Run, Trial
+from bilevel.experiments.methods import Contender
+
+_NONE = type(None)
+RECORD: Keys = {
+    "task": str,
+    "method": str,
+    "policy": (str, _NONE),
+    "policy_digest": (str, _NONE),
+    "policy_seed": (int, _NONE),
+    "objects": int,
+    "episode": int,
+    "seed": int,
+    "noise": NUMBER,
+    "arguments": dict,
+    "outcome": str,
+    "reason": (str, _NONE),
+    "steps": int,
+    "changes": dict,
+    "versions": dict,
+    "seconds": dict,
+}
+CHANGES: Keys = dict.fromkeys((*KINDS, "unexpected"), int)
+SECONDS: Keys = {"policy": NUMBER, "physics": NUMBER}
+
+# What two evaluations that belong together have in common, and how a person says it.
+IDENTITY = {
+    "task": "task",
+    "method": "method",
+    "policy_digest": "policy",
+    "seed": "--seed",
+    "noise": "--noise",
+    "arguments": "arguments of the world",
+    "versions": "versions",
+}
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """How one episode went, and all that it depends on."""
+
+    task: str
+    method: str
+    policy: str | None  # its folder, as it was given
+    policy_digest: str | None
+    policy_seed: int | None  # of learning it
+    objects: int
+    episode: int
+    seed: int  # of the world
+    noise: float
+    arguments: Mapping[str, Any]  # of the environment, besides the number of objects
+    outcome: str
+    reason: str | None  # why it did not succeed
+    steps: int
+    changes: Changes
+    versions: Mapping[str, str]
+    seconds: Mapping[str, float] = field(compare=False)
+
+    @property
+    def success(self) -> bool:
+        return self.outcome == SUCCESS
+
+    def line(self) -> str:
+        counts = {**asdict(self.changes), "unexpected": self.changes.unexpected}
+        return json.dumps({**asdict(self), "changes": counts}) + "\n"
+
+
+def make_record(contender: Contender, trial: Trial, episode: int, run: Run) -> EpisodeRecord:
+    return EpisodeRecord(
+        task=trial.task,
+        method=contender.method,
+        policy=contender.policy,
+        policy_digest=contender.digest,
+        policy_seed=contender.seed,
+        objects=trial.objects,
+        episode=episode,
+        seed=run.seed,
+        noise=trial.noise,
+        arguments=dict(trial.arguments),
+        outcome=run.outcome,
+        reason=run.reason,
+        steps=run.steps,
+        changes=run.changes,
+        versions=versions(),
+        seconds={name: round(seconds, 4) for name, seconds in asdict(run.seconds).items()},
+    )
+
+
+versions = cache(manifest.versions)
+
+
+def read_record(line: str) -> EpisodeRecord:
+    """`BadInput` where the line is not that of an episode."""
+    value = checked(json.loads(line), RECORD, "the record")
+    counts = dict(checked(value["changes"], CHANGES, "'changes'"))
+    del counts["unexpected"]
+    checked(value["seconds"], SECONDS, "'seconds'")
+    return EpisodeRecord(**{**value, "changes": Changes(**counts)})

@@ -1,0 +1,175 @@
+"""Measuring a policy over many sizes and episodes, in parallel, so that it can be stopped and taken up again.
+
+The results are a file of one line for each episode, in a fixed order. A line depends on what is measured and on its
+number alone, but for the seconds in it, so it does not matter who ran the episode, or when.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bilevel.demonstrations.processes import Work, spread
+from bilevel.experiments.evaluation import Trial, run_job
+from bilevel.experiments.methods import Contender
+from bilevel.experiments.records import IDENTITY, EpisodeRecord, make_record, read_record, versions
+from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import find_task
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What to measure: a policy on a task, so many episodes for each number of objects.
+
+        records = list(Evaluation(find_contender("bison", folder), "blocks", objects=range(1, 11)).run(workers=2))
+
+    Nothing is written; for that, see `open_results`.
+    """
+
+    contender: Contender
+    task: str
+    objects: Sequence[int]
+    episodes: int = 10  # for each number of objects
+    seed: int = 0
+    noise: float = 0.0
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
+
+    @property
+    def jobs(self) -> list[tuple[int, int]]:
+        """Numbers of objects and of episodes, in the order of the results."""
+        return [(objects, episode) for objects in self.objects for episode in range(self.episodes)]
+
+    def check(self) -> None:
+        """`BadInput` for what cannot be measured."""
+        task = find_task(self.task)
+        if self.contender.domain_name not in (None, task.domain_name):
+            raise BadInput(
+                f"{self.contender.policy}: a policy for the domain '{self.contender.domain_name}', "
+                f"but the task '{self.task}' is of the domain '{task.domain_name}'"
+            )
+        for objects in self.objects:
+            if not 1 <= objects <= task.most_objects:
+                raise BadInput(f"the task '{self.task}' takes 1 to {task.most_objects} objects, not {objects}")
+        if self.episodes < 1:
+            raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
+        task.make(self.objects[0], **self.arguments).close()
+
+    def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
+        """The results in their order, from the given one on; one that comes early waits for those before it."""
+        self.check()
+        early: dict[int, EpisodeRecord] = {}
+        following = begin
+        with closing(spread(partial(_start, self), range(begin, len(self.jobs)), workers)) as done:
+            for index, record in done:
+                early[index] = record
+                while following in early:
+                    yield early.pop(following)
+                    following += 1
+
+    def record(self, index: int) -> EpisodeRecord:
+        """Run one of the jobs."""
+        objects, episode = self.jobs[index]
+        trial = Trial(self.task, objects, self.episodes, self.seed, self.noise, self.arguments)
+        return make_record(self.contender, trial, episode, run_job((trial, self.contender.make, episode)))
+
+
+def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
+    return lambda index: (index, evaluation.record(index))
+
+
+@dataclass
+class Results:
+    """A file of results in the making: what is in it, and what adds to it."""
+
+    evaluation: Evaluation
+    records: list[EpisodeRecord]
+    file: BinaryIO
+
+    def collect(self, workers: int = 1) -> Iterator[EpisodeRecord]:
+        """Run what is missing; each episode once its line is in the file."""
+        for record in self.evaluation.run(workers, begin=len(self.records)):
+            self.file.write(record.line().encode())
+            self.file.flush()
+            self.records.append(record)
+            yield record
+
+
+@contextmanager
+def open_results(path: Path, evaluation: Evaluation) -> Iterator[Results]:
+    """Begin a file of results, or take up one that was begun; others are kept out meanwhile."""
+    evaluation.check()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "a+b")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+    with file:
+        with suppress(OSError):  # some file systems know no locks
+            if _is_locked(file):
+                raise BadInput(f"{path}: another process is evaluating into it; wait or choose another --output")
+        yield Results(evaluation, _resume(path, file, evaluation), file)
+
+
+def _is_locked(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _resume(path: Path, file: BinaryIO, evaluation: Evaluation) -> list[EpisodeRecord]:
+    """The results that are there; a last line that is torn is removed, and run again."""
+    file.seek(0)
+    data = file.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    records = list(read_results(path, whole))
+    _compare(path, records, evaluation)
+    if len(whole) < len(data):
+        file.truncate(len(whole))
+    file.seek(0, os.SEEK_END)
+    return records
+
+
+def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecord]:
+    """The records of a file of results, whose content may be known already."""
+    for number, line in enumerate((path.read_bytes() if data is None else data).splitlines(), 1):
+        yield _read_line(f"{path}, line {number}", line)
+
+
+def _read_line(where: str, line: bytes) -> EpisodeRecord:
+    try:
+        return read_record(line.decode())
+    except (ValueError, BadInput) as error:
+        raise BadInput(f"{where}: not the result of an episode: {error}") from None
+
+
+def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluation) -> None:
+    """The records must be the first results of this very evaluation."""
+    jobs = evaluation.jobs
+    for index, record in enumerate(records):
+        wanted = {
+            "task": evaluation.task,
+            "method": evaluation.contender.method,
+            "policy_digest": evaluation.contender.digest,
+            "seed": evaluation_seed(evaluation.seed, record.episode),
+            "noise": evaluation.noise,
+            "arguments": dict(evaluation.arguments),
+            "versions": versions(),
+        }
+        for key, word in IDENTITY.items():
+            if getattr(record, key) != wanted[key]:
+                raise BadInput(f"{path}: made with {_another(word)}; choose another --output")
+        if index >= len(jobs) or (record.objects, record.episode) != jobs[index]:
+            raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
+
+
+def _another(word: str) -> str:
+    return f"other {word}" if word.endswith("s") else f"another {word}"
