@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import Array, Observation, Slots
+from bilevel.environments.observation import AGENT_FEATURES, Array, Observation, Slots
 from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, Encoding, agent_state, object_states, placed_rows
 from bilevel.symbolic.domain import Action, Facts
 
@@ -48,7 +48,7 @@ def encode_episode(
 ) -> Samples:
     """The samples of one episode, (steps,) each. Symbols change rarely, so they are encoded once for each stretch."""
     steps = len(controls)
-    agent = np.stack([observation["agent"] for observation in seen])
+    agent = np.array([observation["agent"] for observation in seen], np.float32).reshape(-1, len(AGENT_FEATURES))
     globals_ = np.zeros((steps, encoding.global_size), np.float32)
     objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
     schemas = np.full(steps, -1)
