@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,7 +59,9 @@ def test_names_are_sorted_by_the_number_of_their_arguments() -> None:
 
 
 def test_the_order_in_a_domain_does_not_matter() -> None:
-    turned = Domain("laundry", dict(reversed(DOMAIN.predicates.items())), dict(reversed(DOMAIN.schemas.items())))
+    predicates = {p.name: p for p in reversed(PREDICATES)}
+    schemas = {s.name: s for s in reversed(SCHEMAS)}
+    turned = replace(DOMAIN, predicates=predicates, schemas=schemas)
     assert encoding_of(turned) == ENCODING
 
 

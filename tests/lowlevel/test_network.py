@@ -167,7 +167,8 @@ def test_controls_are_clipped(asked: tuple[list[Case], list[Weights]], factor: f
     (case,), (weights,) = asked
     wild = {name: array * np.float32(factor) if name == "readout.1.bias" else array for name, array in weights.items()}
     control = case.ask_policy(wild)
-    assert (control.shape, control.dtype) == ((4,), np.float32)
+    assert control.shape == (4,)
+    assert control.dtype == np.float32
     assert np.abs(control).max() <= 1
     assert control == pytest.approx(np.clip(case.ask_slowly(wild), -1, 1), abs=1e-4)
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_data import EPISODES, architecture, samples
 
+from bilevel.environments.observation import Array
 from bilevel.lowlevel.architecture import Weights
 from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig, split
@@ -59,8 +60,9 @@ def test_the_loss_is_the_mean_squared_error_of_the_network_as_it_is() -> None:
 
 
 def mean_squared_error(weights: Weights, part: Samples) -> float:
-    def layer(name: str, inputs: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-        return np.asarray(inputs @ weights[f"{name}.weight"] + weights[f"{name}.bias"])
+    def layer(name: str, inputs: Array) -> Array:
+        outputs: Array = inputs @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return outputs
 
     h_global, h_objects = layer("global.0", part.globals), layer("object.0", part.objects)
     h_action = weights["action.0.weight"][part.schemas] + weights["action.0.bias"]
@@ -171,7 +173,7 @@ def test_the_learning_rate_falls_from_first_to_nothing_along_a_cosine() -> None:
     assert rates[-1] < 1e-5
 
 
-def learning_rate(before: np.ndarray, training: Training) -> float:  # type: ignore[type-arg]
+def learning_rate(before: Array, training: Training) -> float:
     """That of the last step, from how far Adam went and its moments."""
     now = training.state()
     first = now["exp_avg"] / (1 - 0.9 ** now["step"])
