@@ -21,6 +21,7 @@ from bilevel.commands.demonstration_commands import (
     ReplayDemonstrations,
     ShowDemonstrations,
 )
+from bilevel.commands.evaluate_command import Evaluate
 from bilevel.commands.export_command import ExportDemonstrations
 from bilevel.commands.learning_command import LearnRules
 from bilevel.commands.policy_commands import Learn
@@ -73,6 +74,7 @@ Command = (
     | Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
     | Annotated[Learn, tyro.conf.subcommand("learn")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
 )
 
 
