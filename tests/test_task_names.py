@@ -1,0 +1,82 @@
+"""What learns and acts knows no task: none is named in it, so the same code serves all of them.
+
+Ordinary English is let through: docstrings, sentences, and small letters in the names of variables ("blocks" of text, a
+"factory" of values). What gives a task away is its name as a string, its world in the name of a class, or its module.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bilevel
+from bilevel.tasks import TASKS
+
+PACKAGE = Path(bilevel.__file__).parent
+IGNORANT = ("lowlevel", "rules", "execution")
+WORLDS = {name.split("-")[0] for name in TASKS}
+
+
+def words(code: str) -> Iterator[str]:
+    """The words, in small letters, of all strings that are no sentences, of class names, and of imported modules."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
+            yield from re.findall("[a-z]+", node.value.lower())
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            yield from re.findall("[a-z]+", " ".join(modules).lower())
+        for identifier in (getattr(node, field, None) for field in ("id", "attr", "name", "arg")):
+            if isinstance(identifier, str):
+                yield from map(str.lower, re.findall("[A-Z][a-z]+", identifier))
+
+
+def task_names(code: str) -> set[str]:
+    return WORLDS & set(words(code))
+
+
+@pytest.mark.parametrize("folder", IGNORANT)
+def test_no_task_is_named_in_what_serves_all_of_them(folder: str) -> None:
+    files = sorted((PACKAGE / folder).rglob("*.py"))
+    assert len(files) > 1
+    assert {file.name: found for file in files if (found := task_names(file.read_text(encoding="utf-8")))} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if task == 'gacha': ...",
+        "if task.name.startswith('colour-'): ...",
+        "if name in ('blocks-noisy', 'other'): ...",
+        "table = {'factory': 1}",
+        "path = f'{folder}/blocks.pddl'",
+        "labels = labelling.GachaLabels(slots)",
+        "from bilevel.environments.colour import Tray",
+        "from bilevel.environments import factory",
+        "import bilevel.environments.gacha",
+        "def train(kind: Blocks) -> None: ...",
+    ],
+)
+def test_a_task_that_is_named_is_found(code: str) -> None:
+    assert len(task_names(code)) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'''Blocks of rows, each of one colour.'''",
+        "blocks = [text for text in parts]",
+        "field(default_factory=dict)",
+        "raise BadInput('write for example block=4 or colour+tray=3')",
+        "# gacha",
+    ],
+)
+def test_ordinary_english_is_let_through(code: str) -> None:
+    assert task_names(code) == set()
+
+
+def test_every_world_is_looked_for() -> None:
+    assert {"blocks", "factory", "colour", "gacha"} <= WORLDS
