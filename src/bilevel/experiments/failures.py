@@ -4,8 +4,8 @@
 |---|---|
 | no rule | ended because the policy did not know what to do |
 | physics | ended because the simulation became unstable |
+| label | had mostly flickers among the changes of its last 1000 steps, and at least five |
 | stall | went on in one state to its end: for 1000 steps, or ten times as long as the longest action before |
-| label | had mostly flickers among the changes of its last 1000 steps |
 | drop, collision | had, there, half as many changes of these kinds as of the policy's own, or more; the commoner one |
 | time | was still making progress at the step limit |
 
@@ -22,8 +22,9 @@ from bilevel.experiments.changes import FLICKER, OWN, Change, count_changes
 
 LAST_PART = 1000  # steps
 MUCH_LONGER = 10  # times
+MANY_FLICKERS = 5
 
-REASONS = ("no rule", "physics", "stall", "label", "drop", "collision", "time")
+REASONS = ("no rule", "physics", "label", "stall", "drop", "collision", "time")
 
 
 def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> str | None:
@@ -32,7 +33,7 @@ def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> st
     if outcome in known:
         return known[outcome]
     last = count_changes([change for change in changes if change.moment > steps - LAST_PART])
-    if 2 * last.flicker > last.own + last.exogenous + last.unexpected:
+    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
         return "label"
     if _stalled(steps, changes):
         return "stall"

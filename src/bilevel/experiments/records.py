@@ -37,15 +37,15 @@ RECORD: Keys = {
 CHANGES: Keys = dict.fromkeys((*KINDS, "unexpected"), int)
 SECONDS: Keys = {"policy": NUMBER, "physics": NUMBER}
 
-# What two evaluations that belong together have in common, and how a person says it.
+# What results that belong together have in common, and what a person says where they do not.
 IDENTITY = {
-    "task": "task",
-    "method": "method",
-    "policy_digest": "policy",
-    "seed": "--seed",
-    "noise": "--noise",
-    "arguments": "arguments of the world",
-    "versions": "versions",
+    "task": "another task",
+    "method": "another method",
+    "policy_digest": "another policy",
+    "seed": "another --seed",
+    "noise": "another --noise",
+    "arguments": "other arguments of the world",
+    "versions": "other versions of bilevel or of what it uses",
 }
 
 

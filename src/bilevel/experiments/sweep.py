@@ -164,12 +164,8 @@ def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluatio
             "arguments": dict(evaluation.arguments),
             "versions": versions(),
         }
-        for key, word in IDENTITY.items():
+        for key, other in IDENTITY.items():
             if getattr(record, key) != wanted[key]:
-                raise BadInput(f"{path}: made with {_another(word)}; choose another --output")
+                raise BadInput(f"{path}: made with {other}; choose another --output")
         if index >= len(jobs) or (record.objects, record.episode) != jobs[index]:
             raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
-
-
-def _another(word: str) -> str:
-    return f"other {word}" if word.endswith("s") else f"another {word}"

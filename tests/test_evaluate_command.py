@@ -1,0 +1,232 @@
+"""The command that evaluates policies, at tiny size: what it prints, writes, refuses, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bilevel import cli
+from bilevel.commands.evaluate_command import parse_numbers
+from bilevel.environments.observation import Array
+from bilevel.execution.policy_folder import RULES, SavedPolicy, write_policy
+from bilevel.experiments.sweep import Evaluation
+from bilevel.library import domain_text
+from bilevel.lowlevel.architecture import Architecture
+from bilevel.lowlevel.encoding import encoding_of
+from bilevel.rules.rule_file import parse_rules
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import find_task
+
+EXPERT = ("evaluate", "--method", "expert", "--task", "blocks")
+RULES_TEXT = """
+variables: ?x - block, ?l - place
+1: holding(?x) & clear(?l) & goal at(?x, ?l) -> place(?x, ?l)
+2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return int(stopped.value.code or 0), captured.out, captured.err
+
+
+def idle_policy(task: str) -> SavedPolicy:
+    """Rules that know what to do, and a network that does nothing."""
+    domain = find_task(task).domain
+    architecture = Architecture(encoding_of(domain), hidden=4, rounds=1)
+    weights: dict[str, Array] = {}
+    for name, shape in architecture.layers.items():
+        weights |= {f"{name}.weight": np.zeros(shape, np.float32), f"{name}.bias": np.zeros(shape[1], np.float32)}
+    counts = {"samples": 1, "traces": 1, "exogenous": 0, "ambiguous": 0, "best_epoch": 0, "validation_loss": 0.5}
+    return SavedPolicy(
+        task=task,
+        arguments={"objects": 3, "teleport_rate": 0.0},
+        seed=7,
+        domain_text=domain_text(domain.name),
+        domain=domain,
+        rules=parse_rules(RULES_TEXT).rules,
+        architecture=architecture,
+        weights=weights,
+        settings={"recipe": "paper", "training": {}, "dagger": {}},
+        summary={**counts, "demonstrations": {"command": "bilevel collect", "episodes": 1}, "seconds": 1.0},
+        versions={"bilevel": "0.1.0"},
+    )
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    write_policy(tmp_path / "policy", idle_policy("blocks"))
+    return tmp_path / "policy"
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_table_tells_the_results_and_the_file_holds_each_episode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "new" / "results.jsonl"
+    command = (*EXPERT, "--objects", "1-2", "--episodes", "2", "--output", output)
+    code, out, err = run(capsys, *command)
+    assert (code, err) == (0, "")
+    assert out.startswith("blocks, expert: 4 episodes\n")
+    assert [line.split()[:2] for line in out.splitlines()[2:5]] == [["1", "2/2"], ["2", "2/2"], ["total", "4/4"]]
+    assert out.endswith(f"written to {output}\n")
+    assert [(line["objects"], line["episode"]) for line in lines(output)] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert "4 episodes, 4 of them already there" in run(capsys, *command)[1]
+    found = json.loads(run(capsys, *command, "--json")[1])
+    assert (found["already_there"], found["total"]["successes"], list(found["by_objects"])) == (4, 4, ["1", "2"])
+    assert found["total"]["refinement"] == 1.0
+
+
+def test_a_policy_that_fails_is_measured_all_the_same(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "results.jsonl"
+    code, out, _ = run(capsys, "evaluate", "--policy", policy, "--objects", "1", "--episodes", "1", "--output", output)
+    assert code == 0
+    assert out.splitlines()[2].split()[-2:] == ["stall", "1"]
+    (line,) = lines(output)
+    assert (line["task"], line["method"], line["policy"]) == ("blocks", "bison", str(policy))
+    assert (line["policy_seed"], line["policy_digest"]) == (7, idle_policy("blocks").digest)
+    assert (line["outcome"], line["reason"], line["steps"]) == ("step limit", "stall", 2048)
+
+
+def test_a_policy_runs_in_other_tasks_of_its_domain(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = policy / RULES
+    rules.write_text(rules.read_text(encoding="utf-8").replace("goal at", "at"), encoding="utf-8")  # never applies
+    for task in ("factory", "blocks-noisy"):
+        output = tmp_path / f"{task}.jsonl"
+        arguments = ("--task", task, "--objects", "1,2", "--episodes", "1", "--output", output, "--workers", "2")
+        assert run(capsys, "evaluate", "--policy", policy, *arguments)[0] == 0
+        assert [(line["task"], line["reason"]) for line in lines(output)] == [(task, "no rule")] * 2
+    assert (
+        "made with another task; choose another --output"
+        in run(capsys, "evaluate", "--policy", policy, "--objects", "1,2", "--episodes", "1", "--output", output)[2]
+    )
+
+
+def test_arguments_of_the_world_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "results.jsonl"
+    world = ("--teleport-rate", "0.01", "--colours", "2", "--noise", "0.5")
+    command = ("evaluate", "--method", "expert", "--task", "colour", "--objects", "1", "--episodes", "1", *world)
+    assert run(capsys, *command, "--output", output)[0] == 0
+    (line,) = lines(output)
+    assert (line["arguments"], line["noise"]) == ({"teleport_rate": 0.01, "colours": 2}, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--task", "cubes"), "unknown task 'cubes'; known tasks: blocks,"),
+        (("--method", "magic"), "unknown method 'magic'; known methods: bison, expert"),
+        (("--method", "bison"), "the method 'bison' needs a --policy; `bilevel learn` makes one"),
+        (("--policy", "nowhere"), "the method 'expert' takes no --policy"),
+        (("--method", "bison", "--policy", "nowhere"), "nowhere: there is no such folder"),
+        (("--objects", "0"), "--objects: there can be 1 to 20 objects in this task, not 0"),
+        (("--objects", "1-21"), "--objects: there can be 1 to 20 objects in this task, not 1-21"),
+        (("--objects", "x"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not 'x'"),
+        (("--objects", "1,,2"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not '1,,2'"),
+        (("--objects", "5-2"), "--objects: the range 5-2 ends before it begins"),
+        (("--episodes", "0"), "the number of episodes must be at least 1, but is 0"),
+        (("--workers", "0"), "--workers must be at least 1, but is 0"),
+        (("--seed", "-1"), "--seed must not be negative, but is -1"),
+        (("--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
+        (("--draw", "uniform"), "the task 'blocks' takes no --draw"),
+        (("--teleport-rate", "2"), "the teleport rate is a probability per object and step, 0 to 1, not 2"),
+        (("--output", "."), ".: cannot be written: Is a directory"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *EXPERT, "--objects", "1", "--output", "results.jsonl", *arguments)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert reason in err
+    assert not Path("results.jsonl").exists()
+
+
+def test_a_policy_of_another_domain_is_refused(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("evaluate", "--policy", policy, "--task", "gacha", "--output", tmp_path / "results.jsonl")
+    code, _, err = run(capsys, *command)
+    assert code == 2
+    assert f"{policy}: a policy for the domain 'blocks', but the task 'gacha' is of the domain 'gacha'" in err
+
+
+def test_an_expert_needs_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "evaluate", "--method", "expert", "--output", tmp_path / "results.jsonl")
+    assert (code, err) == (2, "bilevel: the method 'expert' needs a --task\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("3", (3,)), ("1-4", (1, 2, 3, 4)), ("1,3,10", (1, 3, 10)), ("1-3,10", (1, 2, 3, 10)), ("3,1-3", (1, 2, 3))],
+)
+def test_numbers_of_objects(text: str, numbers: tuple[int, ...]) -> None:
+    assert parse_numbers(text, 10) == numbers
+
+
+@pytest.mark.parametrize("text", ["", "-", "1-", "-3", "1-2-3", "²", "1.5", "9" * 5000])
+def test_what_is_no_number_of_objects(text: str) -> None:
+    with pytest.raises(BadInput, match="--objects takes numbers and ranges"):
+        parse_numbers(text, 10)
+
+
+def test_an_interruption_says_how_far_it_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Evaluation.record
+
+    def interrupted(evaluation: Evaluation, index: int) -> Any:
+        if index == 1:
+            raise KeyboardInterrupt
+        return real(evaluation, index)
+
+    monkeypatch.setattr(Evaluation, "record", interrupted)
+    output = tmp_path / "results.jsonl"
+    code, _, err = run(capsys, *EXPERT, "--objects", "1", "--episodes", "3", "--output", output)
+    assert code == 130
+    assert f"interrupted; 1 of 3 episodes are in {output}; run the same command again to go on" in err
+
+
+def test_a_killed_evaluation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is killed, with all its processes at once, as soon as two lines are there."""
+    output = tmp_path / "results.jsonl"
+    endless = [*EXPERT, "--objects", "1", "--episodes", "5000", "--workers", "2", "--output", str(output)]
+    process = subprocess.Popen([sys.executable, "-m", "bilevel.cli", *endless], start_new_session=True)
+    while process.poll() is None and not (output.exists() and output.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    left = output.read_bytes()
+    whole = left[: left.rfind(b"\n") + 1]
+    there = whole.count(b"\n")
+    assert 2 <= there < 5000
+    output.write_bytes(whole + b'{"task": "blo')
+    command = (*EXPERT, "--objects", "1", "--episodes", there + 1, "--output", output)
+    assert f"{there + 1} episodes, {there} of them already there" in run(capsys, *command)[1]
+    assert output.read_bytes().startswith(whole)
+    assert [line["episode"] for line in lines(output)] == list(range(there + 1))
