@@ -27,6 +27,8 @@ def every(steps: int, *kinds: str, begin: int = 0, end: int = LIMIT) -> list[Cha
         (every(50, OWN, FLICKER), "time"),
         ([], "stall"),
         (every(50, OWN, end=3000), "stall"),
+        (every(50, OWN, end=2000) + every(300, EXOGENOUS, begin=2000), "stall"),
+        (every(50, OWN, end=2000) + every(300, DROP, begin=2000), "drop"),
         (every(90, OWN, end=3090), "stall"),  # 900 steps and more, which is ten times as long as the others
         (every(99, OWN, end=3100), "time"),
         (every(50, OWN, end=2000) + every(180, FLICKER, begin=2000), "label"),

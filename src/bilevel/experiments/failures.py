@@ -5,11 +5,12 @@
 | no rule | ended because the policy did not know what to do |
 | physics | ended because the simulation became unstable |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
-| stall | went on in one state to its end: for 1000 steps, or ten times as long as the longest action before |
-| drop, collision | had, there, half as many changes of these kinds as of the policy's own, or more; the commoner one |
+| stall | brought nothing about at its end: for 1000 steps, or ten times as long as the longest action took before |
+| drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
 | time | was still making progress at the step limit |
 
-What the kinds of changes mean is in `changes`. A state that flickers goes on for as long as it comes back.
+What the kinds of changes mean is in `changes`. Flickers and exogenous changes are nothing that was brought about. Of
+drops and collisions it is the commoner that is told.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 
 from bilevel.environments.tabletop import SUCCESS, UNSTABLE
 from bilevel.execution.rollout import NO_ACTION
-from bilevel.experiments.changes import FLICKER, OWN, Change, count_changes
+from bilevel.experiments.changes import EXOGENOUS, FLICKER, OWN, Change, count_changes
 
 LAST_PART = 1000  # steps
 MUCH_LONGER = 10  # times
@@ -43,7 +44,8 @@ def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> st
 
 
 def _stalled(steps: int, changes: Sequence[Change]) -> bool:
-    real = [change for change in changes if change.kind != FLICKER]
-    lasted = steps - (real[-1].moment if real else 0)
-    longest = max((change.steps for change in real if change.kind == OWN), default=LAST_PART)
+    """Whether the policy has brought nothing about, good or bad, for too long."""
+    moments = [change.moment for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
+    lasted = steps - (moments[-1] if moments else 0)
+    longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
     return lasted >= min(LAST_PART, MUCH_LONGER * longest)

@@ -28,37 +28,34 @@ class Contender:
     seed: int | None = None  # of learning it
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to a policy."""
+def _load_bison(folder: Path | None) -> Contender:
+    if folder is None:
+        raise BadInput("the method 'bison' needs a --policy; `bilevel learn` makes one")
+    saved = read_policy(folder)
+    make = partial(_bind, saved)
+    return Contender("bison", make, saved.task, saved.domain.name, str(folder), saved.digest, saved.seed)
 
-    make: Callable[[Task, Tabletop], BilevelPolicy] | None = None  # where nothing has to be learned
-    bind: Callable[[SavedPolicy, Task, Tabletop], BilevelPolicy] | None = None  # where it comes from a folder
+
+def _bind(saved: SavedPolicy, task: Task, environment: Tabletop) -> BilevelPolicy:
+    return saved.bind(environment.slots)
+
+
+def _load_expert(folder: Path | None) -> Contender:
+    if folder is not None:
+        raise BadInput("the method 'expert' takes no --policy")
+    return Contender("expert", _expert)
 
 
 def _expert(task: Task, environment: Tabletop) -> BilevelPolicy:
     return task.expert(environment.slots)
 
 
-def _bison(saved: SavedPolicy, task: Task, environment: Tabletop) -> BilevelPolicy:
-    return saved.bind(environment.slots)
-
-
-METHODS: Mapping[str, Method] = {"bison": Method(bind=_bison), "expert": Method(make=_expert)}
+# For each method, what finds its policy in a folder, or does without one.
+METHODS: Mapping[str, Callable[[Path | None], Contender]] = {"bison": _load_bison, "expert": _load_expert}
 
 
 def find_contender(method: str, folder: Path | None) -> Contender:
     """Who is to be measured; `BadInput` where there is a folder and none is needed, or the other way round."""
     if method not in METHODS:
         raise BadInput(f"unknown method '{method}'; known methods: {', '.join(METHODS)}")
-    found = METHODS[method]
-    if found.make is not None:
-        if folder is not None:
-            raise BadInput(f"the method '{method}' takes no --policy")
-        return Contender(method, found.make)
-    assert found.bind is not None
-    if folder is None:
-        raise BadInput(f"the method '{method}' needs a --policy; `bilevel learn` makes one")
-    saved = read_policy(folder)
-    make = partial(found.bind, saved)
-    return Contender(method, make, saved.task, saved.domain.name, str(folder), saved.digest, saved.seed)
+    return METHODS[method](folder)
