@@ -144,7 +144,7 @@ def test_demonstrations_that_show_no_rule_are_bad_input() -> None:
 def test_a_single_demonstration_is_bad_input() -> None:
     manifest = dataset().manifest
     single = Dataset(dataset().folder, replace(manifest, entries=manifest.entries[:1]))
-    with pytest.raises(BadInput, match="1 demonstrations are too few"):
+    with pytest.raises(BadInput, match="at least two episodes"):
         learn_policies(single, [0], QUICK)
 
 

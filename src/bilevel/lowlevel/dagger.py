@@ -36,8 +36,9 @@ class DaggerConfig:
     rounds: int = 0
     episodes: int = 60  # in a round
     epochs: int = 5  # of training after each round
-    noise: float = 0.7  # amplitude of the bursts that jostle the learner's hand, in every other episode
+    noise: float = 0.7  # amplitude of the bursts that jostle the learner's hand, in two of three episodes
     patience: int = 300  # steps without any change of the symbols before an episode is given up
+    longest: int = 3000  # steps after which it is given up in any case
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def _start(learner: Learner, config: DaggerConfig, round_: int) -> Work[tuple[in
 
     def practise_once(number: int) -> tuple[int, Samples]:
         seed = practice_seed(learner.seed, round_, number)
-        lesson = _Lesson(policy, teacher, config.patience)
-        disturb = Jostle(Bursts(amplitude=config.noise), seed) if config.noise and number % 2 else None
-        rollout(environment, policy, seed, disturb=disturb, watch=lesson, stop=lesson.is_stuck)
+        lesson = _Lesson(policy, teacher, config)
+        disturb = Jostle(Bursts(amplitude=config.noise), seed) if config.noise and number % 3 else None
+        rollout(environment, policy, seed, disturb=disturb, watch=lesson, stop=lesson.is_over)
         controls = np.array(lesson.controls, np.float32).reshape(-1, 4)
         encoding = learner.architecture.encoding
         return number, encode_episode(encoding, slots, lesson.seen, lesson.situations, controls, number)
@@ -89,8 +90,8 @@ def _start(learner: Learner, config: DaggerConfig, round_: int) -> Work[tuple[in
 class _Lesson:
     """Notes every step of the learner, with what its teacher would have done there."""
 
-    def __init__(self, policy: BilevelPolicy, teacher: LowLevelPolicy, patience: int) -> None:
-        self._policy, self._teacher, self._patience = policy, teacher, patience
+    def __init__(self, policy: BilevelPolicy, teacher: LowLevelPolicy, config: DaggerConfig) -> None:
+        self._policy, self._teacher, self._config = policy, teacher, config
         self.seen: list[Observation] = []
         self.situations: list[Situation] = []
         self.controls: list[Array] = []
@@ -105,5 +106,5 @@ class _Lesson:
         self.situations.append(situation)
         self.controls.append(self._teacher.control(moment.observation, *situation))
 
-    def is_stuck(self) -> bool:
-        return self._still >= self._patience
+    def is_over(self) -> bool:
+        return self._still >= self._config.patience or len(self.seen) >= self._config.longest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bilevel.environments.observation import Array, Observation, Slots
+from bilevel.environments.observation import SERIAL, Array, Observation, Slots
 from bilevel.lowlevel.architecture import Architecture, Weights
 from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, agent_state, object_states, placed_rows
 from bilevel.symbolic.domain import Action, Facts
@@ -18,10 +18,12 @@ class GnnPolicy:
         self._weight = {name: weights[f"{name}.weight"] for name in architecture.layers}
         self._bias = {name: weights[f"{name}.bias"] for name in architecture.layers}
         self._slots, self._placed = slots, placed_rows(slots)
-        self._told: tuple[Facts, Facts, Action] | None = None
+        self._told: tuple[Facts, Facts, Action, bytes] | None = None
 
     def control(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> Array:
-        if (state, goal, action) != self._told:
+        told = state, goal, action, observation["objects"][:, SERIAL].tobytes()  # the last says what is seen where
+        if told != self._told:
+            self._told = told
             self._tell(observation, state, goal, action)
         agent = observation["agent"]
         objects = object_states(agent, observation["objects"][self._rows], self._placed[self._rows])
@@ -31,7 +33,6 @@ class GnnPolicy:
     def _tell(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> None:
         """Embed the symbols, and find where the action's arguments are seen."""
         encoding, weight, bias = self._encoding, self._weight, self._bias
-        self._told = state, goal, action
         self._global = encoding.global_facts(state, goal) @ weight["global.0"][AGENT_SIZE:] + bias["global.0"]
         self._action = weight["action.0"][encoding.schemas.index(action.name)] + bias["action.0"]
         facts = encoding.object_facts(state, goal, action)

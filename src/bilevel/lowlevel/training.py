@@ -7,7 +7,8 @@ network of the epoch that does best on them is kept. Several networks, with a se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class TrainingConfig:
     epochs: int = 200
     batch: int = 128
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
-    validation: float = 0.1  # the part of the episodes that is set aside
+    set_aside: int = 10  # every tenth episode, for validation
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Training:
         """Begin with new networks, one for each seed, or where `initial` ones are given with these."""
         self.architecture, self.seeds, self.config = architecture, tuple(seeds), config
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        learned, held_out = split(samples, config.validation)
+        learned, held_out = split(samples, config.set_aside)
         self._learned, self._held_out = (self._rows(part) for part in (learned, held_out))  # (steps, numbers)
         self._batch = min(config.batch, len(self._learned))
         self._batches = len(self._learned) // self._batch  # what is left over comes up in another epoch
@@ -103,11 +104,12 @@ class Training:
         orders = [np.random.default_rng([seed, self.epoch]).permutation(len(self._learned)) for seed in self.seeds]
         index = torch.from_numpy(np.stack(orders)[:, : batches * size]).to(self.device).view(-1, batches, size)
         self._loss.zero_()
-        for number in range(batches):
-            progress = (self.epoch + number / batches) / self.config.epochs
-            self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
-            self._index.copy_(index[:, number])
-            self._advance()
+        with _one_thread():
+            for number in range(batches):
+                progress = (self.epoch + number / batches) / self.config.epochs
+                self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
+                self._index.copy_(index[:, number])
+                self._advance()
         validation = self._validate()
         self.curve.append(Epoch(self.epoch + 1, (self._loss / batches).tolist(), validation.tolist()))
         self._keep_best(validation)
@@ -187,12 +189,25 @@ class Training:
         self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
 
 
-def split(samples: Samples, part: float) -> tuple[Samples, Samples]:
-    """Whole episodes for training and for validation; evenly spread ones are set aside, always at least one."""
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For so small a network several threads are no faster, and sums would depend on how many there are."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
+
+
+def split(samples: Samples, every: int) -> tuple[Samples, Samples]:
+    """Whole episodes for training and for validation: every tenth, say, is set aside, or else the last one.
+
+    More episodes than ten leave those that are there already where they are.
+    """
     episodes = np.unique(samples.episodes)
-    count = max(1, round(part * len(episodes)))
-    if count >= len(episodes):
-        raise BadInput(f"{len(episodes)} demonstrations are too few to train on and to set {count} aside")
-    aside = episodes[np.linspace(0, len(episodes) - 1, count).astype(int)]
-    held_out = np.isin(samples.episodes, aside)
+    if len(episodes) < 2:
+        raise BadInput("training needs at least two episodes: one to learn from, and one that is set aside")
+    place = np.searchsorted(episodes, samples.episodes)
+    held_out = place % every == min(every, len(episodes)) - 1
     return samples.where(~held_out), samples.where(held_out)
