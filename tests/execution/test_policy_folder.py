@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,7 +166,8 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {  # what is done, the file that i
     "deep json": (lambda f: (f / POLICY).write_text("[" * 100_000), POLICY, "not JSON"),
     "no text": (lambda f: (f / POLICY).write_bytes(b"{\xff"), POLICY, "not UTF-8 text"),
     "no object": (lambda f: (f / POLICY).write_text("[]"), POLICY, "must be a JSON object"),
-    "infinity": (lambda f: change(f, POLICY, "0.25", "Infinity"), POLICY, "Infinity is no number"),
+    "infinity": (lambda f: change(f, POLICY, "0.25", "Infinity"), POLICY, "Infinity is no finite number"),
+    "overflow": (lambda f: change(f, POLICY, "0.25", "1e999"), POLICY, "1e999 is no finite number"),
     "newer": (lambda f: edit(f, format=FORMAT + 1), POLICY, "of format 2, but bilevel"),
     "format": (lambda f: edit(f, format=0), POLICY, "'format' cannot be 0"),
     "unknown key": (lambda f: edit(f, code="import os"), POLICY, "has an unknown 'code'"),
@@ -249,7 +249,7 @@ def test_a_folder_that_is_not_there_or_not_complete_says_what_to_do(tmp_path: Pa
 def test_a_task_is_looked_for_only_when_it_is_needed(folder: Path) -> None:
     edit(folder, task="juggling")
     saved = read_policy(folder)
-    with pytest.raises(BadInput, match="unknown task 'juggling'"):
+    with pytest.raises(BadInput, match=r"policy\.json: unknown task 'juggling'; known tasks: "):
         saved.bind(slots_with(1))
 
 
@@ -349,9 +349,17 @@ def test_an_observation_of_no_environment_of_the_task_asks_for_slots(folder: Pat
         policy.act(observation)
 
 
-def test_arguments_that_no_environment_takes_are_refused_when_it_is_needed(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path / "other")
-    edit(tmp_path / "other", arguments={"objects": 99, "teleport_rate": 0.0})
-    with pytest.raises(BadInput, match="takes 1 to 20 objects, not 99"):
-        BilevelPolicy.load(tmp_path / "other")
-    assert BilevelPolicy.load(tmp_path / "other", slots_with(3)).action is None
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"objects": 99, "teleport_rate": 0.0}, "Blocks takes 1 to 20 objects, not 99"),
+        ({"objects": 2, "draw": "empty"}, "the task 'blocks' takes no --draw"),
+    ],
+)
+def test_arguments_that_no_environment_takes_are_refused_when_they_are_needed(
+    folder: Path, arguments: dict[str, Any], reason: str
+) -> None:
+    edit(folder, arguments=arguments)
+    with pytest.raises(BadInput, match=rf"policy\.json: {reason}"):
+        BilevelPolicy.load(folder)
+    assert BilevelPolicy.load(folder, slots_with(3)).action is None

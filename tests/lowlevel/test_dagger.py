@@ -110,7 +110,7 @@ def test_one_that_stands_still_is_given_up(patience: int) -> None:
 
 def test_two_of_three_episodes_are_jostled() -> None:
     calm = tuple(practise(learner(), replace(SHORT, noise=0.0), 1))
-    alike = [content([ours]) == content([theirs]) for ours, theirs in zip(calm, first_round(), strict=True)]
+    alike = [content((ours,)) == content((theirs,)) for ours, theirs in zip(calm, first_round(), strict=True)]
     assert alike == [number % 3 == 0 for number in range(len(calm))]
 
 

@@ -47,8 +47,6 @@ def test_the_loss_goes_down() -> None:
     assert [epoch.number for epoch in training.curve] == list(range(1, 31))
     for net in range(2):
         assert training.curve[-1].training_loss[net] < 0.5 * training.curve[0].training_loss[net]
-        first, *later = (epoch.validation_loss[net] for epoch in training.curve)
-        assert min(later) < first  # with so few episodes it rises again
 
 
 def test_the_loss_is_the_mean_squared_error_of_the_network_as_it_is() -> None:

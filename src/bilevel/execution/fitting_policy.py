@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bilevel.environments.observation import Observation, Slots
 from bilevel.execution.policies import BilevelPolicy, Control
-from bilevel.execution.policy_folder import SavedPolicy
+from bilevel.execution.policy_folder import POLICY, SavedPolicy
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
 
 
 class FittingPolicy(BilevelPolicy):
@@ -34,7 +33,7 @@ class FittingPolicy(BilevelPolicy):
 
 def find_slots(saved: SavedPolicy, rows: int) -> Slots:
     """Those of the environment with so many rows, among all numbers of objects; more objects have more rows."""
-    least, most = 1, find_task(saved.task).most_objects
+    least, most = 1, saved.known_task.most_objects
     while least < most:
         middle = (least + most) // 2
         if len(_slots(saved, middle)) < rows:
@@ -51,7 +50,11 @@ def find_slots(saved: SavedPolicy, rows: int) -> Slots:
 
 
 def _slots(saved: SavedPolicy, objects: int) -> Slots:
-    environment = find_task(saved.task).make(**{**saved.arguments, "objects": objects})
+    task = saved.known_task
+    try:
+        environment = task.make(**{**task.given(**saved.arguments), "objects": objects})
+    except BadInput as error:
+        raise BadInput(f"{POLICY}: {error}") from None
     try:
         return environment.slots
     finally:

@@ -106,9 +106,16 @@ class SavedPolicy:
             found.update(hashlib.sha256(part).digest())
         return found.hexdigest()
 
+    @property
+    def known_task(self) -> Task:
+        try:
+            return find_task(self.task)
+        except BadInput as error:
+            raise BadInput(f"{POLICY}: {error}") from None
+
     def bind(self, slots: Slots) -> BilevelPolicy:
         """The policy for an environment with these slots."""
-        task = find_task(self.task)
+        task = self.known_task
         self._check_labels(task)
         low = GnnPolicy(self.architecture, self.weights, slots)
         return BilevelPolicy(task.labels(slots), RulePolicy(self.rules, self.domain), low)
@@ -225,7 +232,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
             raise BadInput(f"{folder}: not complete; run the same `bilevel learn` again to go on")
         raise BadInput(f"{folder}: no policy: there is no {POLICY} in it")
     try:
-        value = json.loads(read_text(path), parse_constant=_refuse)
+        value = json.loads(read_text(path), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
     version = value.get("format") if isinstance(value, dict) else None
@@ -239,8 +246,11 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: {error}") from None
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
 def _checked_about(value: Any) -> dict[str, Any]:

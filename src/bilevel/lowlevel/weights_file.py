@@ -36,7 +36,7 @@ def read_weights(path: Path, architecture: Architecture) -> Weights:
             raise BadInput(f"{path}: the tensor '{name}' is missing")
         weights[name] = _array(tensors.pop(name), shape, f"{path}: the tensor '{name}'")
     if tensors:
-        raise BadInput(f"{path}: the tensor '{min(tensors)}' is none of this network")
+        raise BadInput(f"{path}: the tensor {min(tensors)!r} is none of this network")
     return weights
 
 
