@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from bilevel.environments.observation import Slots
+from bilevel.environments.observation import Observation, Slots
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.policy_folder import (
     DOMAIN,
@@ -332,6 +332,26 @@ def test_a_loaded_policy_acts_the_same_with_slots_and_without(folder: Path) -> N
             np.testing.assert_array_equal(control, np.asarray(loose.act(observation)))
             assert (loose.state, loose.goal, loose.action) == (strict.state, strict.goal, strict.action)
             observation, *_ = environment.step(control)
+
+
+@pytest.mark.parametrize("knows_slots", [True, False])
+def test_an_episode_that_nobody_began_is_begun(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, knows_slots: bool
+) -> None:
+    begun = []
+    reset = BilevelPolicy.reset
+
+    def counted(policy: BilevelPolicy, observation: Observation) -> None:
+        begun.append(observation)
+        reset(policy, observation)
+
+    monkeypatch.setattr(BilevelPolicy, "reset", counted)
+    environment = find_task("blocks").make(3)
+    policy = BilevelPolicy.load(folder, environment.slots if knows_slots else None)
+    observation, _ = environment.reset(seed=0)
+    for _ in range(3):
+        policy.act(observation)
+    assert begun == [observation]
 
 
 def test_a_loaded_policy_runs_in_a_rollout(folder: Path) -> None:
