@@ -36,7 +36,7 @@ class LearningConfig:
 
 RECIPES: Mapping[str, LearningConfig] = {
     "paper": LearningConfig(),
-    "best": LearningConfig(training=TrainingConfig(epochs=12), dagger=DaggerConfig(rounds=2)),
+    "best": LearningConfig(training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)),
 }
 
 
