@@ -13,9 +13,11 @@ import av
 import numpy as np
 import pytest
 
-from bilevel import cli
+from bilevel import cli, narration
+from bilevel.contact_sheet import Tile, contact_sheet
 from bilevel.environments import opengl, rendering, tabletop
 from bilevel.environments.rendering import Image, Quality
+from bilevel.narration import Shot
 from bilevel.symbolic.domain import BadInput
 from bilevel.video import Video
 
@@ -63,7 +65,8 @@ def test_events_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     found = run_json(capsys, *BLOCKS)
-    assert {**found, "steps": 0} == {"task": "blocks", "objects": 1, "seed": 4, "outcome": "success", "steps": 0}
+    asked = {"task": "blocks", "policy": "expert", "objects": 1, "seed": 4}
+    assert found == {**asked, "outcome": "success", "reason": None, "why": None, "steps": found["steps"]}
     assert f"after {found['steps']} steps" in run(capsys, *BLOCKS)[2]
 
 
@@ -86,8 +89,11 @@ def test_a_failure_is_told_and_exits_with_1(
 ) -> None:
     monkeypatch.setattr(tabletop, "STEPS_PER_OBJECT", 10)
     code, out, err = run(capsys, *BLOCKS)
-    assert (code, err) == (1, "step limit after 10 steps\n")
-    assert out.split() == ["0", "pick(block1)"]
+    assert (code, out.split()) == (1, ["0", "pick(block1)"])
+    assert err.splitlines() == [
+        "step limit after 10 steps",
+        "it was still making progress when the time was up; at last it was doing pick(block1), for 10 steps",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +110,8 @@ def test_a_failure_is_told_and_exits_with_1(
         (("blocks-noisy", "--teleport-rate", "2"), "the teleport rate is a probability"),
         (("blocks", "--window", "--video", "out.mp4"), "--window and --video do not go together; choose one"),
         (("blocks", "--video", "/dev/null/out.mp4"), "/dev/null/out.mp4: cannot be written: "),
+        (("blocks", "--policy", "novice"), "novice: there is no such folder; `bilevel learn` makes one"),
+        (("blocks", "--policy", "./expert"), "expert: there is no such folder"),
     ],
 )
 def test_bad_input_is_one_line_and_exits_with_2(
@@ -114,7 +122,7 @@ def test_bad_input_is_one_line_and_exits_with_2(
     assert reason in err
 
 
-@pytest.mark.parametrize("arguments", [("blocks", "--policy", "novice"), ("blocks", "--objects", "many"), ()])
+@pytest.mark.parametrize("arguments", [("blocks", "--objects", "many"), ("blocks", "--explain", "why"), ()])
 def test_arguments_that_make_no_sense_exit_with_2(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
@@ -153,9 +161,9 @@ def test_a_video_shows_every_second_step_with_its_action_and_the_end(
     captions: list[str] = []
     add = Video.add
 
-    def noted(video: Video, picture: Image, caption: str = "") -> None:
+    def noted(video: Video, picture: Image, caption: str = "", below: int = 0) -> None:
         captions.append(caption)
-        add(video, picture, caption)
+        add(video, picture, caption, below)
 
     monkeypatch.setattr(Video, "add", noted)
     monkeypatch.setitem(rendering.QUALITIES, "fast", Quality(64, 48, shadows=False, samples=0))
@@ -171,6 +179,53 @@ def test_a_video_shows_every_second_step_with_its_action_and_the_end(
         assert (code, len(err.splitlines())) == (2, 1)
         assert "pictures" in err
     assert list(path.parent.iterdir()) == ([path] if can_draw() else [])
+
+
+def test_a_sheet_shows_the_episode(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drawn: list[tuple[str, str, list[Tile]]] = []
+
+    def noted(headline: str, details: str, tiles: list[Tile]) -> bytes:
+        drawn.append((headline, details, tiles))
+        return contact_sheet(headline, details, tiles)
+
+    monkeypatch.setattr(narration, "contact_sheet", noted)
+    monkeypatch.setitem(rendering.QUALITIES, "good", Quality(64, 48, shadows=False, samples=0))
+    path = tmp_path / "new" / "out.png"
+    code, out, err = run(capsys, *BLOCKS, "--sheet", path)
+    if not can_draw():
+        assert (code, out, len(err.splitlines()), list(tmp_path.iterdir())) == (2, "", 1, [])
+        return
+    second, steps = int(out.splitlines()[1].split()[0]), int(err.split()[2])
+    ((headline, details, tiles),) = drawn
+    assert (code, headline) == (0, f"blocks, 1 object: success after {steps} steps")
+    assert details == "the expert, seed 4"
+    assert [(tile.when, tile.text) for tile in tiles] == [
+        ("step 0", "pick(block1)"),
+        (f"step {second}", "place(block1, place1)"),
+        (f"step {steps}", "success"),
+    ]
+    assert len({tile.picture.tobytes() for tile in tiles}) == 3
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_long_episode_keeps_the_first_and_the_last_shot_among_few(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    steps: list[int] = []
+
+    def noted(stage: object, shots: list[Shot], *texts: str) -> bytes:
+        steps.extend(shot.step for shot in shots)
+        return b""
+
+    monkeypatch.setattr(narration, "MOST_SHOTS", 4)
+    monkeypatch.setattr(opengl, "backend", lambda: "any")
+    monkeypatch.setattr(narration, "draw_sheet", noted)
+    _, _, err = run(capsys, "blocks", "--objects", "3", "--sheet", tmp_path / "out.png")
+    assert len(steps) <= 4
+    assert (steps[0], steps[-1]) == (0, int(err.split()[2]))
+    assert steps == sorted(set(steps))
 
 
 @pytest.fixture
@@ -189,6 +244,7 @@ def test_without_opengl_a_video_is_one_line_and_all_else_works(
     code, _, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1" in err
+    assert run(capsys, *BLOCKS, "--sheet", tmp_path / "out.png")[::2] == (2, err)
     assert list(tmp_path.iterdir()) == []
     assert run(capsys, *BLOCKS)[0] == 0
 

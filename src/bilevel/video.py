@@ -27,6 +27,7 @@ PACKAGES = {"av": "av", "PIL.ImageFont": "pillow"}  # by what is imported of the
 ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 the worst
 
 LINE = 1 / 14  # height of a caption's line, as a part of the picture's
+BELOW = 0.85  # lines below a picture are so much lower
 SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
 BACKGROUND = (24, 27, 33)
 OPACITY = 0.8
@@ -37,10 +38,10 @@ class Video:
     """A video being written. The whole of it is at its path once it is closed, and nothing of it before."""
 
     def __init__(self, path: Path, fps: float) -> None:
-        _package("PIL.ImageFont")
+        package("PIL.ImageFont")
         self.path = path
         self.fps = fps
-        self._av = _package("av")
+        self._av = package("av")
         self._part = path.parent / f".{path.name}.{os.getpid()}.part"
         self._container: Any = None
         self._stream: Any = None
@@ -52,9 +53,15 @@ class Video:
         except OSError as error:
             raise self._unwritable(error) from None
 
-    def add(self, picture: Image, caption: str = "") -> None:
-        """The next picture, of the same size as the others; its caption is written over its lowest part."""
-        picture = _even(captioned(picture, caption) if caption else picture)
+    def add(self, picture: Image, caption: str = "", below: int = 0) -> None:
+        """The next picture, of the same size as the others. Its caption is written over its lowest part, or below it,
+        where there is room for as many lines as `below` says.
+        """
+        if below:
+            picture = with_lines_below(picture, caption, below)
+        elif caption:
+            picture = captioned(picture, caption)
+        picture = _even(picture)
         height, width, _ = picture.shape
         try:
             if self._container is None:
@@ -132,6 +139,15 @@ def captioned(picture: Image, caption: str) -> Image:
     return result
 
 
+def with_lines_below(picture: Image, caption: str, lines: int) -> Image:
+    """The picture with a dark strip below it, in which there is room for so many lines, whatever the caption is."""
+    height, width, _ = picture.shape
+    padded = "\n".join([*caption.splitlines()[:lines], *[" "] * (lines - len(caption.splitlines()))])
+    ink = _ink(padded, width, max(12, round(BELOW * LINE * height)))
+    strip = (1 - ink) * np.array(BACKGROUND, np.float32) + ink * np.array(INK, np.float32)
+    return np.concatenate([picture, strip.astype(np.uint8)])
+
+
 @lru_cache(maxsize=64)
 def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
     """(rows, width, 1): how much of each pixel the letters cover, 0 to 1."""
@@ -143,13 +159,13 @@ def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
     canvas = PillowImage.new("L", (width, line_height * len(lines) + margin))
     draw = ImageDraw.Draw(canvas)
     for number, line in enumerate(lines):
-        text, font = _fitted(line, width - 2 * margin, 0.62 * line_height)
+        text, font = fitted(line, width - 2 * margin, 0.62 * line_height)
         draw.text((margin, margin // 2 + (number + 0.5) * line_height), text, fill=255, font=font, anchor="lm")
     coverage: NDArray[np.float32] = np.asarray(canvas, np.float32)[:, :, None] / np.float32(255)
     return coverage
 
 
-def _fitted(line: str, width: int, size: float) -> tuple[str, Any]:
+def fitted(line: str, width: float, size: float) -> tuple[str, Any]:
     """The line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
     from PIL import ImageFont
 
@@ -167,10 +183,11 @@ def _even(picture: Image) -> Image:
     return np.ascontiguousarray(np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge"))
 
 
-def _package(name: str) -> Any:
+def package(name: str, what: str = "videos") -> Any:
+    """A module that not everybody has; `what` needs it."""
     try:
         return import_module(name)
     except ImportError:
         raise BadInput(
-            f"videos need the package {PACKAGES[name]}; install it with: pip install 'bilevel[video]'"
+            f"{what} need the package {PACKAGES[name]}; install it with: pip install 'bilevel[video]'"
         ) from None

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import OptionalOutput, print_json
+from bilevel.commands.arguments import OptionalOutput, count, print_json
 from bilevel.commands.demonstration_commands import TaskName, needing_worlds
-from bilevel.symbolic.domain import Action, BadInput
+from bilevel.files import write_atomically
+from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
     from bilevel.environments.tabletop import Tabletop
     from bilevel.execution.policies import BilevelPolicy
     from bilevel.execution.rollout import Moment
+    from bilevel.experiments.evaluation import MakePolicy
+    from bilevel.experiments.evaluation import Run as Episode
+    from bilevel.tasks import Task
     from bilevel.video import Video
 
-DRAWN = 2  # every so many steps, for a video: 80 steps are a second, and 40 pictures are enough
+EXPERT = "expert"
 
+Who = Annotated[str, tyro.conf.arg(metavar="POLICY|expert")]
 Count = Annotated[int, tyro.conf.arg(metavar="N")]
 
 
@@ -29,13 +35,14 @@ Count = Annotated[int, tyro.conf.arg(metavar="N")]
 class Run:
     """Run a policy in a world for one episode; prints what it does, exits with 1 if it does not succeed.
 
-    Example: bilevel run gacha --policy expert --objects 5 --seed 0 --video out.mp4
+    Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video out.mp4
+              bilevel run blocks --policy build/policy --objects 10 --explain
     """
 
     task: TaskName
     """One of the eight tasks, such as blocks or gacha-noisy."""
-    policy: Literal["expert"] = "expert"
-    """Who acts: the hand-written expert."""
+    policy: Who = EXPERT
+    """Who acts: the hand-written expert, or the learned policy in this folder (./expert for a folder of that name)."""
     objects: Count = 3
     """How many blocks, or target colours."""
     seed: int = 0
@@ -50,10 +57,14 @@ class Run:
     """Colour: how many colours there are."""
     video: OptionalOutput = None
     """Where to write a video (mp4), with the current action as its caption."""
+    sheet: OptionalOutput = None
+    """Where to write a contact sheet (png): the episode in a dozen pictures."""
+    explain: bool = False
+    """At every change of the action, say which rule fired, with which objects, and why; in the video, too."""
     window: bool = False
     """Show a window."""
     quality: Literal["fast", "good"] = "fast"
-    """Of the pictures: good has shadows and smooth edges, and takes ten times as long."""
+    """Of the video: good has shadows and smooth edges, and takes ten times as long."""
     json: bool = False
     """Print one JSON object instead of text."""
 
@@ -61,28 +72,24 @@ class Run:
         self._check()
         with needing_worlds():
             from bilevel.environments.rendering import has_screen
-            from bilevel.environments.tabletop import SUCCESS
-            from bilevel.experiments.evaluation import run_episode
             from bilevel.tasks import find_task
         if self.window and not has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
         task = find_task(self.task)
-        mode = "human" if self.window else "rgb_array" if self.video else None
+        make_policy = self._make_policy(task)
         further = task.given(teleport_rate=self.teleport_rate, draw=self.draw, colours=self.colours)
+        mode = "human" if self.window else "rgb_array" if self.video else None
         environment = task.make(self.objects, render_mode=mode, quality=self.quality, **further)
-        policy = task.expert(environment.slots)
         with ExitStack() as open_things:
             open_things.callback(environment.close)
-            narrator = Narrator(environment, policy, self._video(open_things), silent=self.json)
-            if self.video:
-                environment.render()  # before anything is said, lest pictures turn out to be impossible
-            result = run_episode(environment, policy, self.seed, self.noise, narrator)
-            narrator.end(result.outcome)
-        if self.json:
-            print_json(task=self.task, objects=self.objects, seed=self.seed, outcome=result.outcome, steps=result.steps)
-        else:
-            print(f"{result.outcome} after {result.steps} steps", file=sys.stderr)
-        return 0 if result.outcome == SUCCESS else 1
+            show = _Show(self, environment, make_policy(task, environment), self._video(open_things))
+            self._try_pictures(environment)
+            result = show.perform()
+        if self.sheet:
+            stage = task.make(self.objects, render_mode="rgb_array", quality="good", **further)
+            with closing(stage):
+                write_atomically(self.sheet, show.sheet(stage, result))
+        return 0 if result.reason is None else 1
 
     def _check(self) -> None:
         if self.window and self.video:
@@ -92,39 +99,115 @@ class Run:
         if self.seed < 0:
             raise BadInput(f"--seed must not be negative, but is {self.seed}")
 
+    def _make_policy(self, task: Task) -> MakePolicy:
+        from bilevel.experiments.methods import find_contender
+
+        if self.policy == EXPERT:
+            return find_contender("expert", None).make
+        contender = find_contender("bison", Path(self.policy))
+        if contender.domain_name != task.domain_name:
+            raise BadInput(
+                f"{self.policy}: a policy for the domain '{contender.domain_name}', "
+                f"but the task '{self.task}' is of the domain '{task.domain_name}'"
+            )
+        return contender.make
+
     def _video(self, open_things: ExitStack) -> Video | None:
         if self.video is None:
             return None
+        from bilevel.narration import DRAWN, STEPS_PER_SECOND
         from bilevel.video import Video
 
-        return open_things.enter_context(Video(self.video, fps=80 / DRAWN))
+        return open_things.enter_context(Video(self.video, fps=STEPS_PER_SECOND / DRAWN))
+
+    def _try_pictures(self, environment: Tabletop) -> None:
+        """Before anything is said, lest pictures turn out to be impossible."""
+        if self.video:
+            environment.render()
+        if self.sheet:
+            from bilevel.environments.opengl import backend
+            from bilevel.video import package
+
+            package("PIL.ImageFont", "contact sheets")
+            backend()
 
 
-class Narrator:
-    """Watches an episode: says what is being done and what happens, and shows it."""
+class _Show:
+    """One episode, told and shown as the command asks for."""
 
-    def __init__(self, environment: Tabletop, policy: BilevelPolicy, video: Video | None, silent: bool) -> None:
-        self._environment, self._policy, self._video, self._silent = environment, policy, video, silent
-        self._action: Action | None = None
-        self._steps = 0
+    def __init__(self, command: Run, environment: Tabletop, policy: BilevelPolicy, video: Video | None) -> None:
+        from bilevel.narration import Camera, Narrator
 
-    def __call__(self, moment: Moment) -> None:
-        for event in moment.info["events"]:
-            self._say(f"({event})")
-        if self._policy.action != self._action:
-            self._action = self._policy.action
-            self._say(str(self._action))
-        if self._video and self._steps % DRAWN == 0:
-            self._video.add(self._environment.render(), str(self._action))
-        self._steps += 1
+        self._command, self._environment, self._policy = command, environment, policy
+        self._narrator = Narrator(policy, _silence if command.json else _say, command.explain)
+        self._camera = Camera(environment, self._narrator, video, sheet=command.sheet is not None)
 
-    def end(self, outcome: str) -> None:
-        """Show for a second how it ended."""
-        if self._video:
-            picture = self._environment.render()
-            for _ in range(80 // DRAWN):
-                self._video.add(picture, outcome)
+    def perform(self) -> Episode:
+        from bilevel.experiments.evaluation import run_episode
+        from bilevel.narration import why_failed
 
-    def _say(self, line: str) -> None:
-        if not self._silent:
-            print(f"{self._steps:6}  {line}")
+        asked = self._command
+        if asked.explain and asked.policy == EXPERT and not asked.json:
+            print("the expert has no rules to explain what it does", file=sys.stderr)
+        result = run_episode(self._environment, self._policy, asked.seed, asked.noise, self._watch)
+        self._camera.end(result.outcome)
+        why = why_failed(result, self._narrator, self._policy, self._environment)
+        self._print_json(result, why) if asked.json else self._print(result, why)
+        return result
+
+    def _watch(self, moment: Moment) -> None:
+        self._narrator(moment)
+        self._camera(moment)
+
+    def _print(self, result: Episode, why: str | None) -> None:
+        from bilevel.narration import tell_surprises
+
+        if self._command.explain:
+            print("".join(f"{line}\n" for line in tell_surprises(self._narrator, self._domain())), end="")
+        sys.stdout.flush()
+        print(f"{result.outcome} after {result.steps} steps", file=sys.stderr)
+        if why:
+            print(why, file=sys.stderr)
+
+    def _print_json(self, result: Episode, why: str | None) -> None:
+        asked = self._command
+        explanation: dict[str, object] = {}
+        if asked.explain:
+            surprises = self._narrator.surprises(self._domain())
+            explanation = {
+                "decisions": [decision.as_json() for decision in self._narrator.decisions],
+                "unexpected": [{"step": change.moment, "kind": change.kind} for change in surprises],
+            }
+        print_json(
+            task=asked.task,
+            policy=asked.policy,
+            objects=asked.objects,
+            seed=asked.seed,
+            outcome=result.outcome,
+            reason=result.reason,
+            why=why,
+            steps=result.steps,
+            **explanation,
+        )
+
+    def _domain(self) -> Domain:
+        from bilevel.tasks import find_task
+
+        return find_task(self._command.task).domain
+
+    def sheet(self, stage: Tabletop, result: Episode) -> bytes:
+        from bilevel.narration import draw_sheet
+
+        asked = self._command
+        headline = f"{asked.task}, {count(range(asked.objects), 'object')}: {result.outcome} after {result.steps} steps"
+        who = "the expert" if asked.policy == EXPERT else f"the policy {asked.policy}"
+        jostled = f", jostled by {asked.noise:g}" if asked.noise else ""
+        return draw_sheet(stage, self._camera.shots, headline, f"{who}, seed {asked.seed}{jostled}")
+
+
+def _say(step: int, text: str) -> None:
+    first, *further = text.splitlines()
+    print("\n".join([f"{step:6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
+
+
+def _silence(step: int, text: str) -> None: ...
