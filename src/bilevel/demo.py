@@ -1,56 +1,178 @@
-"""`make demo`: learn rules from three small problems that come with the package, then solve one of 10,000 blocks."""
+"""`make demo`: from demonstrations to a policy that runs the robot, by the commands that anybody can give.
+
+Each stage prints its commands and runs them, so that the demo shows nothing that a user could not do. It begins afresh
+every time; of what is in its folder it removes only what it writes itself.
+"""
 
 from __future__ import annotations
 
-import random
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from bilevel.files import write_atomically
-from bilevel.library import GENERATORS, domain_text, shipped_domain, training_problems
-from bilevel.planning.planner import PLANNERS, plan_function
-from bilevel.rules.explanation.formats import explain
-from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import practise
-from bilevel.rules.rule_file import domain_line, format_rules
-from bilevel.rules.solving import solve
-from bilevel.symbolic.pddl import write_plan, write_problem
-from bilevel.symbolic.validation import validate
+from rich.console import Console
 
-BLOCKS = 10_000
+from bilevel.environments.opengl import backend
+from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import BadInput
+
 FOLDER = Path("build/demo")
+FAILED = 1  # the exit code of a command whose answer is no
+EXPLAINED = 8  # lines of the explanation that are shown; all of them are in a file
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is to do."""
+
+    episodes: int = 200  # demonstrations
+    objects: int = 3  # in each of them
+    learning: tuple[str, ...] = ()  # further arguments of `bilevel learn`
+    sizes: str = "1-10"  # numbers of objects in the evaluation
+    evaluated: int = 10  # episodes for each of them
+    shown: int = 10  # objects in the episode that is shown
+    blocks: int = 10_000  # in the problem that the rules alone solve
+    workers: int = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Files:
+    """Everything that the demo writes, with what it is."""
+
+    folder: Path
+
+    def contents(self) -> dict[str, str]:
+        return {
+            "demonstrations": "the expert's episodes",
+            "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl, training.jsonl",
+            "results.jsonl": "the evaluation, one line for each episode",
+            "episode.mp4": "one episode, with the reason for every action",
+            "episode.png": "the same in a dozen pictures",
+            "episode.txt": "the same in words",
+            "blocks-domain.pddl": "the domain",
+            "blocks.pddl": "a large problem",
+            "blocks.plan": "its solution by the learned rules",
+        }
+
+    def __getitem__(self, name: str) -> str:
+        assert name in self.contents()
+        return str(self.folder / name)
+
+    def remove(self) -> None:
+        for name in self.contents():
+            path = self.folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            path.unlink(missing_ok=True)
+
+    def written(self) -> list[str]:
+        width = max(len(self[name]) for name in self.contents())
+        return [
+            f"  {self[name]:{width}}  {what}" for name, what in self.contents().items() if Path(self[name]).exists()
+        ]
+
+
+class CommandFailed(Exception):
+    """A command has said why it cannot go on; `code` is its exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"exit code {code}")
+        self.code = code
+
+
+def demonstrate(folder: Path, size: Size) -> None:
+    """Run the whole demo; `CommandFailed` where a command does not go through."""
+    began = time.perf_counter()
+    files = Files(folder)
+    files.remove()
+    policy, workers = files["policy"], ("--workers", size.workers)
+    with _stage(1, f"An expert demonstrates Blocks with {size.objects} objects, {size.episodes} times"):
+        wanted = ("--objects", size.objects, "--episodes", size.episodes, *workers)
+        _run("collect", "blocks", *wanted, "--output", files["demonstrations"])
+    with _stage(2, "Both levels are learned: rules that decide, and a network that moves the hand"):
+        _run("learn", files["demonstrations"], "--output", policy, *workers, *size.learning)
+    with _stage(3, "The rules in plain English"):
+        _run("rules", "show", f"{policy}/rules.txt", "--format", "english")
+    with _stage(4, f"The policy in episodes that it has never seen, with {size.sizes} objects".replace("-", " to ")):
+        measured = ("--objects", size.sizes, "--episodes", size.evaluated, *workers)
+        _run("evaluate", "--policy", policy, *measured, "--output", files["results.jsonl"])
+    with _stage(5, f"One of these episodes, with {size.shown} objects, and why each thing is done"):
+        pictures = ("--video", files["episode.mp4"], "--sheet", files["episode.png"]) if _can_draw() else ()
+        episode = ("--objects", size.shown, "--seed", evaluation_seed(0, 0), "--explain", *pictures)
+        _run("run", "blocks", "--policy", policy, *episode, copy=Path(files["episode.txt"]))
+    with _stage(6, f"The same rules on a problem with {size.blocks:,} blocks, without a robot"):
+        _run("problem", "blocks", "--objects", size.blocks, "--output", files["blocks.pddl"])
+        given = (f"{policy}/domain.pddl", files["blocks.pddl"])
+        _run("solve", *given, "--rules", f"{policy}/rules.txt", "--plan", files["blocks.plan"])
+        _run("validate", *given, files["blocks.plan"])
+    print(f"\nAll of it took {time.perf_counter() - began:.0f} s, with {size.workers} processes. Written:")
+    print("\n".join(files.written()))
+    _suggest(policy)
+
+
+def _suggest(policy: str) -> None:
+    print("\nTry next, after `source .venv/bin/activate`:")
+    print(f"  bilevel run blocks --policy {policy} --objects 20 --noise 0.7 --explain")
+    print(f"  bilevel evaluate --policy {policy} --task factory --output build/factory.jsonl")
+    print("  bilevel collect gacha --output build/gacha && bilevel learn build/gacha --output build/gacha-policy")
+
+
+@contextmanager
+def _stage(number: int, title: str) -> Iterator[None]:
+    began = time.perf_counter()
+    print(f"\n{number}. {title}\n", flush=True)
+    yield
+    print(f"[{time.perf_counter() - began:.1f} s]", flush=True)
+
+
+def _run(*arguments: object, copy: Path | None = None) -> None:
+    """Print and run a command of ours; with `copy`, show how it begins, and put all that it says there."""
+    words = [str(argument) for argument in arguments]
+    print(f"$ bilevel {shlex.join(words)}", flush=True)
+    command = [sys.executable, "-m", "bilevel.cli", *words]
+    code = subprocess.run(command).returncode if copy is None else _run_briefly(command, copy)
+    if code not in (0, FAILED):
+        raise CommandFailed(code)
+
+
+def _run_briefly(command: Sequence[str], copy: Path) -> int:
+    status = Console(stderr=True).status("beginning")
+    with copy.open("w", encoding="utf-8") as file, subprocess.Popen(command, stdout=subprocess.PIPE) as process, status:
+        assert process.stdout is not None
+        for number, line in enumerate(process.stdout):
+            text = line.decode(errors="replace")
+            file.write(text)
+            if number <= EXPLAINED:
+                print(text if number < EXPLAINED else "        ... and so on\n", end="", flush=True)
+            status.update(text.strip())
+    return process.returncode
+
+
+def _can_draw() -> bool:
+    try:
+        backend()
+    except BadInput as error:
+        print(f"{error}; the demo goes on without pictures")
+        return False
+    return True
 
 
 def main() -> None:
-    domain = shipped_domain("blocks")
-    problems = training_problems("blocks")
-    largest = max(len(problem.goal) for problem in problems)
-    print(f"Learning from {len(problems)} problems with at most {largest} blocks …")
-    started = time.perf_counter()
-    rules = learn_rules(practise(domain, problems, plan_function(PLANNERS["auto"], time_limit=30.0)).traces, domain)
-    print(f"{len(rules)} rules after {time.perf_counter() - started:.2f} s:\n")
-    print(*rules, sep="\n")
-    print(f"\nIn plain English:\n\n{explain(rules, 'english')}")
-
-    problem = GENERATORS["blocks"](BLOCKS, random.Random(0))
-    print(f"Solving a problem with {BLOCKS:,} blocks and {BLOCKS:,} places by these rules …")
-    started = time.perf_counter()
-    solution = solve(domain, problem, rules)
-    seconds = time.perf_counter() - started
-    verdict = validate(domain, problem, solution.plan)
-    print(f"{solution.stop.value}: {len(solution.plan.actions):,} actions in {seconds:.2f} s; the plan is {verdict}")
-
-    print("\nWritten:")
-    files = {
-        "blocks-domain.pddl": domain_text("blocks"),
-        "blocks-10000.pddl": write_problem(problem, domain),
-        "blocks.rules": format_rules(rules, [domain_line(domain.name), "learned by make demo"]),
-        "blocks-10000.plan": write_plan(solution.plan),
-    }
-    for name, text in files.items():
-        write_atomically(FOLDER / name, text)
-        print(f"  {FOLDER / name}")
-    print("\nTry your own:  .venv/bin/bilevel rules learn DOMAIN PROBLEM... --output FILE")
+    try:
+        demonstrate(FOLDER, Size())
+    except CommandFailed as failure:
+        sys.exit(failure.code)
+    except OSError as error:
+        sys.exit(f"demo: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":
