@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest
     assert "If you hold a block and its goal place is clear, place it there." in out
     assert "blocks, bison: 1 episode\n" in out
     assert "Because block1 is clear" in out
+    assert " after " in out.split("Because")[-1]
     assert "solved in 40 steps" in err
     assert out.count(" s]\n") == 6
     written = {path.name for path in tmp_path.iterdir()}
@@ -52,6 +54,22 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest
     (line,) = (tmp_path / "results.jsonl").read_text().splitlines()
     assert json.loads(line)["seed"] == evaluation_seed(0, 0)
     assert (tmp_path / "episode.txt").read_text().startswith("     0  pick(block1)\n")
+
+
+@pytest.mark.parametrize(("actions", "shown"), [(1, 4), (2, 8), (5, 9)])
+def test_of_a_long_story_the_beginning_and_the_end_are_shown(
+    actions: int, shown: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = [f"{step:6}  pick(block1)\n{'          why' * 3}".replace("why ", "why\n ") for step in range(actions)]
+    text = "\n".join([*story, "no action after 9 steps", "  rule 1"])
+    program = f"import sys; print({text!r}, file=sys.stderr); sys.exit(1)"
+    assert demo._run_briefly([sys.executable, "-c", program], tmp_path / "copy.txt") == 1
+    assert (tmp_path / "copy.txt").read_text() == text + "\n"
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == shown + 2
+    assert lines[:4] == text.splitlines()[:4]
+    assert ("        ... and so on" in lines) == (actions > 2)
+    assert lines[-2:] == ["no action after 9 steps", "  rule 1"]
 
 
 @pytest.fixture

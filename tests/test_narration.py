@@ -25,7 +25,7 @@ from bilevel.lowlevel.encoding import encoding_of
 from bilevel.narration import FAILURES, LINES_BELOW, SURPRISES, Shot
 from bilevel.rules.rule_file import parse_rules
 from bilevel.tasks import find_task
-from bilevel.video import Video
+from bilevel.video import Video, with_lines_below
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
 PLACE = "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)"
@@ -128,6 +128,16 @@ def test_sentences_stand_below_the_pictures_of_a_video(
         assert shown[-1] == ("success", below)
 
 
+def test_lines_below_a_picture_leave_it_whole_and_take_the_same_room_whatever_they_say() -> None:
+    picture = np.full((96, 128, 3), (200, 30, 40), np.uint8)
+    shown = [with_lines_below(picture, caption, 3) for caption in ("", "one", "one\ntwo\nthree\nfour")]
+    assert len({one.shape for one in shown}) == 1
+    assert all((one[:96] == picture).all() for one in shown)
+    ink = [int((one[96:].max(axis=2) > 128).sum()) for one in shown]
+    assert ink[0] == 0 < ink[1] < ink[2]
+    assert (shown[2] == with_lines_below(picture, "one\ntwo\nthree", 3)).all()
+
+
 def test_the_expert_has_no_rules_and_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, *BLOCKS, "--explain")
     assert (code, len(out.splitlines())) == (0, 2)
@@ -165,7 +175,7 @@ def test_a_policy_that_is_stuck_says_at_what_and_for_how_long(
 ) -> None:
     monkeypatch.setattr(tabletop, "STEPS_PER_OBJECT", 1000)
     code, _, err = run(capsys, *BLOCKS, "--policy", policy)
-    why = "it is stuck: nothing that it does has an effect any more; at last it was doing pick(block1), for 1000 steps"
+    why = "it is stuck: nothing that it does has an effect any more; at last it did pick(block1), for 1000 steps"
     assert (code, err.splitlines()) == (1, ["step limit after 1000 steps", why])
     code, out, err = run(capsys, *BLOCKS, "--policy", policy, "--json")
     found: dict[str, Any] = json.loads(out)
@@ -210,7 +220,7 @@ def test_a_world_that_breaks_is_named_and_a_sheet_ends_before_it(
     assert (code, texts) == (1, ["pick(block1)"])
     assert err.splitlines() == [
         "unstable simulation after 1 steps",
-        "the simulation became unstable; at last it was doing pick(block1), for 1 steps",
+        "the simulation became unstable; at last it did pick(block1), for 1 steps",
     ]
 
 

@@ -92,7 +92,7 @@ def test_a_failure_is_told_and_exits_with_1(
     assert (code, out.split()) == (1, ["0", "pick(block1)"])
     assert err.splitlines() == [
         "step limit after 10 steps",
-        "it was still making progress when the time was up; at last it was doing pick(block1), for 10 steps",
+        "it was still making progress when the time was up; at last it did pick(block1), for 10 steps",
     ]
 
 

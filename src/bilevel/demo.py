@@ -143,15 +143,24 @@ def _run(*arguments: object, copy: Path | None = None) -> None:
 
 
 def _run_briefly(command: Sequence[str], copy: Path) -> int:
-    status = Console(stderr=True).status("beginning")
-    with copy.open("w", encoding="utf-8") as file, subprocess.Popen(command, stdout=subprocess.PIPE) as process, status:
+    """Actions and reasons are indented; what is not, tells how it ended, and is shown with all that follows."""
+    with (
+        copy.open("w", encoding="utf-8") as file,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+        Console().status("beginning") as status,
+    ):
         assert process.stdout is not None
+        ended = False
         for number, line in enumerate(process.stdout):
             text = line.decode(errors="replace")
             file.write(text)
-            if number <= EXPLAINED:
-                print(text if number < EXPLAINED else "        ... and so on\n", end="", flush=True)
-            status.update(text.strip())
+            ended = ended or not text.startswith(" ")
+            if number < EXPLAINED or ended:
+                print(text, end="", flush=True)
+            elif number == EXPLAINED:
+                print("        ... and so on", flush=True)
+            if ended or text[:6].strip():
+                status.update("finishing the pictures" if ended else text.strip())
     return process.returncode
 
 

@@ -40,9 +40,9 @@ FAILURES = {
     "time": "it was still making progress when the time was up",
 }
 SURPRISES = {
-    "drop": "what {action} needs, or is about, was lost",
-    "collision": "{action} upset something else",
-    "flicker": "the labels flickered during {action}",
+    "drop": "a drop, which sets {action} back",
+    "collision": "a collision: during {action} something else has changed",
+    "flicker": "a flicker: during {action} the labels did not settle",
 }
 
 
@@ -131,7 +131,7 @@ def why_failed(run: Run, narrator: Narrator, policy: BilevelPolicy, environment:
     if not narrator.decisions:
         return why
     last = narrator.decisions[-1]
-    return f"{why}; at last it was doing {last.action}, for {run.steps - last.step} steps"
+    return f"{why}; at last it did {last.action}, for {run.steps - last.step} steps"
 
 
 # Pictures
