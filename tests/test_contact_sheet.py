@@ -74,6 +74,15 @@ def test_captions_stand_below_their_pictures_and_stay_within_them() -> None:
         assert (below[:, right + 3 :] == PAPER).all()
 
 
+def test_when_it_was_is_written_into_the_corner_of_its_picture() -> None:
+    image = sheet(COLOURS[0])
+    left, top, right, bottom = box(image, COLOURS[0])
+    rows, columns = np.nonzero((image[top : bottom + 1, left : right + 1] != COLOURS[0]).any(axis=2))
+    assert len(rows) > 20
+    assert rows.max() < (bottom - top) / 4
+    assert columns.max() < (right - left) / 3
+
+
 def test_a_headline_stands_above_and_is_no_wider_than_the_sheet() -> None:
     png = contact_sheet("a long headline " * 40, "details", [Tile(plain(COLOURS[0]), "step 0", "pick(block1)")])
     image = pixels(png)

@@ -16,7 +16,7 @@ WIDTH = 1400  # pixels, as is all that follows
 MARGIN, GAP = 28, 16
 HEADLINE, DETAILS = 34, 18  # heights of letters
 CAPTION, STEP = 19, 15
-CAPTION_HEIGHT = 34
+CAPTION_HEIGHT, LABEL_HEIGHT = 34, 26
 
 PAPER, INK, FAINT, FRAME = (255, 255, 255), (24, 27, 33), (108, 114, 124), (208, 212, 218)
 
@@ -25,7 +25,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Tile:
-    """A picture with what is written below it: on the left what is done, on the right, smaller, when."""
+    """A picture with what is being done, written below it, and when, on a label in its corner."""
 
     picture: Image
     when: str
@@ -59,21 +59,21 @@ def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
         picture = PillowImage.fromarray(tile.picture)
         sheet.paste(picture.resize((width, height), PillowImage.Resampling.LANCZOS), (x, y))
         draw.rectangle((x, y, x + width - 1, y + height - 1), outline=FRAME)
-        _caption(draw, tile, x, y + height + CAPTION_HEIGHT / 2, width)
+        _label(draw, tile.when, x, y, width)
+        _write(draw, (x, y + height + CAPTION_HEIGHT / 2), tile.text, CAPTION, INK, width)
     data = io.BytesIO()
     sheet.save(data, "PNG", optimize=True)
     return data.getvalue()
 
 
-def _caption(draw: Any, tile: Tile, x: int, y: float, width: int) -> None:
-    taken = _write(draw, (x + width, y), tile.when, STEP, FAINT, width // 2, anchor="rm")
-    _write(draw, (x, y), tile.text, CAPTION, INK, width - round(taken) - GAP)
+def _label(draw: Any, text: str, x: int, y: int, width: int) -> None:
+    """In the upper left corner, on the colour of the paper."""
+    shown, font = fitted(text, width - GAP, STEP)
+    draw.rectangle((x, y, x + font.getlength(shown) + GAP, y + LABEL_HEIGHT), fill=PAPER, outline=FRAME)
+    _write(draw, (x + GAP / 2, y + LABEL_HEIGHT / 2), text, STEP, FAINT, width - GAP)
 
 
-def _write(
-    draw: Any, at: tuple[float, float], text: str, size: float, colour: Any, width: int, anchor: str = "lm"
-) -> float:
-    """A line no wider than this; how wide it became."""
+def _write(draw: Any, at: tuple[float, float], text: str, size: float, colour: tuple[int, ...], width: int) -> None:
+    """A line no wider than this, whose middle is at this height."""
     shown, font = fitted(text, width, size)
-    draw.text(at, shown, fill=colour, font=font, anchor=anchor)
-    return float(font.getlength(shown))
+    draw.text(at, shown, fill=colour, font=font, anchor="lm")
