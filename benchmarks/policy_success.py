@@ -12,7 +12,6 @@ folder, and what is there already is not made again, so an interrupted run can b
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import time
@@ -22,6 +21,7 @@ from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
 
+from learning_speed import write
 from rule_scaling import machine
 
 from bilevel.demonstrations.collection import open_collection
@@ -34,7 +34,6 @@ from bilevel.experiments.methods import find_contender
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
 from bilevel.experiments.sweep import Evaluation, open_results, read_results
-from bilevel.files import write_atomically
 from bilevel.learning import RECIPES, learn_policies
 from bilevel.tasks import TASKS
 
@@ -130,21 +129,14 @@ def row(settings: Settings, trials: Trials, records: Sequence[EpisodeRecord]) ->
             if not r.success
         ],
         "microseconds_per_step": {part: round(1e6 * total_ / steps) for part, total_ in seconds.items()},
-        "learning": {name: value for name, value in policy.summary.items() if name != "demonstrations"},
+        "learning": {
+            name: value for name, value in policy.summary.items() if name not in ("demonstrations", "seconds")
+        },
         "settings": dict(policy.settings),
         "command": "python benchmarks/policy_success.py",
         "versions": {**versions(), "torch": policy.versions["torch"]},
         "machine": machine(),
     }
-
-
-def write(path: Path, new: dict[str, Any]) -> None:
-    """Put a row in the place of the one that measured the same."""
-    old = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    keys = ("task", "recipe", "seed", "kind")
-    kept = [entry for entry in old if any(entry[key] != new[key] for key in keys)]
-    rows = sorted([*kept, new], key=lambda entry: (list(TASKS).index(entry["task"]), *(entry[key] for key in keys[1:])))
-    write_atomically(path, "".join(json.dumps(entry) + "\n" for entry in rows))
 
 
 def has_gpu() -> bool:
@@ -200,7 +192,7 @@ def _learning(
 
 def report(settings: Settings, trials: Trials, output: Path) -> None:
     found = row(settings, trials, list(read_results(trials.results(settings))))
-    write(output, found)
+    write(output, found, ("task", "recipe", "seed", "kind"))
     print(
         f"{trials.task:14} {trials.recipe:6} seed {trials.seed} {trials.kind:8} "
         f"{found['successes']}/{found['episodes']} {found['interval']} {found['reasons'] or ''}",
