@@ -57,8 +57,11 @@ def test_what_is_returned_belongs_to_the_caller(world: Blocks) -> None:
     assert later[4]["objects"]
 
 
-def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(world: Blocks) -> None:
-    world.simulation.put(0, (0.6, 0.9, 0.02))
+@pytest.mark.parametrize("where", [(0.6, 0.9, 0.02), (0.428, 0.208, 0.04)])  # beside the table's middle, on its rim
+def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
+    world: Blocks, where: tuple[float, float, float]
+) -> None:
+    world.simulation.put(0, where)
     events = [world.step(STILL)[4]["events"] for _ in range(20)]
     assert [event for event in events if event] == [("return block1",)]
     x, y = world.simulation.blocks()[0, :2]

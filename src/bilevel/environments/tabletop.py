@@ -20,7 +20,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from bilevel.environments.layout import WORK_AREA, Floats, clear_of, grid, jittered
-from bilevel.environments.measurements import holds, stands
+from bilevel.environments.measurements import holds
 from bilevel.environments.observation import (
     AGENT_FEATURES,
     FEATURES,
@@ -228,14 +228,14 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._events.append(event)
 
     def strayed(self, observation: Observation) -> NDArray[np.intp]:
-        """Which blocks stand where the arm does not reach them; looked for only now and then."""
+        """Which blocks are where the arm does not reach them, on the table's rim, say; looked for only now and then."""
         if self._steps % STEPS_ASTRAY:
             return np.empty(0, np.intp)
         blocks = observation["objects"][self._blocks, POSITION]
-        standing = stands(blocks, holds(observation["agent"], blocks)) & self.state.visible[self._blocks]
+        loose = ~holds(observation["agent"], blocks) & self.state.visible[self._blocks]
         lowest, highest = WORK_AREA
         outside = ((blocks[:, :2] < lowest) | (blocks[:, :2] > highest)).any(axis=1)
-        return np.flatnonzero(standing & outside)
+        return np.flatnonzero(loose & outside)
 
     def move(self, blocks: Iterable[int], why: str) -> bool:
         """Put blocks where nothing is, for a reason that no action explains; whether there were any, and room."""
