@@ -37,12 +37,13 @@ def slow_control(
         for position, name in enumerate(action.arguments)
     ]
     for number in range(1, architecture.rounds + 1):
-        most = maximum(h_objects)
+        most = maximum(h_objects, architecture.hidden)
         new_global = relu(layer(f"global.{number}", plus(h_global, h_action, most)))
         new_action = relu(layer(f"action.{number}", plus(new_global, h_action, most)))
         h_objects = [relu(layer(f"object.{number}", plus(new_global, h_action, h))) for h in h_objects]
         h_global, h_action = new_global, new_action
-    return layer("readout.1", relu(layer("readout.0", plus(h_global, h_action, maximum(h_objects)))))
+    total = plus(h_global, h_action, maximum(h_objects, architecture.hidden))
+    return layer("readout.1", relu(layer("readout.0", total)))
 
 
 def encode_global(domain: Domain, observation: Observation, state: Facts, goal: Facts) -> Vector:
@@ -84,8 +85,8 @@ def plus(*vectors: Vector) -> Vector:
     return [sum(numbers) for numbers in zip(*vectors, strict=True)]
 
 
-def maximum(vectors: Sequence[Vector]) -> Vector:
-    return [max(numbers) for numbers in zip(*vectors, strict=True)]
+def maximum(vectors: Sequence[Vector], size: int) -> Vector:
+    return [max((vector[number] for vector in vectors), default=0.0) for number in range(size)]
 
 
 def relu(vector: Vector) -> Vector:

@@ -100,6 +100,19 @@ def test_an_action_with_fewer_arguments_has_its_last_again_and_again() -> None:
     assert ENCODING.padded(["a", "b", "c"]) == ["a", "b", "c"]
 
 
+def test_an_action_without_arguments_has_no_rows() -> None:
+    resting = replace(DOMAIN, schemas={**DOMAIN.schemas, "rest": schema("rest", 0)})
+    encoding = encoding_of(resting)
+    assert encoding == replace(ENCODING, schemas=("dip", "rest", "wipe"), bare=("rest",))
+    assert encoding.object_facts(facts(("wet", "sock")), facts(), Action("rest")).shape == (0, 7)
+    assert encoding.padded([]) == []
+
+
+def test_where_no_action_has_arguments_there_is_room_for_one() -> None:
+    encoding = encoding_of(replace(DOMAIN, schemas={"rest": schema("rest", 0)}))
+    assert (encoding.arity, encoding.object_size) == (1, 4 + 4 + 1)
+
+
 # States
 
 

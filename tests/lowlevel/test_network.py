@@ -1,4 +1,4 @@
-"""The network in torch and without: both are what the definition says, on the domains of all tasks."""
+"""The network in torch and without: both are what the definition says, on the domains of all tasks and on others."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.network import Network
 from bilevel.lowlevel.samples import Samples, encode_episode
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Schema
 from bilevel.tasks import TASKS, Task
 
 SLOTS = slots({kind: numbered(kind, 2) for kind in FEATURES_OF})  # of every type, whatever a domain makes of them
-DOMAINS = {task.domain_name: task.domain for task in TASKS.values()}
+SHIPPED = {task.domain_name: task.domain for task in TASKS.values()}
+WAIT = Schema("wait", (), NO_FACTS, (Outcome(NO_FACTS, NO_FACTS),))
+DOMAINS = {
+    **SHIPPED,
+    "with an action without arguments": replace(SHIPPED["blocks"], schemas={**SHIPPED["blocks"].schemas, "wait": WAIT}),
+    "with no other action": replace(SHIPPED["blocks"], schemas={"wait": WAIT}),
+}
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ def test_rows_that_only_fill_up_change_nothing(asked: tuple[list[Case], list[Wei
     with torch.no_grad():
         padded, unpadded = (
             network(torch.from_numpy(samples.globals)[None], one_hot, torch.from_numpy(samples.objects[:, :rows])[None])
-            for rows in (case.architecture.encoding.arity, len(case.action.arguments))
+            for rows in (case.architecture.encoding.arity, max(1, len(case.action.arguments)))
         )
     assert padded.numpy() == pytest.approx(unpadded.numpy(), abs=1e-6)
 

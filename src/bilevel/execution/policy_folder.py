@@ -172,7 +172,7 @@ def write_policy(folder: Path, saved: SavedPolicy) -> None:
         "task": saved.task,
         "arguments": dict(saved.arguments),
         "seed": saved.seed,
-        "encoding": asdict(saved.architecture.encoding),
+        "encoding": {name: getattr(saved.architecture.encoding, name) for name in ENCODING},
         "hidden": saved.architecture.hidden,
         "rounds": saved.architecture.rounds,
         "settings": dict(saved.settings),

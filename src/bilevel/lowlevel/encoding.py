@@ -32,7 +32,8 @@ class Encoding:
     nullary: tuple[str, ...]
     unary: tuple[str, ...]
     schemas: tuple[str, ...]
-    arity: int  # of the schema with the most parameters
+    arity: int  # of the schema with the most parameters, but at least 1
+    bare: tuple[str, ...] = ()  # the schemas without parameters
 
     @property
     def global_size(self) -> int:
@@ -47,25 +48,32 @@ class Encoding:
         return np.array([(name, ()) in facts for facts in (state, goal) for name in self.nullary], np.float32)
 
     def object_facts(self, state: Facts, goal: Facts, action: Action) -> Array:
-        """(arity, 2 * unary + arity): for each argument the facts about it alone, and which argument it is."""
+        """(arity, 2 * unary + arity): for each argument the facts about it alone, and which argument it is.
+
+        There are no rows where the action has no arguments.
+        """
         rows = [
             [(name, (argument,)) in facts for facts in (state, goal) for name in self.unary]
             + [index == position for index in range(self.arity)]
             for position, argument in enumerate(action.arguments)
         ]
-        return np.array(self.padded(rows), np.float32)
+        return np.array(self.padded(rows), np.float32).reshape(-1, self.object_size - STATE_SIZE)
 
     def padded(self, rows: Sequence[Row]) -> list[Row]:
-        """One row for each argument that an action can have: the last again and again, which a maximum ignores."""
-        return [*rows, *[rows[-1]] * (self.arity - len(rows))]
+        """One row for each argument that an action can have: the last again and again, which a maximum ignores.
+
+        No rows stay none.
+        """
+        return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
 
 
 def encoding_of(domain: Domain) -> Encoding:
     def with_arguments(count: int) -> tuple[str, ...]:
         return tuple(sorted(name for name, p in domain.predicates.items() if len(p.parameters) == count))
 
-    arity = max(len(schema.parameters) for schema in domain.schemas.values())
-    return Encoding(with_arguments(0), with_arguments(1), tuple(sorted(domain.schemas)), arity)
+    arities = {name: len(domain.schemas[name].parameters) for name in sorted(domain.schemas)}
+    bare = tuple(name for name, arity in arities.items() if arity == 0)
+    return Encoding(with_arguments(0), with_arguments(1), tuple(arities), max([1, *arities.values()]), bare)
 
 
 def agent_state(agent: Array) -> Array:

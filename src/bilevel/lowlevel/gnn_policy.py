@@ -40,14 +40,14 @@ class GnnPolicy:
         self._rows = encoding.padded([self._slots.find(name, observation) for name in action.arguments])
 
     def _forward(self, global_: Array, objects: Array) -> Array:
-        """The control from the embedded nodes, (hidden,) and (arity, hidden)."""
-        action, most = self._action, objects.max(axis=0)
+        """The control from the embedded nodes, (hidden,) and (arity, hidden), or (0, hidden) without arguments."""
+        action, most = self._action, _most(objects)
         for number in range(1, self._rounds + 1):
             global_ = self._layer(f"global.{number}", global_ + action + most)
             told = global_ + action
             objects = self._layer(f"object.{number}", objects + told)
             action = self._layer(f"action.{number}", told + most)
-            most = objects.max(axis=0)
+            most = _most(objects)
         hidden = self._layer("readout.0", global_ + action + most)
         control: Array = np.clip(hidden @ self._weight["readout.1"] + self._bias["readout.1"], -1, 1)
         return control
@@ -56,3 +56,9 @@ class GnnPolicy:
         outputs: Array = inputs @ self._weight[name]
         outputs += self._bias[name]
         return np.maximum(outputs, 0, out=outputs)
+
+
+def _most(objects: Array) -> Array:
+    """(hidden,): the maximum over the objects, which is zero over none."""
+    most: Array = objects.max(axis=0) if len(objects) else np.zeros(objects.shape[1], np.float32)
+    return most

@@ -18,11 +18,15 @@ from bilevel.lowlevel.architecture import Architecture, Weights
 class Network(nn.Module):
     """As many networks as there are seeds, side by side; or as many as there are weights."""
 
+    _names_objects: Tensor  # (schemas, 1): 0 where actions have no arguments, else 1
+
     def __init__(self, architecture: Architecture, seeds: Sequence[int], initial: Sequence[Weights] = ()) -> None:
         super().__init__()
         self.architecture = architecture
         flat = [_flat(architecture, w) for w in initial] or [_initial(architecture, seed) for seed in seeds]
         self.flat = nn.Parameter(torch.stack(flat))  # (nets, size)
+        names_objects = [[float(name not in architecture.encoding.bare)] for name in architecture.encoding.schemas]
+        self.register_buffer("_names_objects", torch.tensor(names_objects))
 
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
         """Controls, (nets, batch, 4), from (nets, batch, size) as encoded; for objects (nets, batch, arity, size)."""
@@ -37,14 +41,18 @@ class Network(nn.Module):
             outputs = apply(name, inputs.reshape(nets, batch * arity, inputs.shape[-1]))
             return outputs.view(nets, batch, arity, outputs.shape[-1])
 
+        def maximum(inputs: Tensor) -> Tensor:
+            found = inputs.amax(dim=2)
+            return found * (action @ self._names_objects) if self.architecture.encoding.bare else found
+
         h_global, h_action, h_objects = apply("global.0", global_), apply("action.0", action), each("object.0", objects)
-        most = h_objects.amax(dim=2)
+        most = maximum(h_objects)
         for number in range(1, self.architecture.rounds + 1):
             h_global = torch.relu(apply(f"global.{number}", h_global + h_action + most))
             told = h_global + h_action
             h_objects = torch.relu(each(f"object.{number}", h_objects + told.unsqueeze(2)))
             h_action = torch.relu(apply(f"action.{number}", told + most))
-            most = h_objects.amax(dim=2)
+            most = maximum(h_objects)
         return apply("readout.1", torch.relu(apply("readout.0", h_global + h_action + most)))
 
     def _layers(self, flat: Tensor) -> dict[str, tuple[Tensor, Tensor]]:

@@ -22,7 +22,7 @@ class Samples:
 
     globals: Array  # (steps, global size)
     schemas: NDArray[np.int64]  # (steps,)
-    objects: Array  # (steps, arity, object size)
+    objects: Array  # (steps, arity, object size); zeros where an action has no arguments
     controls: Array  # (steps, 4)
     episodes: NDArray[np.int64]  # (steps,): the number of the episode
 
@@ -58,10 +58,11 @@ def encode_episode(
     for (state, goal, action), stretch in groupby(situations):
         end = start + len(list(stretch))
         if action is not None:
-            rows = encoding.padded([slots.find(name, seen[start]) for name in action.arguments])
-            arguments = np.stack([observation["objects"][rows] for observation in seen[start:end]])
             schemas[start:end] = encoding.schemas.index(action.name)
             globals_[start:end, AGENT_SIZE:] = encoding.global_facts(state, goal)
+        if action is not None and action.arguments:
+            rows = encoding.padded([slots.find(name, seen[start]) for name in action.arguments])
+            arguments = np.stack([observation["objects"][rows] for observation in seen[start:end]])
             objects[start:end, :, :STATE_SIZE] = object_states(agent[start:end], arguments, placed[rows])
             objects[start:end, :, STATE_SIZE:] = encoding.object_facts(state, goal, action)
         start = end
