@@ -223,10 +223,3 @@ def test_the_installed_command_runs() -> None:
     shown = subprocess.run([sys.executable, "-m", "bilevel.cli", "--version"], capture_output=True, text=True)
     assert shown.returncode == 0
     assert shown.stdout.startswith("bilevel ")
-
-
-def test_the_demo_runs(tmp_path: Path) -> None:
-    shown = subprocess.run([sys.executable, "-m", "bilevel.demo"], cwd=tmp_path, capture_output=True, text=True)
-    assert shown.returncode == 0, shown.stderr
-    assert "20,000 actions" in shown.stdout
-    assert (tmp_path / "build/demo/blocks.rules").exists()
