@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Callable
 
 import pytest
 
-from bilevel.demonstrations.processes import spread
+from bilevel.demonstrations.processes import in_order, spread
 from bilevel.symbolic.domain import BadInput
 
 
@@ -32,6 +33,13 @@ def die() -> Callable[[int], int]:
         return number
 
     return work
+
+
+def test_results_that_come_early_wait_and_later_ones_need_not() -> None:
+    found = in_order(iter([(5, "e"), (3, "c"), (4, "d"), (6, "f")]), begin=3)
+    assert list(found) == ["c", "d", "e", "f"]
+    endless = in_order((number, number) for number in itertools.count())
+    assert [next(endless) for _ in range(3)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -41,6 +41,17 @@ def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int
         for process, connection in team:
             _see_off(process)
             connection.close()
+
+
+def in_order(results: Iterable[tuple[int, Result]], begin: int = 0) -> Iterator[Result]:
+    """Results that come with their numbers, in the order of these: one that comes early waits for those before it."""
+    early: dict[int, Result] = {}
+    following = begin
+    for number, result in results:
+        early[number] = result
+        while following in early:
+            yield early.pop(following)
+            following += 1
 
 
 def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]:

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.demonstrations.processes import Work, spread
+from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.environments.noise import Bursts, Jostle
 from bilevel.environments.observation import Array, Observation
 from bilevel.execution.policies import BilevelPolicy, LowLevelPolicy
 from bilevel.execution.rollout import Moment, rollout
-from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.lowlevel.architecture import CONTROL, Architecture, Weights
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.samples import Samples, Situation, encode_episode
 from bilevel.rules.rule import Rule
@@ -56,14 +56,8 @@ class Learner:
 def practise(learner: Learner, config: DaggerConfig, round_: int, workers: int = 1) -> Iterator[Samples]:
     """The samples of each episode of a round, in the order of their numbers."""
     start = partial(_start, learner, config, round_)
-    waiting: dict[int, Samples] = {}
-    number = 0
     with closing(spread(start, range(config.episodes), workers)) as done:
-        for found, samples in done:
-            waiting[found] = samples
-            while number in waiting:
-                yield waiting.pop(number)
-                number += 1
+        yield from in_order(done)
 
 
 def _start(learner: Learner, config: DaggerConfig, round_: int) -> Work[tuple[int, Samples]]:
@@ -80,7 +74,7 @@ def _start(learner: Learner, config: DaggerConfig, round_: int) -> Work[tuple[in
         lesson = _Lesson(policy, teacher, config)
         disturb = Jostle(Bursts(amplitude=config.noise), seed) if config.noise and number % 3 else None
         rollout(environment, policy, seed, disturb=disturb, watch=lesson, stop=lesson.is_over)
-        controls = np.array(lesson.controls, np.float32).reshape(-1, 4)
+        controls = np.array(lesson.controls, np.float32).reshape(-1, CONTROL)
         encoding = learner.architecture.encoding
         return number, encode_episode(encoding, slots, lesson.seen, lesson.situations, controls, number)
 
