@@ -72,7 +72,7 @@ def test_results_that_come_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [record.seed for record in SMALL.run()] == [evaluation_seed(0, episode) for episode in (0, 1, 0, 1)]
 
 
-@pytest.mark.parametrize("cut", [0, 10, -1, -20])
+@pytest.mark.parametrize("cut", [0, 1, 10, 15, -1, -20])
 def test_a_torn_line_is_run_again_and_whole_ones_are_kept(path: Path, made: bytes, cut: int) -> None:
     lines = made.splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:cut])
@@ -109,10 +109,19 @@ def test_more_objects_are_added(path: Path, made: bytes) -> None:
     ],
 )
 def test_another_evaluation_does_not_go_on_here(path: Path, made: bytes, change: dict[str, Any], reason: str) -> None:
-    path.write_bytes(made + b"torn")
+    torn = made + b'{"task": "blo'
+    path.write_bytes(torn)
     with pytest.raises(BadInput, match=f"results.jsonl: {reason}; choose another --output"):
         write(path, replace(SMALL, **change))
-    assert path.read_bytes() == made + b"torn"
+    assert path.read_bytes() == torn
+
+
+@pytest.mark.parametrize("end", [b"mine", b"{}", b'{"task": 3'])
+def test_an_end_that_is_no_torn_line_is_not_removed(path: Path, made: bytes, end: bytes) -> None:
+    path.write_bytes(made + end)
+    with pytest.raises(BadInput, match=r"results\.jsonl: holds something else than results"):
+        write(path)
+    assert path.read_bytes() == made + end
 
 
 def test_results_of_other_versions_are_not_mixed(path: Path, made: bytes) -> None:
@@ -123,7 +132,7 @@ def test_results_of_other_versions_are_not_mixed(path: Path, made: bytes) -> Non
         write(path)
 
 
-@pytest.mark.parametrize("line", [b"{}", b"no JSON", b"[1]", b"\xff", b'{"task": 3}', b""])
+@pytest.mark.parametrize("line", [b"{}", b"no JSON", b"[1]", b"\xff", b'{"task": 3}', b"[" * 100_000, b""])
 def test_a_line_that_is_no_result_is_named(path: Path, made: bytes, line: bytes) -> None:
     path.write_bytes(made + line + b"\n")
     with pytest.raises(BadInput, match=r"results\.jsonl, line 5: not the result of an episode: "):

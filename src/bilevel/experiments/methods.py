@@ -27,6 +27,14 @@ class Contender:
     digest: str | None = None
     seed: int | None = None  # of learning it
 
+    def check_task(self, task: Task) -> None:
+        """`BadInput` for a task of another domain."""
+        if self.domain_name not in (None, task.domain_name):
+            raise BadInput(
+                f"{self.policy}: a policy for the domain '{self.domain_name}', "
+                f"but the task '{task.name}' is of the domain '{task.domain_name}'"
+            )
+
 
 def _load_bison(folder: Path | None) -> Contender:
     if folder is None:

@@ -34,6 +34,7 @@ RECORD: Keys = {
     "versions": dict,
     "seconds": dict,
 }
+BEGINNING = b'{"task": "'  # of every line
 CHANGES: Keys = dict.fromkeys((*KINDS, "unexpected"), int)
 SECONDS: Keys = {"policy": NUMBER, "physics": NUMBER}
 

@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bilevel.demonstrations.processes import Work, spread
+from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.experiments.evaluation import Trial, run_job
 from bilevel.experiments.methods import Contender
-from bilevel.experiments.records import IDENTITY, EpisodeRecord, make_record, read_record, versions
+from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record, versions
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import find_task
@@ -49,11 +49,7 @@ class Evaluation:
     def check(self) -> None:
         """`BadInput` for what cannot be measured."""
         task = find_task(self.task)
-        if self.contender.domain_name not in (None, task.domain_name):
-            raise BadInput(
-                f"{self.contender.policy}: a policy for the domain '{self.contender.domain_name}', "
-                f"but the task '{self.task}' is of the domain '{task.domain_name}'"
-            )
+        self.contender.check_task(task)
         for objects in self.objects:
             if not 1 <= objects <= task.most_objects:
                 raise BadInput(f"the task '{self.task}' takes 1 to {task.most_objects} objects, not {objects}")
@@ -62,16 +58,10 @@ class Evaluation:
         task.make(self.objects[0], **self.arguments).close()
 
     def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
-        """The results in their order, from the given one on; one that comes early waits for those before it."""
+        """The results in their order, from the given one on."""
         self.check()
-        early: dict[int, EpisodeRecord] = {}
-        following = begin
         with closing(spread(partial(_start, self), range(begin, len(self.jobs)), workers)) as done:
-            for index, record in done:
-                early[index] = record
-                while following in early:
-                    yield early.pop(following)
-                    following += 1
+            yield from in_order(done, begin)
 
     def record(self, index: int) -> EpisodeRecord:
         """Run one of the jobs."""
@@ -109,7 +99,8 @@ def open_results(path: Path, evaluation: Evaluation) -> Iterator[Results]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b")  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+        reason = error.strerror or "no file that can be taken up again"  # such as a pipe
+        raise BadInput(f"{path}: cannot be written: {reason}") from None
     with file:
         with suppress(OSError):  # some file systems know no locks
             if _is_locked(file):
@@ -129,10 +120,12 @@ def _resume(path: Path, file: BinaryIO, evaluation: Evaluation) -> list[EpisodeR
     """The results that are there; a last line that is torn is removed, and run again."""
     file.seek(0)
     data = file.read()
-    whole = data[: data.rfind(b"\n") + 1]
+    whole, torn = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
+    if torn[: len(BEGINNING)] != BEGINNING[: len(torn)]:
+        raise BadInput(f"{path}: holds something else than results; choose another --output")
     records = list(read_results(path, whole))
     _compare(path, records, evaluation)
-    if len(whole) < len(data):
+    if torn:
         file.truncate(len(whole))
     file.seek(0, os.SEEK_END)
     return records
@@ -147,7 +140,7 @@ def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecor
 def _read_line(where: str, line: bytes) -> EpisodeRecord:
     try:
         return read_record(line.decode())
-    except (ValueError, BadInput) as error:
+    except (ValueError, RecursionError, BadInput) as error:
         raise BadInput(f"{where}: not the result of an episode: {error}") from None
 
 
