@@ -94,5 +94,5 @@ TASKS: Mapping[str, Task] = {
 
 def find_task(name: str) -> Task:
     if name not in TASKS:
-        raise BadInput(f"unknown task '{name}'; known tasks: {', '.join(TASKS)}")
+        raise BadInput(f"unknown task {name!r}; known tasks: {', '.join(TASKS)}")
     return TASKS[name]

@@ -171,6 +171,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {  # what is done, the file that i
     "newer": (lambda f: edit(f, format=FORMAT + 1), POLICY, "of format 2, but bilevel"),
     "format": (lambda f: edit(f, format=0), POLICY, "'format' cannot be 0"),
     "unknown key": (lambda f: edit(f, code="import os"), POLICY, "has an unknown 'code'"),
+    "key with a line break": (lambda f: edit(f, **{"a\nb": 1}), POLICY, r"has an unknown 'a\nb'"),
     "missing key": (lambda f: edit(f, seed=None), POLICY, "has no 'seed'"),
     "type": (lambda f: edit(f, hidden="64"), POLICY, "'hidden' in the policy cannot be \"64\""),
     "hidden": (lambda f: edit(f, hidden=0), POLICY, "'hidden' cannot be 0"),
@@ -247,10 +248,11 @@ def test_a_folder_that_is_not_there_or_not_complete_says_what_to_do(tmp_path: Pa
 
 
 def test_a_task_is_looked_for_only_when_it_is_needed(folder: Path) -> None:
-    edit(folder, task="juggling")
-    saved = read_policy(folder)
-    with pytest.raises(BadInput, match=r"policy\.json: unknown task 'juggling'; known tasks: "):
-        saved.bind(slots_with(1))
+    for name, told in (("juggling", "'juggling'"), ("two\nlines", r"'two\\nlines'")):
+        edit(folder, task=name)
+        saved = read_policy(folder)
+        with pytest.raises(BadInput, match=rf"policy\.json: unknown task {told}; known tasks: "):
+            saved.bind(slots_with(1))
 
 
 @pytest.mark.parametrize(
@@ -270,6 +272,10 @@ def test_a_task_is_looked_for_only_when_it_is_needed(folder: Path) -> None:
             {DOMAIN: {"place - item": "site - item", "- place": "- site"}, RULES: {"- place": "- site"}},
             "the type 'place'",
         ),
+        (
+            {DOMAIN: {"(?x - block)\n": "(?x - block ?l - place)\n"}, RULES: {"pick(?x)": "pick(?x, ?l)"}},
+            "the action 'pick' with 1 arguments",
+        ),
     ],
 )
 def test_a_domain_must_know_what_the_labels_say(folder: Path, changes: dict[str, dict[str, str]], reason: str) -> None:
@@ -277,8 +283,17 @@ def test_a_domain_must_know_what_the_labels_say(folder: Path, changes: dict[str,
         for old, new in replacements.items():
             change(folder, file, old, new)
     saved = read_policy(folder)
-    with pytest.raises(BadInput, match=rf"domain\.pddl of the policy lacks {reason}, which the labels of 'blocks' use"):
+    with pytest.raises(BadInput, match=rf"domain\.pddl of the policy lacks {reason}, which the task 'blocks' uses"):
         saved.bind(slots_with(1))
+
+
+def test_rules_that_name_what_is_not_there_are_told(folder: Path) -> None:
+    change(folder, DOMAIN, "(:predicates", "(:constants block9 - block)\n(:predicates")
+    change(folder, RULES, "-> pick(?x)", "-> pick(block9)")
+    environment = find_task("blocks").make(1)
+    observation, _ = environment.reset(seed=0)
+    with pytest.raises(BadInput, match=r"the rules want pick\(block9\), but no 'block9' is seen"):
+        read_policy(folder).bind(environment.slots).act(observation)
 
 
 @pytest.mark.parametrize("file", FILES)

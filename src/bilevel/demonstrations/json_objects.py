@@ -22,16 +22,24 @@ def checked(value: Any, keys: Keys, what: str) -> dict[str, Any]:
         raise BadInput(f"{what} must be a JSON object")
     for key, types in keys.items():
         if key not in value:
-            raise BadInput(f"{what} has no '{key}'")
+            raise BadInput(f"{what} has no {quoted(key)}")
         is_bool = isinstance(value[key], bool)  # which Python takes for an int
         if not isinstance(value[key], types) or is_bool != (types is bool):
-            raise BadInput(f"'{key}' in {what} cannot be {shortened(value[key])}")
+            raise BadInput(f"{quoted(key)} in {what} cannot be {shortened(value[key])}")
     for key in value:
         if key not in keys:
-            raise BadInput(f"{what} has an unknown '{key}'")
+            raise BadInput(f"{what} has an unknown {quoted(key)}")
     return value
 
 
+def quoted(key: str) -> str:
+    """For a message of one line, whatever is in the key."""
+    return f"'{_cut(json.dumps(key)[1:-1])}'"
+
+
 def shortened(value: Any) -> str:
-    text = json.dumps(value)
+    return _cut(json.dumps(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"

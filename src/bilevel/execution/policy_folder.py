@@ -116,20 +116,21 @@ class SavedPolicy:
     def bind(self, slots: Slots) -> BilevelPolicy:
         """The policy for an environment with these slots."""
         task = self.known_task
-        self._check_labels(task)
+        self._check_domain(task)
         low = GnnPolicy(self.architecture, self.weights, slots)
         return BilevelPolicy(task.labels(slots), RulePolicy(self.rules, self.domain), low)
 
-    def _check_labels(self, task: Task) -> None:
-        """Whether the domain knows all that the labels of the task can say."""
-        for name, predicate in task.domain.predicates.items():
-            known = self.domain.predicates.get(name)
-            if known is None or known.arity != predicate.arity:
-                wanted = f"the predicate '{name}' with {predicate.arity} arguments"
-                raise BadInput(f"{DOMAIN} of the policy lacks {wanted}, which the labels of '{self.task}' use")
-        for kind in task.domain.types:
-            if kind not in self.domain.types:
-                raise BadInput(f"{DOMAIN} of the policy lacks the type '{kind}', which the labels of '{self.task}' use")
+    def _check_domain(self, task: Task) -> None:
+        """`BadInput` where it does not know all that the task's labels say and its skills do."""
+        known, wanted = (
+            [f"the type '{name}'" for name in domain.types]
+            + [f"the predicate '{name}' with {len(p.parameters)} arguments" for name, p in domain.predicates.items()]
+            + [f"the action '{name}' with {len(s.parameters)} arguments" for name, s in domain.schemas.items()]
+            for domain in (self.domain, task.domain)
+        )
+        for what in wanted:
+            if what not in known:
+                raise BadInput(f"{DOMAIN} of the policy lacks {what}, which the task '{self.task}' uses")
 
 
 def saved_policy(

@@ -7,7 +7,7 @@ import numpy as np
 from bilevel.environments.observation import SERIAL, Array, Observation, Slots
 from bilevel.lowlevel.architecture import Architecture, Weights
 from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, agent_state, object_states, placed_rows
-from bilevel.symbolic.domain import Action, Facts
+from bilevel.symbolic.domain import Action, BadInput, Facts
 
 
 class GnnPolicy:
@@ -37,7 +37,13 @@ class GnnPolicy:
         self._action = weight["action.0"][encoding.schemas.index(action.name)] + bias["action.0"]
         facts = encoding.object_facts(state, goal, action)
         self._objects = facts @ weight["object.0"][STATE_SIZE:] + bias["object.0"]
-        self._rows = encoding.padded([self._slots.find(name, observation) for name in action.arguments])
+        self._rows = encoding.padded([self._row(name, observation, action) for name in action.arguments])
+
+    def _row(self, name: str, observation: Observation, action: Action) -> int:
+        try:
+            return self._slots.find(name, observation)
+        except KeyError:
+            raise BadInput(f"the rules want {action}, but no '{name}' is seen") from None
 
     def _forward(self, global_: Array, objects: Array) -> Array:
         """The control from the embedded nodes, (hidden,) and (arity, hidden), or (0, hidden) without arguments."""
