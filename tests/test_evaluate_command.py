@@ -11,64 +11,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from bilevel import cli
 from bilevel.commands.evaluate_command import parse_numbers
-from bilevel.environments.observation import Array
-from bilevel.execution.policy_folder import RULES, SavedPolicy, write_policy
+from bilevel.execution.policy_folder import RULES, write_policy
 from bilevel.experiments.sweep import Evaluation
-from bilevel.library import domain_text
-from bilevel.lowlevel.architecture import Architecture
-from bilevel.lowlevel.encoding import encoding_of
-from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from command_line import run
+from idle_policy import idle_policy
 
 EXPERT = ("evaluate", "--method", "expert", "--task", "blocks")
-RULES_TEXT = """
-variables: ?x - block, ?l - place
-1: holding(?x) & clear(?l) & goal at(?x, ?l) -> place(?x, ?l)
-2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
-"""
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
-
-
-def idle_policy(task: str) -> SavedPolicy:
-    """Rules that know what to do, and a network that does nothing."""
-    domain = find_task(task).domain
-    architecture = Architecture(encoding_of(domain), hidden=4, rounds=1)
-    weights: dict[str, Array] = {}
-    for name, shape in architecture.layers.items():
-        weights |= {f"{name}.weight": np.zeros(shape, np.float32), f"{name}.bias": np.zeros(shape[1], np.float32)}
-    counts = {"samples": 1, "traces": 1, "exogenous": 0, "ambiguous": 0, "best_epoch": 0, "validation_loss": 0.5}
-    return SavedPolicy(
-        task=task,
-        arguments={"objects": 3, "teleport_rate": 0.0},
-        seed=7,
-        domain_text=domain_text(domain.name),
-        domain=domain,
-        rules=parse_rules(RULES_TEXT).rules,
-        architecture=architecture,
-        weights=weights,
-        settings={"recipe": "paper", "training": {}, "dagger": {}},
-        summary={**counts, "demonstrations": {"command": "bilevel collect", "episodes": 1}, "seconds": 1.0},
-        versions={"bilevel": "0.1.0"},
-    )
 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    write_policy(tmp_path / "policy", idle_policy("blocks"))
+    write_policy(tmp_path / "policy", idle_policy())
     return tmp_path / "policy"
 
 
@@ -102,7 +59,7 @@ def test_a_policy_that_fails_is_measured_all_the_same(
     assert out.splitlines()[2].split()[-2:] == ["stall", "1"]
     (line,) = lines(output)
     assert (line["task"], line["method"], line["policy"]) == ("blocks", "bison", str(policy))
-    assert (line["policy_seed"], line["policy_digest"]) == (7, idle_policy("blocks").digest)
+    assert (line["policy_seed"], line["policy_digest"]) == (7, idle_policy().digest)
     assert (line["outcome"], line["reason"], line["steps"]) == ("step limit", "stall", 2048)
 
 
@@ -144,9 +101,9 @@ def test_arguments_of_the_world_are_kept(tmp_path: Path, capsys: pytest.CaptureF
         (("--objects", "x"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not 'x'"),
         (("--objects", "1,,2"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not '1,,2'"),
         (("--objects", "5-2"), "--objects: the range 5-2 ends before it begins"),
-        (("--episodes", "0"), "the number of episodes must be at least 1, but is 0"),
+        (("--episodes", "0"), "--episodes must be at least 1, but is 0"),
         (("--workers", "0"), "--workers must be at least 1, but is 0"),
-        (("--seed", "-1"), "--seed must not be negative, but is -1"),
+        (("--seed", "-1"), "--seed must be at least 0, but is -1"),
         (("--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
         (("--draw", "uniform"), "the task 'blocks' takes no --draw"),
         (("--teleport-rate", "2"), "the teleport rate is a probability per object and step, 0 to 1, not 2"),
@@ -193,6 +150,19 @@ def test_numbers_of_objects(text: str, numbers: tuple[int, ...]) -> None:
 def test_what_is_no_number_of_objects(text: str) -> None:
     with pytest.raises(BadInput, match="--objects takes numbers and ranges"):
         parse_numbers(text, 10)
+
+
+def test_files_that_hold_no_results_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes, pipe = tmp_path / "notes.txt", tmp_path / "pipe"
+    notes.write_text("mine, and no line break at the end")
+    os.mkfifo(pipe)
+    for output, reason in (
+        (notes, "holds something else than results; choose another --output"),
+        (pipe, "cannot be written: no file that can be taken up again"),
+    ):
+        code, _, err = run(capsys, *EXPERT, "--objects", "1", "--episodes", "1", "--output", output)
+        assert (code, err) == (2, f"bilevel: {output}: {reason}\n")
+    assert notes.read_text() == "mine, and no line break at the end"
 
 
 def test_an_interruption_says_how_far_it_came(

@@ -13,7 +13,6 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from bilevel import cli
 from bilevel.commands.policy_commands import Learn
 from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.recording import make_recipe
@@ -21,6 +20,7 @@ from bilevel.execution.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_po
 from bilevel.learning import RECIPES, LearningConfig
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
+from command_line import run
 
 EPISODES = 3
 EPOCHS = 6
@@ -64,15 +64,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_collection(folder, recipe, slots, EPISODES) as collection:
         list(collection.collect(workers=1))
     return folder
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
 
 
 def run_program(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -13,28 +13,20 @@ import av
 import numpy as np
 import pytest
 
-from bilevel import cli, narration
+from bilevel import narration
 from bilevel.contact_sheet import Tile, contact_sheet
 from bilevel.environments import opengl, rendering, tabletop
 from bilevel.environments.rendering import Image, Quality
 from bilevel.narration import Shot
 from bilevel.symbolic.domain import BadInput
 from bilevel.video import Video
+from command_line import run
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a run."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["run", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
-
-
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, object]:
-    code, out, err = run(capsys, *arguments, "--json")
+    code, out, err = run(capsys, "run", *arguments, "--json")
     assert (code, err) == (0, "")
     result: dict[str, object] = json.loads(out)
     return result
@@ -44,7 +36,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str
 
 
 def test_a_run_tells_every_action_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, *BLOCKS)
+    code, out, err = run(capsys, "run", *BLOCKS)
     (first, pick), (second, place) = (line.split(maxsplit=1) for line in out.splitlines())
     assert (code, pick, place) == (0, "pick(block1)", "place(block1, place1)")
     assert err.startswith("success after ")
@@ -52,7 +44,7 @@ def test_a_run_tells_every_action_with_its_step(capsys: pytest.CaptureFixture[st
 
 
 def test_events_are_told_too(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "factory", "--objects", "1")
+    code, out, _ = run(capsys, "run", "factory", "--objects", "1")
     assert code == 0
     assert [line.split(maxsplit=1)[1] for line in out.splitlines()] == [
         "pick(block1)",
@@ -67,13 +59,13 @@ def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str])
     found = run_json(capsys, *BLOCKS)
     asked = {"task": "blocks", "policy": "expert", "objects": 1, "seed": 4}
     assert found == {**asked, "outcome": "success", "reason": None, "why": None, "steps": found["steps"]}
-    assert f"after {found['steps']} steps" in run(capsys, *BLOCKS)[2]
+    assert f"after {found['steps']} steps" in run(capsys, "run", *BLOCKS)[2]
 
 
 def test_the_arguments_of_a_world_reach_it(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "colour", "--objects", "1", "--colours", "1")
+    _, out, _ = run(capsys, "run", "colour", "--objects", "1", "--colours", "1")
     assert "place-goal(block1, tray1, red)" in out
-    _, out, _ = run(capsys, "blocks", "--objects", "2", "--teleport-rate", "0.02", "--seed", "1")
+    _, out, _ = run(capsys, "run", "blocks", "--objects", "2", "--teleport-rate", "0.02", "--seed", "1")
     assert "(teleport block1)" in out
 
 
@@ -88,7 +80,7 @@ def test_a_failure_is_told_and_exits_with_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tabletop, "STEPS_PER_OBJECT", 10)
-    code, out, err = run(capsys, *BLOCKS)
+    code, out, err = run(capsys, "run", *BLOCKS)
     assert (code, out.split()) == (1, ["0", "pick(block1)"])
     assert err.splitlines() == [
         "step limit after 10 steps",
@@ -102,7 +94,7 @@ def test_a_failure_is_told_and_exits_with_1(
         (("cubes",), "unknown task 'cubes'; known tasks: blocks, blocks-noisy, factory,"),
         (("blocks", "--objects", "0"), "Blocks takes 1 to 20 objects, not 0"),
         (("gacha", "--objects", "11"), "Gacha takes 1 to 10 objects, not 11"),
-        (("blocks", "--seed", "-1"), "--seed must not be negative, but is -1"),
+        (("blocks", "--seed", "-1"), "--seed must be at least 0, but is -1"),
         (("blocks", "--noise", "-1"), "--noise is an amplitude of controls, 0 or more, not -1.0"),
         (("blocks", "--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
         (("blocks", "--draw", "uniform"), "the task 'blocks' takes no --draw"),
@@ -117,7 +109,7 @@ def test_a_failure_is_told_and_exits_with_1(
 def test_bad_input_is_one_line_and_exits_with_2(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], reason: str
 ) -> None:
-    code, out, err = run(capsys, *arguments)
+    code, out, err = run(capsys, "run", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert reason in err
 
@@ -126,7 +118,7 @@ def test_bad_input_is_one_line_and_exits_with_2(
 def test_arguments_that_make_no_sense_exit_with_2(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    assert run(capsys, *arguments)[:2] == (2, "")
+    assert run(capsys, "run", *arguments)[:2] == (2, "")
 
 
 @pytest.mark.parametrize("missing", ["mujoco", "gymnasium"])
@@ -168,7 +160,7 @@ def test_a_video_shows_every_second_step_with_its_action_and_the_end(
     monkeypatch.setattr(Video, "add", noted)
     monkeypatch.setitem(rendering.QUALITIES, "fast", Quality(64, 48, shadows=False, samples=0))
     path = tmp_path / "new" / "out.mp4"
-    code, out, err = run(capsys, *BLOCKS, "--video", path)
+    code, out, err = run(capsys, "run", *BLOCKS, "--video", path)
     if can_draw():
         assert (code, err.split()[0]) == (0, "success")
         second, steps = int(out.splitlines()[1].split()[0]), int(err.split()[2])
@@ -193,7 +185,7 @@ def test_a_sheet_shows_the_episode(
     monkeypatch.setattr(narration, "contact_sheet", noted)
     monkeypatch.setitem(rendering.QUALITIES, "good", Quality(64, 48, shadows=False, samples=0))
     path = tmp_path / "new" / "out.png"
-    code, out, err = run(capsys, *BLOCKS, "--sheet", path)
+    code, out, err = run(capsys, "run", *BLOCKS, "--sheet", path)
     if not can_draw():
         assert (code, out, len(err.splitlines()), list(tmp_path.iterdir())) == (2, "", 1, [])
         return
@@ -210,6 +202,17 @@ def test_a_sheet_shows_the_episode(
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("place", ["", "file/sheet.png"])
+def test_a_sheet_without_a_place_is_refused_before_anything_is_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    monkeypatch.setattr(opengl, "backend", lambda: "any")
+    (tmp_path / "file").touch()
+    code, out, err = run(capsys, "run", *BLOCKS, "--sheet", tmp_path / place)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f"{tmp_path / place}: cannot be written: " in err
+
+
 def test_a_long_episode_keeps_the_first_and_the_last_shot_among_few(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -222,7 +225,7 @@ def test_a_long_episode_keeps_the_first_and_the_last_shot_among_few(
     monkeypatch.setattr(narration, "MOST_SHOTS", 4)
     monkeypatch.setattr(opengl, "backend", lambda: "any")
     monkeypatch.setattr(narration, "draw_sheet", noted)
-    _, _, err = run(capsys, "blocks", "--objects", "3", "--sheet", tmp_path / "out.png")
+    _, _, err = run(capsys, "run", "blocks", "--objects", "3", "--sheet", tmp_path / "out.png")
     assert len(steps) <= 4
     assert (steps[0], steps[-1]) == (0, int(err.split()[2]))
     assert steps == sorted(set(steps))
@@ -241,12 +244,12 @@ def no_opengl(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_opengl_a_video_is_one_line_and_all_else_works(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    code, _, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    code, _, err = run(capsys, "run", *BLOCKS, "--video", tmp_path / "out.mp4")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1" in err
-    assert run(capsys, *BLOCKS, "--sheet", tmp_path / "out.png")[::2] == (2, err)
+    assert run(capsys, "run", *BLOCKS, "--sheet", tmp_path / "out.png")[::2] == (2, err)
     assert list(tmp_path.iterdir()) == []
-    assert run(capsys, *BLOCKS)[0] == 0
+    assert run(capsys, "run", *BLOCKS)[0] == 0
 
 
 def test_a_video_that_is_interrupted_leaves_nothing(
@@ -257,7 +260,7 @@ def test_a_video_that_is_interrupted_leaves_nothing(
 
     monkeypatch.setattr(tabletop.Tabletop, "step", interrupt)
     monkeypatch.setattr(tabletop.Tabletop, "render", lambda self: np.zeros((48, 64, 3), np.uint8))
-    code, _, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    code, _, err = run(capsys, "run", *BLOCKS, "--video", tmp_path / "out.mp4")
     assert (code, err) == (130, "bilevel: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -275,7 +278,7 @@ def test_a_window_is_shown_at_every_step_and_closed(
 
 def test_a_window_needs_a_screen(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "has_screen", lambda: False)
-    code, out, err = run(capsys, *BLOCKS, "--window")
+    code, out, err = run(capsys, "run", *BLOCKS, "--window")
     assert (code, out, err) == (2, "", "bilevel: no window: there is no screen here; try --video FILE\n")
 
 
@@ -283,6 +286,6 @@ def test_videos_without_their_package_are_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    code, out, err = run(capsys, *BLOCKS, "--video", tmp_path / "out.mp4")
+    code, out, err = run(capsys, "run", *BLOCKS, "--video", tmp_path / "out.mp4")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "pip install 'bilevel[video]'" in err

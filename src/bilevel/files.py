@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -20,6 +21,19 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             path.write_bytes(data)
         else:
             _replace(Path(os.path.realpath(path)), data)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def require_writable(path: Path) -> None:
+    """`BadInput` at once where writing would fail after long work; folders that are missing are made."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_file() or not path.exists():
+            target = Path(os.path.realpath(path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -1,8 +1,9 @@
-"""What the commands share: types of arguments, reading, counting, progress."""
+"""What the commands share: types of arguments and checks of them, reading, counting, progress."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sized
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules, read_rules
-from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
 
 DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
@@ -37,6 +38,18 @@ def fitting_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
     file = read_rules(path)
     check_rules(file, domain)
     return file.rules
+
+
+def require_at_least(least: int, **options: int | None) -> None:
+    """`BadInput` for an option that is given and less."""
+    for name, value in options.items():
+        if value is not None and value < least:
+            raise BadInput(f"--{name.replace('_', '-')} must be at least {least}, but is {value}")
+
+
+def require_amplitude(noise: float) -> None:
+    if not (math.isfinite(noise) and noise >= 0):
+        raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {noise}")
 
 
 def progress_bar() -> Progress:

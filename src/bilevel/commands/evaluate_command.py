@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import Output, count, print_json, progress_bar
+from bilevel.commands.arguments import Output, count, print_json, progress_bar, require_amplitude, require_at_least
 from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.symbolic.domain import BadInput
 
@@ -75,12 +74,9 @@ class Evaluate:
         return 0
 
     def _check(self) -> None:
-        if self.workers < 1:
-            raise BadInput(f"--workers must be at least 1, but is {self.workers}")
-        if self.seed < 0:
-            raise BadInput(f"--seed must not be negative, but is {self.seed}")
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {self.noise}")
+        require_at_least(1, workers=self.workers, episodes=self.episodes)
+        require_at_least(0, seed=self.seed)
+        require_amplitude(self.noise)
 
     def _evaluation(self) -> Evaluation:
         from bilevel.experiments.methods import find_contender

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import count, print_json, progress_bar
+from bilevel.commands.arguments import count, print_json, progress_bar, require_at_least
 from bilevel.commands.demonstration_commands import Folder
 from bilevel.files import remove_leftovers, write_atomically
 from bilevel.symbolic.domain import BadInput
@@ -88,14 +88,8 @@ class Learn:
         return 0
 
     def _check(self) -> None:
-        for name, value, least in (
-            ("seed", self.seed, 0),
-            ("epochs", self.epochs, 1),
-            ("dagger-rounds", self.dagger_rounds, 0),
-            ("workers", self.workers, 1),
-        ):
-            if value is not None and value < least:
-                raise BadInput(f"--{name} must be at least {least}, but is {value}")
+        require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
+        require_at_least(1, epochs=self.epochs, workers=self.workers)
 
     def _config(self, config: LearningConfig) -> LearningConfig:
         """The recipe with what was given instead."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import OptionalOutput, count, print_json
+from bilevel.commands.arguments import OptionalOutput, count, print_json, require_amplitude, require_at_least
 from bilevel.commands.demonstration_commands import TaskName, needing_worlds
-from bilevel.files import write_atomically
+from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
@@ -94,22 +93,15 @@ class Run:
     def _check(self) -> None:
         if self.window and self.video:
             raise BadInput("--window and --video do not go together; choose one")
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {self.noise}")
-        if self.seed < 0:
-            raise BadInput(f"--seed must not be negative, but is {self.seed}")
+        require_amplitude(self.noise)
+        require_at_least(0, seed=self.seed)
 
     def _make_policy(self, task: Task) -> MakePolicy:
         from bilevel.experiments.methods import find_contender
 
-        if self.policy == EXPERT:
-            return find_contender("expert", None).make
-        contender = find_contender("bison", Path(self.policy))
-        if contender.domain_name != task.domain_name:
-            raise BadInput(
-                f"{self.policy}: a policy for the domain '{contender.domain_name}', "
-                f"but the task '{self.task}' is of the domain '{task.domain_name}'"
-            )
+        expert = self.policy == EXPERT
+        contender = find_contender("expert", None) if expert else find_contender("bison", Path(self.policy))
+        contender.check_task(task)
         return contender.make
 
     def _video(self, open_things: ExitStack) -> Video | None:
@@ -121,7 +113,7 @@ class Run:
         return open_things.enter_context(Video(self.video, fps=STEPS_PER_SECOND / DRAWN))
 
     def _try_pictures(self, environment: Tabletop) -> None:
-        """Before anything is said, lest pictures turn out to be impossible."""
+        """Before anything is said, lest pictures turn out to be impossible, or to have no place."""
         if self.video:
             environment.render()
         if self.sheet:
@@ -130,6 +122,7 @@ class Run:
 
             package("PIL.ImageFont", "contact sheets")
             backend()
+            require_writable(self.sheet)
 
 
 class _Show:
