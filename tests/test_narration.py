@@ -10,65 +10,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel import cli
 from bilevel.demonstrations.skills import SKILLS, Skills
 from bilevel.environments import opengl, tabletop
-from bilevel.environments.observation import Array, Slots
+from bilevel.environments.observation import Slots
 from bilevel.environments.rendering import Image
 from bilevel.execution import policy_folder
-from bilevel.execution.policy_folder import SavedPolicy, write_policy
+from bilevel.execution.policy_folder import write_policy
 from bilevel.experiments.changes import UNEXPECTED
 from bilevel.experiments.failures import REASONS
-from bilevel.library import domain_text
 from bilevel.lowlevel.architecture import Architecture
-from bilevel.lowlevel.encoding import encoding_of
-from bilevel.narration import FAILURES, LINES_BELOW, SURPRISES, Shot
+from bilevel.narration import FAILURES, LINES_BELOW, SURPRISES, Decision, Shot
+from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
-from bilevel.tasks import find_task
+from bilevel.symbolic.domain import Action
 from bilevel.video import Video, with_lines_below
+from command_line import run
+from idle_policy import PICK, PLACE, idle_policy
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
-PLACE = "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)"
-PICK = "2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)"
 WHY_PICK = "Because block1 is clear, place1 is clear, the gripper is free and block1 belongs at place1, pick block1."
 WHY_PLACE = "Because you hold block1, place1 is clear and block1 belongs at place1, place block1 at place1."
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a run."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["run", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
-
-
-def saved_policy() -> SavedPolicy:
-    """Rules that know what to do, and a network that does nothing."""
-    domain = find_task("blocks").domain
-    architecture = Architecture(encoding_of(domain), hidden=4, rounds=1)
-    weights: dict[str, Array] = {}
-    for name, shape in architecture.layers.items():
-        weights |= {f"{name}.weight": np.zeros(shape, np.float32), f"{name}.bias": np.zeros(shape[1], np.float32)}
-    counts = {"samples": 1, "traces": 1, "exogenous": 0, "ambiguous": 0, "best_epoch": 0, "validation_loss": 0.5}
-    return SavedPolicy(
-        task="blocks",
-        arguments={"objects": 3, "teleport_rate": 0.0},
-        seed=7,
-        domain_text=domain_text(domain.name),
-        domain=domain,
-        rules=parse_rules(f"variables: ?b - block, ?p - place\n{PLACE}\n{PICK}").rules,
-        architecture=architecture,
-        weights=weights,
-        settings={"recipe": "paper", "training": {}, "dagger": {}},
-        summary={**counts, "demonstrations": {"command": "bilevel collect", "episodes": 1}, "seconds": 1.0},
-        versions={"bilevel": "0.1.0"},
-    )
-
-
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
-    write_policy(tmp_path / "policy", saved_policy())
+    write_policy(tmp_path / "policy", idle_policy())
     return tmp_path / "policy"
 
 
@@ -86,7 +52,7 @@ def skilled(monkeypatch: pytest.MonkeyPatch, policy: Path) -> Path:
 def test_each_decision_is_told_with_its_rule_bindings_and_sentence(
     capsys: pytest.CaptureFixture[str], skilled: Path
 ) -> None:
-    code, out, err = run(capsys, *BLOCKS, "--policy", skilled, "--explain")
+    code, out, err = run(capsys, "run", *BLOCKS, "--policy", skilled, "--explain")
     lines = out.splitlines()
     assert (code, err.split()[0]) == (0, "success")
     assert lines[0] == "     0  pick(block1)"
@@ -94,12 +60,12 @@ def test_each_decision_is_told_with_its_rule_bindings_and_sentence(
     indent = 10 * " "
     assert lines[1:4] == [f"{indent}rule {PICK}", f"{indent}with ?b = block1, ?p = place1", indent + WHY_PICK]
     assert lines[5:] == [f"{indent}rule {PLACE}", f"{indent}with ?b = block1, ?p = place1", indent + WHY_PLACE]
-    plain = run(capsys, *BLOCKS, "--policy", skilled)[1]
+    plain = run(capsys, "run", *BLOCKS, "--policy", skilled)[1]
     assert plain.splitlines() == [lines[0], lines[4]]
 
 
 def test_the_decisions_are_in_the_json_too(capsys: pytest.CaptureFixture[str], skilled: Path) -> None:
-    code, out, err = run(capsys, *BLOCKS, "--policy", skilled, "--explain", "--json")
+    code, out, err = run(capsys, "run", *BLOCKS, "--policy", skilled, "--explain", "--json")
     found = json.loads(out)
     pick, place = found["decisions"]
     binding = {"?b": "block1", "?p": "place1"}
@@ -107,7 +73,7 @@ def test_the_decisions_are_in_the_json_too(capsys: pytest.CaptureFixture[str], s
     assert pick == {"step": 0, "action": "pick(block1)", "rule": PICK, "binding": binding, "sentence": WHY_PICK}
     assert place["sentence"] == WHY_PLACE
     assert 0 < place["step"] < found["steps"]
-    assert "decisions" not in json.loads(run(capsys, *BLOCKS, "--policy", skilled, "--json")[1])
+    assert "decisions" not in json.loads(run(capsys, "run", *BLOCKS, "--policy", skilled, "--json")[1])
 
 
 def test_sentences_stand_below_the_pictures_of_a_video(
@@ -123,7 +89,7 @@ def test_sentences_stand_below_the_pictures_of_a_video(
     monkeypatch.setattr(tabletop.Tabletop, "render", lambda self: None)
     for explain, below in (("--explain",), LINES_BELOW), ((), 0):
         shown.clear()
-        assert run(capsys, *BLOCKS, "--policy", skilled, "--video", tmp_path / "out.mp4", *explain)[0] == 0
+        assert run(capsys, "run", *BLOCKS, "--policy", skilled, "--video", tmp_path / "out.mp4", *explain)[0] == 0
         assert shown[0] == (f"pick(block1) {WHY_PICK}" if explain else "pick(block1)", below)
         assert shown[-1] == ("success", below)
 
@@ -139,10 +105,10 @@ def test_lines_below_a_picture_leave_it_whole_and_take_the_same_room_whatever_th
 
 
 def test_the_expert_has_no_rules_and_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, *BLOCKS, "--explain")
+    code, out, err = run(capsys, "run", *BLOCKS, "--explain")
     assert (code, len(out.splitlines())) == (0, 2)
     assert err.splitlines()[0] == "the expert has no rules to explain what it does"
-    decisions = json.loads(run(capsys, *BLOCKS, "--explain", "--json")[1])["decisions"]
+    decisions = json.loads(run(capsys, "run", *BLOCKS, "--explain", "--json")[1])["decisions"]
     assert [(decision["action"], decision["rule"]) for decision in decisions] == [
         ("pick(block1)", None),
         ("place(block1, place1)", None),
@@ -150,7 +116,7 @@ def test_the_expert_has_no_rules_and_says_so_in_a_line(capsys: pytest.CaptureFix
 
 
 def test_unexpected_changes_are_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    jostled = ("blocks", "--seed", "2", "--noise", "1.5", "--explain")
+    jostled = ("run", "blocks", "--seed", "2", "--noise", "1.5", "--explain")
     found = json.loads(run(capsys, *jostled, "--json")[1])
     assert len(found["unexpected"]) > 1
     told = [line for line in run(capsys, *jostled)[1].splitlines() if line.startswith("unexpected")]
@@ -158,8 +124,15 @@ def test_unexpected_changes_are_told(capsys: pytest.CaptureFixture[str], monkeyp
     for line, change in zip(told, found["unexpected"], strict=True):
         doing = [one["action"] for one in found["decisions"] if one["step"] < change["step"]][-1]
         assert line == f"unexpected at step {change['step']}: {SURPRISES[change['kind']].format(action=doing)}"
-    monkeypatch.setattr("bilevel.narration.MOST_TOLD", 1)
-    assert f"{len(told) - 1} more unexpected changes" in run(capsys, *jostled)[1]
+    for number, noun in ((1, "change"), (2, "changes")):
+        monkeypatch.setattr("bilevel.narration.MOST_TOLD", len(told) - number)
+        assert f"\n{number} more unexpected {noun}\n" in run(capsys, *jostled)[1]
+
+
+def test_a_rule_without_variables_has_no_bindings_to_tell() -> None:
+    (rule,) = parse_rules("1: gripper-free() -> wait()").rules
+    decision = Decision(0, Action("wait"), Match(rule, {}))
+    assert decision.reasons() == [f"rule {rule}", "Because the gripper is free, wait."]
 
 
 def test_there_are_words_for_every_failure_and_every_surprise() -> None:
@@ -174,10 +147,10 @@ def test_a_policy_that_is_stuck_says_at_what_and_for_how_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, policy: Path
 ) -> None:
     monkeypatch.setattr(tabletop, "STEPS_PER_OBJECT", 1000)
-    code, _, err = run(capsys, *BLOCKS, "--policy", policy)
+    code, _, err = run(capsys, "run", *BLOCKS, "--policy", policy)
     why = "it is stuck: nothing that it does has an effect any more; at last it did pick(block1), for 1000 steps"
     assert (code, err.splitlines()) == (1, ["step limit after 1000 steps", why])
-    code, out, err = run(capsys, *BLOCKS, "--policy", policy, "--json")
+    code, out, err = run(capsys, "run", *BLOCKS, "--policy", policy, "--json")
     found: dict[str, Any] = json.loads(out)
     assert (code, err, found["outcome"], found["reason"], found["why"]) == (1, "", "step limit", "stall", why)
 
@@ -185,9 +158,9 @@ def test_a_policy_that_is_stuck_says_at_what_and_for_how_long(
 def test_where_no_rule_applies_it_says_what_the_nearest_lacks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    saved = saved_policy()
+    saved = idle_policy()
     write_policy(tmp_path / "policy", replace(saved, rules=saved.rules[:1]))
-    code, out, err = run(capsys, *BLOCKS, "--policy", tmp_path / "policy", "--explain")
+    code, out, err = run(capsys, "run", *BLOCKS, "--policy", tmp_path / "policy", "--explain")
     assert (code, out) == (1, "")
     assert err.splitlines() == [
         "no action after 0 steps",
@@ -200,7 +173,7 @@ def test_an_expert_that_does_not_know_what_to_do_says_only_that(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bilevel.demonstrations.expert.Expert.choose", lambda *_: None)
-    code, _, err = run(capsys, *BLOCKS)
+    code, _, err = run(capsys, "run", *BLOCKS)
     assert (code, err.splitlines()) == (1, ["no action after 0 steps", "it does not know what to do"])
 
 
@@ -216,7 +189,7 @@ def test_a_world_that_breaks_is_named_and_a_sheet_ends_before_it(
     monkeypatch.setattr("bilevel.environments.simulation.Simulation.stable", property(lambda simulation: False))
     monkeypatch.setattr(opengl, "backend", lambda: "any")
     monkeypatch.setattr("bilevel.narration.draw_sheet", noted)
-    code, _, err = run(capsys, *BLOCKS, "--sheet", tmp_path / "out.png")
+    code, _, err = run(capsys, "run", *BLOCKS, "--sheet", tmp_path / "out.png")
     assert (code, texts) == (1, ["pick(block1)"])
     assert err.splitlines() == [
         "unstable simulation after 1 steps",
@@ -225,9 +198,12 @@ def test_a_world_that_breaks_is_named_and_a_sheet_ends_before_it(
 
 
 def test_a_policy_for_another_domain_is_refused_in_one_line(capsys: pytest.CaptureFixture[str], policy: Path) -> None:
-    code, out, err = run(capsys, "gacha", "--policy", policy)
+    code, out, err = run(capsys, "run", "gacha", "--policy", policy)
     assert (code, out) == (2, "")
     assert (
         err == f"bilevel: {policy}: a policy for the domain 'blocks', but the task 'gacha' is of the domain 'gacha'\n"
     )
-    assert run(capsys, "factory", "--policy", policy, "--objects", "11")[0] == 2
+    assert (
+        "Factory takes 1 to 10 objects, not 11"
+        in run(capsys, "run", "factory", "--policy", policy, "--objects", "11")[2]
+    )

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bilevel.contact_sheet import PICTURES, Tile, contact_sheet, thinned
-from bilevel.environments.tabletop import SUCCESS, UNSTABLE, Tabletop
+from bilevel.environments.tabletop import UNSTABLE, Tabletop
 from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.rollout import Moment
+from bilevel.execution.rollout import NO_ACTION, Moment
 from bilevel.experiments.changes import UNEXPECTED, Change, find_changes
 from bilevel.experiments.chronicle import Chronicle
 from bilevel.experiments.evaluation import Run
@@ -63,7 +63,7 @@ class Decision:
         if self.match is None:
             return []
         binding = ", ".join(f"{variable} = {value}" for variable, value in sorted(self.match.binding.items()))
-        return [f"rule {self.match.rule}", f"with {binding}", explain_match(self.match)]
+        return [f"rule {self.match.rule}", *([f"with {binding}"] if binding else []), explain_match(self.match)]
 
     def caption(self) -> str:
         return "\n".join([str(self.action), *textwrap.wrap(self.sentence or "", CAPTION)])
@@ -115,7 +115,7 @@ def tell_surprises(narrator: Narrator, domain: Domain) -> list[str]:
         what = SURPRISES[change.kind].format(action=narrator.action_before(change.moment))
         lines.append(f"unexpected at step {change.moment}: {what}")
     more = len(found) - MOST_TOLD
-    return [*lines, f"{more} more unexpected changes"] if more > 0 else lines
+    return [*lines, f"{more} more unexpected change{'s' if more > 1 else ''}"] if more > 0 else lines
 
 
 def why_failed(run: Run, narrator: Narrator, policy: BilevelPolicy, environment: Tabletop) -> str | None:
@@ -123,7 +123,7 @@ def why_failed(run: Run, narrator: Narrator, policy: BilevelPolicy, environment:
     if run.reason is None:
         return None
     why = FAILURES[run.reason].format(**asdict(run.changes))
-    if run.outcome not in (SUCCESS, UNSTABLE) and policy.action is None and isinstance(policy.high, RulePolicy):
+    if run.outcome == NO_ACTION and isinstance(policy.high, RulePolicy):
         _, info = environment.restore(environment.save())  # look again at what was seen last
         objects = {**policy.high.domain.constants, **info["objects"]}
         lacking = why_not(policy.high.rules, policy.high.domain, policy.state, policy.goal, objects)

@@ -74,9 +74,8 @@ class BilevelPolicy:
         if not self._begun:
             self.reset(observation)
         state, goal = self.labels.state(observation), self.labels.goal(observation)
-        if not (
-            _same(state, self.state) and _same(goal, self.goal)
-        ):  # while nothing changes, the action stays the same
+        unchanged = _same(state, self.state) and _same(goal, self.goal)
+        if not unchanged:  # else the action stays the same, too
             self.state, self.goal = state, goal
             self.high.declare(self.labels.objects(observation))
             self.action = self.high.choose(state, goal)
