@@ -17,6 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from bilevel.tasks import TASKS
 
 LEARNED_ON = "blocks"
 DEMONSTRATIONS = 200
-FEW_DEMONSTRATIONS = 40  # are enough where only the time of a step counts
+STEP_DEMONSTRATIONS = 40  # are enough where only the time of a step counts
 NETWORKS = (1, 3)  # trained at once
 OBJECTS = 10
 EPISODES = 3
@@ -103,7 +104,7 @@ def steps(folder: Path, _: str) -> Iterator[Row]:
     """Who learned from a few demonstrations acts no faster or slower than who learned from many."""
     config = LearningConfig(training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=0))
     for name, task in TASKS.items():
-        (learned,) = learn_policies(dataset(folder, name, FEW_DEMONSTRATIONS), [0], config)
+        (learned,) = learn_policies(dataset(folder, name, STEP_DEMONSTRATIONS), [0], config)
         environment = task.make(OBJECTS)
         low = GnnPolicy(learned.architecture, learned.network.weights, environment.slots)
         policy = BilevelPolicy(task.labels(environment.slots), RulePolicy(learned.rules, task.domain), low)
@@ -138,7 +139,8 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="for the part `training`")
     parser.add_argument("--output", type=Path, default=Path("results/learning.jsonl"))
     given = parser.parse_args()
-    origin = {"command": "python benchmarks/learning_speed.py", "versions": versions(), "machine": machine()}
+    found = {**versions(), "torch": metadata.version("torch")}
+    origin = {"command": "python benchmarks/learning_speed.py", "versions": found, "machine": machine()}
     for part in given.parts:
         with tempfile.TemporaryDirectory() as folder:
             for row in PARTS[part](Path(folder), given.device):

@@ -2,7 +2,7 @@
 
     python benchmarks/policy_success.py                                   # everything: hours on 2 cores
     python benchmarks/policy_success.py --tasks blocks --recipes best     # minutes
-    python benchmarks/policy_success.py --seeds 1 --episodes 2 --demonstrations 20
+    python benchmarks/policy_success.py --seeds 1 --episodes 2 --demonstrations 20 --epochs 30      # to try it out
 
 Collects 200 three-object demonstrations of each task, learns a policy from them for each recipe and seed (those of the
 paper's recipe together, on a GPU if there is one), and runs it in worlds that it has not seen. Everything is kept in a
@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,14 @@ from bilevel.experiments.methods import find_contender
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
 from bilevel.experiments.sweep import Evaluation, open_results, read_results
-from bilevel.learning import RECIPES, learn_policies
+from bilevel.learning import RECIPES, LearningConfig, learn_policies
+from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.tasks import TASKS
 
 SIZES = tuple(range(1, 11))
 LARGE_SIZES = (15, 20)
 JOSTLED = 3  # objects
+KINDS = ("sizes", "jostled", "large")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ class Settings:
     demonstrations: int
     episodes: int  # for each number of objects
     jostled_episodes: int
+    epochs: int | None = None  # instead of those of the recipes, and without practice
+
+    def config(self, recipe: str) -> LearningConfig:
+        usual = RECIPES[recipe]
+        if self.epochs is None:
+            return usual
+        return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
 
     def dataset(self, task: str) -> Path:
         return self.folder / "demonstrations" / task
@@ -79,10 +88,8 @@ class Trials:
         return settings.folder / "episodes" / f"{self.task}-{self.recipe}-{self.seed}-{self.kind}.jsonl"
 
 
-def kinds(task: str) -> Iterator[str]:
-    yield from ("sizes", "jostled")
-    if TASKS[task].most_objects >= max(LARGE_SIZES):
-        yield "large"
+def has(task: str, kind: str) -> bool:
+    return kind != "large" or TASKS[task].most_objects >= max(LARGE_SIZES)
 
 
 def collect(settings: Settings, task: str, workers: int) -> None:
@@ -97,7 +104,7 @@ def learn(settings: Settings, task: str, recipe: str, seeds: Sequence[int]) -> N
     if not missing:
         return
     started = time.perf_counter()
-    dataset, config = read_dataset(settings.dataset(task)), RECIPES[recipe]
+    dataset, config = read_dataset(settings.dataset(task)), settings.config(recipe)
     for learned in learn_policies(dataset, missing, config, checkpoints=settings.folder / "unfinished"):
         seconds = (time.perf_counter() - started) / len(missing)
         saved = saved_policy(dataset, learned, config, recipe=recipe, seconds=seconds)
@@ -170,7 +177,9 @@ def measure(arguments: argparse.Namespace, settings: Settings) -> None:
                 done, task, recipe, seeds = entry
                 done.get()
                 print(f"{task}, {recipe}, {seeds}: learned", flush=True)
-                wanted = [Trials(kind, task, recipe, seed) for seed in seeds for kind in kinds(task)]
+                wanted = [
+                    Trials(kind, task, recipe, seed) for seed in seeds for kind in arguments.kinds if has(task, kind)
+                ]
                 running += [pool.apply_async(evaluate, (settings, trials)) for trials in wanted]
             for finished in [result for result in running if result.ready()]:
                 running.remove(finished)
@@ -204,15 +213,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), default=list(RECIPES))
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--seeds", type=int, default=3, help="how many policies of each kind")
     parser.add_argument("--demonstrations", type=int, default=200)
+    parser.add_argument("--epochs", type=int, help="train for so long and do not practise, to try this out")
     parser.add_argument("--episodes", type=int, default=10, help="for each number of objects")
     parser.add_argument("--jostled-episodes", type=int, default=30)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/policy-success"))
     parser.add_argument("--output", type=Path, default=Path("results/policies.jsonl"))
     given = parser.parse_args()
-    measure(given, Settings(given.folder, given.demonstrations, given.episodes, given.jostled_episodes))
+    settings = Settings(given.folder, given.demonstrations, given.episodes, given.jostled_episodes, given.epochs)
+    measure(given, settings)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 from learning_speed import dataset, write
 from rule_scaling import machine
 
+from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
 from bilevel.environments.noise import Bursts
 from bilevel.environments.tabletop import SUCCESS
@@ -47,7 +48,7 @@ class Job:
 
 
 def measure(job: Job) -> dict[str, Any]:
-    task, data = TASKS[job.task], dataset(job.folder, job.task, DEMONSTRATIONS)
+    task, data = TASKS[job.task], read_dataset(job.folder / job.task)
     policies = learn_policies(data, SEEDS, LearningConfig(training=TrainingConfig(epochs=job.epochs)))
     return {
         "part": "schedule",

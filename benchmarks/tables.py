@@ -1,10 +1,9 @@
-"""What the README says about the worlds in numbers, as markdown, from what was measured:
+"""What README and docs say in numbers, as markdown tables, from what was measured:
 
-    python benchmarks/tables.py                              # print it
-    python benchmarks/tables.py --write README.md            # put it between the marks in that file
+    python benchmarks/tables.py                              # print all tables
+    python benchmarks/tables.py --write                      # put each between its marks in the file where it belongs
 
-Reads experts.jsonl, world-speed.jsonl and demonstrations.jsonl, which expert_success.py, world_speed.py and
-learn_from_demonstrations.py write.
+`TABLES` says which results each of them reads.
 """
 
 from __future__ import annotations
@@ -12,43 +11,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from markdown_tables import Render, Row, below, markdown, origin, tasks
+from policy_tables import (
+    failure_table,
+    learning_table,
+    refinement_table,
+    schedule_table,
+    step_table,
+    success_table,
+)
 
 from bilevel.files import write_atomically
 from bilevel.tasks import TASKS
-
-BEGIN = "<!-- results of the worlds: begin. Made by: python benchmarks/tables.py --write README.md -->\n\n"
-END = "\n<!-- results of the worlds: end -->\n"
-
-Row = dict[str, Any]
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are numbers."""
-    rule = "|---|" + "---:|" * (len(header) - 1)
-    first, *others = (f"| {' | '.join(cells)} |" for cells in (header, *rows))
-    return "\n".join((first, rule, *others))
-
-
-def tasks(rows: Sequence[Row]) -> list[str]:
-    """Those that were measured, in the usual order."""
-    return [task for task in TASKS if any(row["task"] == task for row in rows)]
-
-
-def origin(rows: Sequence[Row], file: str) -> str:
-    """Who measured it, where, and where it is written."""
-    commands = " and ".join(sorted({f"`{row['command']}`" for row in rows}))
-    machines = " and ".join(sorted({f"{row['machine']['cores']} cores ({row['machine']['cpu']})" for row in rows}))
-    return f"Measured by {commands} on a machine with {machines}: [`results/{file}`](results/{file})."
-
-
-def below(text: str, table: str) -> str:
-    """A table below what is said about it."""
-    return f"{textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)}\n\n{table}"
-
 
 # Experts
 
@@ -144,34 +122,58 @@ def demonstration_cells(row: Row) -> Iterator[str]:
     yield f"{row['explained_steps'] - row['agreeing_steps']:,}"
 
 
-# The README
-
-TABLES = {"experts.jsonl": experts, "world-speed.jsonl": speed, "demonstrations.jsonl": demonstrations}
+# Where they go
 
 
-def rendered(results: Path) -> str:
-    """All tables, each below what it is about."""
-    texts = []
-    for file, render in TABLES.items():
-        lines = (results / file).read_text(encoding="utf-8").splitlines()
-        texts.append(render([json.loads(line) for line in lines], file))
-    return "\n\n".join(texts) + "\n"
+@dataclass(frozen=True)
+class Table:
+    """What renders rows of results, and the file in which its marks are."""
+
+    render: Render
+    results: str
+    file: str
+
+    def text(self, results: Path) -> str:
+        lines = (results / self.results).read_text(encoding="utf-8").splitlines()
+        return self.render([json.loads(line) for line in lines], self.results)
+
+
+TABLES: Mapping[str, Table] = {
+    "success": Table(success_table, "policies.jsonl", "README.md"),
+    "failures": Table(failure_table, "policies.jsonl", "docs/policies.md"),
+    "refinement": Table(refinement_table, "policies.jsonl", "docs/policies.md"),
+    "schedules": Table(schedule_table, "schedules.jsonl", "docs/policies.md"),
+    "learning times": Table(learning_table, "learning.jsonl", "docs/policies.md"),
+    "step times": Table(step_table, "learning.jsonl", "docs/policies.md"),
+    "experts": Table(experts, "experts.jsonl", "docs/worlds.md"),
+    "speed": Table(speed, "world-speed.jsonl", "docs/worlds.md"),
+    "demonstrations": Table(demonstrations, "demonstrations.jsonl", "docs/demonstrations.md"),
+}
+
+
+def inserted(page: str, name: str, text: str) -> str:
+    """The page with the text between the marks of this name."""
+    begin, end = f"<!-- table: {name}; made by python benchmarks/tables.py --write -->\n", "<!-- end of table -->\n"
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        sys.exit(f"the marks of the table are missing, lines that read {begin.strip()} and {end.strip()}")
+    return f"{before}{begin}\n{text}\n\n{end}{after}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks in this file")
+    parser.add_argument("--root", type=Path, default=Path(), help="folder of README.md and docs")
+    parser.add_argument("--write", action="store_true", help="put the tables into their files")
     given = parser.parse_args()
-    tables = rendered(given.results)
-    if given.write is None:
-        print(tables, end="")
-        return
-    before, begin, rest = given.write.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        sys.exit(f"{given.write}: the marks are missing, lines that read {BEGIN.strip()} and {END.strip()}")
-    write_atomically(given.write, f"{before}{begin}{tables}{end}{after}")
+    for name, table in TABLES.items():
+        text = table.text(given.results)
+        if given.write:
+            path = given.root / table.file
+            write_atomically(path, inserted(path.read_text(encoding="utf-8"), name, text))
+        else:
+            print(f"{text}\n")
 
 
 if __name__ == "__main__":
