@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 
 from bilevel.commands.policy_commands import Learn
 from bilevel.demonstrations.collection import open_collection
+from bilevel.demonstrations.processes import WorkerDied
 from bilevel.demonstrations.recording import make_recipe
 from bilevel.execution.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
+from bilevel.files import taken_by_another
 from bilevel.learning import RECIPES, LearningConfig
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
@@ -211,6 +214,18 @@ def test_stopped_after_practice_it_goes_on_to_the_same_weights(
     assert weights == same
 
 
+@pytest.mark.usefixtures("small_practice")
+def test_a_worker_that_dies_is_no_reason_to_begin_anew(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise WorkerDied("a worker process ended early")
+
+    monkeypatch.setattr("bilevel.learning.practise", die)
+    code, _, err = run(capsys, "learn", dataset, "--output", tmp_path / "policy")
+    assert (code, err) == (2, "bilevel: a worker process ended early; run the same command again to go on\n")
+
+
 # What is refused
 
 
@@ -246,6 +261,22 @@ def test_only_new_folders_and_unfinished_policies_are_written_to(
         code, _, err = run(capsys, "learn", dataset, "--output", output)
         assert (code, err) == (2, f"bilevel: {output}: {reason}\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "finished"]
+
+
+def test_a_policy_is_learned_by_one_process_at_a_time(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "policy"
+    (output / UNFINISHED).mkdir(parents=True)
+    handle = os.open(output, os.O_RDONLY)
+    try:
+        assert not taken_by_another(handle)
+        code, _, err = run(capsys, "learn", dataset, "--output", output, *BRIEF)
+    finally:
+        os.close(handle)
+    told = "another process is learning here; wait for it or choose another --output"
+    assert (code, err) == (2, f"bilevel: {output}: {told}\n")
+    assert run(capsys, "learn", dataset, "--output", output, *BRIEF)[0] == 0
 
 
 def test_demonstrations_that_cannot_be_learned_from_are_one_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -36,6 +37,17 @@ def require_writable(path: Path) -> None:
             tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def taken_by_another(handle: int) -> bool:
+    """Whether another process keeps this open file or folder to itself. If none does, we do, until it is closed."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # some file systems know no locks
+        return False
+    return False
 
 
 def remove_leftovers(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import tyro
 
 from bilevel.commands.arguments import count, print_json, progress_bar, require_at_least
 from bilevel.commands.demonstration_commands import Folder
-from bilevel.files import remove_leftovers, write_atomically
+from bilevel.files import remove_leftovers, taken_by_another, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -73,17 +74,20 @@ class Learn:
         self._check()
         with needing_torch():
             from bilevel.demonstrations.dataset import read_dataset
+            from bilevel.demonstrations.processes import WorkerDied
             from bilevel.learning import RECIPES
         dataset = read_dataset(self.folder)
         config = self._config(RECIPES[self.recipe])
         with ExitStack() as open_things:
             watch = _Watch(self._notes(open_things))
-            self._prepare_output()
+            self._prepare_output(open_things)
             open_things.enter_context(watch.bar)
             try:
                 saved = self._learn(dataset, config, watch)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"interrupted at {watch.far}; run the same command again to go on") from None
+            except WorkerDied as error:
+                raise BadInput(f"{error}; run the same command again to go on") from None
         self._tell(saved)
         return 0
 
@@ -99,8 +103,8 @@ class Learn:
             config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
         return config
 
-    def _prepare_output(self) -> None:
-        """A folder with checkpoints is gone on with; one with anything else is left alone."""
+    def _prepare_output(self, open_things: ExitStack) -> None:
+        """A folder with checkpoints is gone on with, by one process at a time; one with anything else is left alone."""
         from bilevel.execution.policy_folder import POLICY, UNFINISHED
 
         try:
@@ -111,8 +115,12 @@ class Learn:
             if self.output.exists() and not (self.output / UNFINISHED).exists() and any(self.output.iterdir()):
                 raise BadInput(f"{self.output}: holds other files; choose a new folder as --output")
             (self.output / UNFINISHED).mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.output, os.O_RDONLY)
         except OSError as error:
             raise BadInput(f"{self.output}: cannot be written: {error.strerror}") from None
+        open_things.callback(os.close, handle)
+        if taken_by_another(handle):
+            raise BadInput(f"{self.output}: another process is learning here; wait for it or choose another --output")
 
     def _learn(self, dataset: Dataset, config: LearningConfig, watch: _Watch) -> SavedPolicy:
         from bilevel.execution.policy_folder import UNFINISHED, saved_policy, write_policy

@@ -6,10 +6,9 @@ list of all files. What a file holds depends on the recipe and its number alone,
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ from bilevel.demonstrations.manifest import (
 from bilevel.demonstrations.processes import Work, spread
 from bilevel.demonstrations.recording import Recorder
 from bilevel.environments.observation import Slots
-from bilevel.files import remove_leftovers, write_atomically
+from bilevel.files import remove_leftovers, taken_by_another, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 
@@ -117,20 +116,11 @@ def _alone_in(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
     try:
-        with suppress(OSError):  # some file systems know no locks
-            if _is_locked(handle):
-                raise BadInput(f"{folder}: another process is collecting here; wait for it or choose another --output")
+        if taken_by_another(handle):
+            raise BadInput(f"{folder}: another process is collecting here; wait for it or choose another --output")
         yield
     finally:
         os.close(handle)
-
-
-def _is_locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
 
 
 def _compare(folder: Path, known: Manifest, wanted: Manifest) -> None:

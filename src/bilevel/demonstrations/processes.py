@@ -23,6 +23,10 @@ Result = TypeVar("Result")
 Work = Callable[[int], Result]
 
 
+class WorkerDied(BadInput):
+    """It did not fail: it was killed. What it worked on can be tried again."""
+
+
 def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int) -> Generator[Result, None, None]:
     """The results of all items, in no fixed order. `start`, run once in each process, gives what does the work.
 
@@ -107,7 +111,7 @@ def _result(connection: Connection, process: SpawnProcess) -> Any:
         result = connection.recv()
     except (EOFError, ConnectionError):
         process.join()
-        raise BadInput(
+        raise WorkerDied(
             f"a worker process ended early (exit code {process.exitcode}), perhaps for want of memory"
         ) from None
     if isinstance(result, BadInput):

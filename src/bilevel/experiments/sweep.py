@@ -6,10 +6,9 @@ number alone, but for the seconds in it, so it does not matter who ran the episo
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.experiments.evaluation import Trial, run_job
 from bilevel.experiments.methods import Contender
 from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record, versions
+from bilevel.files import taken_by_another
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import find_task
@@ -102,18 +102,9 @@ def open_results(path: Path, evaluation: Evaluation) -> Iterator[Results]:
         reason = error.strerror or "no file that can be taken up again"  # such as a pipe
         raise BadInput(f"{path}: cannot be written: {reason}") from None
     with file:
-        with suppress(OSError):  # some file systems know no locks
-            if _is_locked(file):
-                raise BadInput(f"{path}: another process is evaluating into it; wait or choose another --output")
+        if taken_by_another(file.fileno()):
+            raise BadInput(f"{path}: another process is evaluating into it; wait for it or choose another --output")
         yield Results(evaluation, _resume(path, file, evaluation), file)
-
-
-def _is_locked(file: BinaryIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
 
 
 def _resume(path: Path, file: BinaryIO, evaluation: Evaluation) -> list[EpisodeRecord]:
