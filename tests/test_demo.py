@@ -10,10 +10,10 @@ import pytest
 
 from bilevel import demo
 from bilevel.demo import CommandFailed, Files, Size, demonstrate
-from bilevel.environments import opengl
 from bilevel.execution.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
+from drawing import can_draw
 
 TINY = Size(
     episodes=6,
@@ -26,14 +26,6 @@ TINY = Size(
     workers=1,
 )
 PICTURES = {"episode.mp4", "episode.png"}
-
-
-def can_draw() -> bool:
-    try:
-        opengl.backend()
-    except BadInput:
-        return False
-    return True
 
 
 def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

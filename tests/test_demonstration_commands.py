@@ -18,18 +18,10 @@ from bilevel.demonstrations import collection as collection_module
 from bilevel.demonstrations.manifest import file_name
 from bilevel.demonstrations.recording import Recorder
 from bilevel.files import write_atomically
+from command_line import run
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 ARGUMENTS = ("collect", "blocks", "--objects", "1", "--episodes", "2")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command."""
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        cli.main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return int(stopped.value.code or 0), captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import av
@@ -18,9 +17,9 @@ from bilevel.contact_sheet import Tile, contact_sheet
 from bilevel.environments import opengl, rendering, tabletop
 from bilevel.environments.rendering import Image, Quality
 from bilevel.narration import Shot
-from bilevel.symbolic.domain import BadInput
 from bilevel.video import Video
 from command_line import run
+from drawing import can_draw
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
 
@@ -130,15 +129,6 @@ def test_missing_worlds_are_one_line(missing: str) -> None:
 
 
 # What it shows
-
-
-@cache
-def can_draw() -> bool:
-    try:
-        opengl.backend()
-    except BadInput:
-        return False
-    return True
 
 
 def frames(path: Path) -> list[tuple[int, int]]:

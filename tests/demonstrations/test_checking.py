@@ -107,11 +107,12 @@ def test_a_manifest_that_does_not_fit_its_task_is_a_problem(
     assert check(copied).problems == (f"{copied / MANIFEST}: {reason}",)
 
 
-def test_a_truncated_manifest_is_a_problem(copied: Path) -> None:
+def test_a_manifest_that_is_truncated_or_nonsense_is_a_problem(copied: Path) -> None:
     text = (copied / MANIFEST).read_text()
-    (copied / MANIFEST).write_text(text[: len(text) // 2])
-    (problem,) = check(copied).problems
-    assert f"{MANIFEST}: not JSON" in problem
+    for broken in (text[: len(text) // 2], "[" * 100_000):
+        (copied / MANIFEST).write_text(broken)
+        (problem,) = check(copied).problems
+        assert f"{MANIFEST}: not JSON" in problem
 
 
 def test_a_newer_format_is_refused_with_advice(copied: Path) -> None:

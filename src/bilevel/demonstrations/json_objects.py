@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import bilevel
 from bilevel.symbolic.domain import BadInput
 
 Keys = Mapping[str, type | tuple[type, ...]]
@@ -30,6 +32,15 @@ def checked(value: Any, keys: Keys, what: str) -> dict[str, Any]:
         if key not in keys:
             raise BadInput(f"{what} has an unknown {quoted(key)}")
     return value
+
+
+def check_not_newer(value: Any, ours: int, path: Path) -> None:
+    """`BadInput` for an object of a format that a later version of bilevel has written."""
+    format_ = value.get("format") if isinstance(value, dict) else None
+    if isinstance(format_, int) and format_ > ours:
+        raise BadInput(
+            f"{path}: of format {format_}, but bilevel {bilevel.__version__} reads format {ours}; upgrade bilevel"
+        )
 
 
 def quoted(key: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import bilevel
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
-from bilevel.demonstrations.json_objects import ARGUMENTS, NOISE, RECIPE, Keys, checked
+from bilevel.demonstrations.json_objects import ARGUMENTS, NOISE, RECIPE, Keys, check_not_newer, checked
 from bilevel.environments.observation import AGENT_FEATURES, FEATURES, Slot, Slots
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
@@ -128,13 +128,9 @@ def read_manifest(folder: Path) -> Manifest:
         value = json.loads(path.read_bytes())
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenManifest(f"{path}: not JSON: {error}") from None
-    version = value.get("format") if isinstance(value, dict) else None
-    if isinstance(version, int) and version > FORMAT:
-        raise BadInput(
-            f"{path}: of format {version}, but bilevel {bilevel.__version__} reads format {FORMAT}; upgrade bilevel"
-        )
+    check_not_newer(value, FORMAT, path)
     try:
         return _manifest(checked(value, KEYS, "the manifest"))
     except BadInput as error:

@@ -15,8 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import bilevel
-from bilevel.demonstrations.json_objects import ARGUMENTS, NUMBER, Keys, checked
+from bilevel.demonstrations.json_objects import ARGUMENTS, NUMBER, Keys, check_not_newer, checked
 from bilevel.demonstrations.manifest import versions
 from bilevel.environments.observation import Slots
 from bilevel.execution.policies import BilevelPolicy
@@ -236,11 +235,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
         value = json.loads(read_text(path), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
-    version = value.get("format") if isinstance(value, dict) else None
-    if isinstance(version, int) and version > FORMAT:
-        raise BadInput(
-            f"{path}: of format {version}, but bilevel {bilevel.__version__} reads format {FORMAT}; upgrade bilevel"
-        )
+    check_not_newer(value, FORMAT, path)
     try:
         return _checked_about(value)
     except BadInput as error:

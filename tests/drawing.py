@@ -1,0 +1,17 @@
+"""Whether this machine can draw pictures; where it cannot, tests ask for the one line that says so."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from bilevel.environments import opengl
+from bilevel.symbolic.domain import BadInput
+
+
+@cache
+def can_draw() -> bool:
+    try:
+        opengl.backend()
+    except BadInput:
+        return False
+    return True
