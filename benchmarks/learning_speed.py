@@ -102,7 +102,7 @@ def recipe(folder: Path, _: str) -> Iterator[Row]:
 
 def steps(folder: Path, _: str) -> Iterator[Row]:
     """Who learned from a few demonstrations acts no faster or slower than who learned from many."""
-    config = LearningConfig(training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=0))
+    config = LearningConfig(training=TrainingConfig(epochs=40), dagger=DaggerConfig(rounds=0))
     for name, task in TASKS.items():
         (learned,) = learn_policies(dataset(folder, name, STEP_DEMONSTRATIONS), [0], config)
         environment = task.make(OBJECTS)

@@ -42,7 +42,7 @@ def experts(rows: Sequence[Row], file: str) -> str:
         for task in tasks(rows)
     ]
     table = markdown(["task", *names, f"steps of each action, n = {size}"], lines)
-    jostled = "*Jostled* hands are pushed about in [bursts](docs/worlds.md#experts)."
+    jostled = "*Jostled* hands are pushed about in [bursts](#experts)."
     text = f"**Experts**: successes, and mean steps. {jostled} {intervals(rows)} {origin(rows, file)}"
     return below(text, table)
 
@@ -135,7 +135,8 @@ class Table:
 
     def text(self, results: Path) -> str:
         lines = (results / self.results).read_text(encoding="utf-8").splitlines()
-        return self.render([json.loads(line) for line in lines], self.results)
+        text = self.render([json.loads(line) for line in lines], self.results)
+        return text.replace("](results/", "](../results/") if self.file.startswith("docs/") else text
 
 
 TABLES: Mapping[str, Table] = {
