@@ -231,3 +231,18 @@ def test_fewer_samples_than_a_batch_are_one_batch() -> None:
     training = begin(0, config=replace(SHORT, batch=EVERYTHING))
     assert isinstance(training.one_epoch(), Epoch)
     assert training.state()["step"] == 1
+
+
+def test_a_torch_without_fused_steps_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = torch.optim.Adam
+
+    def older(*arguments: object, fused: bool = False, **options: object) -> torch.optim.Adam:
+        if fused:
+            raise RuntimeError("`fused=True` requires all the params to be CUDA")
+        return usual(*arguments, **options)  # type: ignore[arg-type]
+
+    (first,) = finish(begin(0))
+    monkeypatch.setattr(torch.optim, "Adam", older)
+    (second,) = finish(begin(0))
+    for name in first.weights:
+        assert np.allclose(first.weights[name], second.weights[name], atol=1e-5)

@@ -75,9 +75,7 @@ class Training:
         self._batches = len(self._learned) // self._batch  # what is left over comes up in another epoch
         self.network = Network(architecture, seeds, initial).to(self.device)
         self._rate = torch.tensor(config.learning_rate, device=self.device)
-        self._optimiser = torch.optim.Adam(
-            self.network.parameters(), lr=self._rate, fused=True, capturable=self.device.type == "cuda"
-        )
+        self._optimiser = _adam(self.network, self._rate)
         flat = self.network.flat
         moments = {"exp_avg": torch.zeros_like(flat), "exp_avg_sq": torch.zeros_like(flat)}
         self._optimiser.state[flat] = {"step": torch.zeros((), device=self.device), **moments}
@@ -187,6 +185,14 @@ class Training:
         better = losses < self._best_loss
         self._best_loss[better], self._best_epoch[better] = losses[better], self.epoch
         self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
+
+
+def _adam(network: Network, rate: Tensor) -> torch.optim.Adam:
+    """One operation for all of a step, where torch has it: on a CPU it does from version 2.4 on."""
+    try:
+        return torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
+    except RuntimeError:
+        return torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
 
 
 @contextmanager
