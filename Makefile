@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A build of torch for the CPU, so that no gigabytes for GPUs come along; any other from 2.2 on will do, too.
 TORCH := torch==2.13.0
@@ -39,7 +40,8 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH) \
+	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
+	$(PIP) $(TORCH) \
 	  --editable '.[worlds,learning,video,minari,planners,plots,dev]'
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
