@@ -119,6 +119,7 @@ def learning_table(rows: Sequence[Row], file: str) -> str:
         "Seconds to learn Blocks from 200 demonstrations; the last row is the whole of it, labels and practice "
         f"included. {origin(timed, file)}"
     )
+    text += "".join(f" The row of the {row['device']} was {row['note']}." for row in timed if "note" in row)
     return below(text, markdown(["what", "on", "samples", "seconds"], lines))
 
 
