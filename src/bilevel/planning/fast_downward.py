@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bilevel.planning.planner import Deadline, PlanResult, Status, Step, solved, without_needless_steps
+from bilevel.planning.planner import Deadline, NoModel, PlanResult, Status, Step, solved, without_needless_steps
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.semantics import is_solved
@@ -89,7 +89,7 @@ def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
     for schema in domain.schemas.values():
         for index, outcome in enumerate(schema.outcomes):
             if outcome.new:
-                raise BadInput(
+                raise NoModel(
                     f"action '{schema.name}' makes new objects, which Fast Downward cannot plan for; "
                     "use the planner 'search'"
                 )

@@ -17,6 +17,10 @@ class TimeUp(Exception):
     """A deadline has passed; planners turn it into a result."""
 
 
+class NoModel(BadInput):
+    """The planner cannot express what may happen in the domain."""
+
+
 class Deadline:
     """A moment on the wall clock."""
 

@@ -1,0 +1,134 @@
+"""High-level policies that plan for the problem at hand, where rules are learned once for all problems.
+
+Each asks a planner for a guide, a plan or a contingent policy, and follows it. Where the guide has nothing to say, it
+gives up (DetPlan and NdtPlan in the paper) or asks for another one from there (DetReplan and NdtReplan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from bilevel.planning.contingent import ContingentPlanner
+from bilevel.planning.planner import NoModel, Planner, Status
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.semantics import World, ground_action
+
+
+class Failure(NamedTuple):
+    """Why a policy does not know what to do: in short, and in one line."""
+
+    reason: str
+    detail: str
+
+
+NO_MODEL = "no model"  # the planner cannot express what may happen
+NO_PLAN = "no plan"  # there is none, or none was found in time
+PLAN_BROKEN = "plan broken"  # what happened is not what the plan, or the policy, is for
+
+
+class Guide(Protocol):
+    """What a planner hands over."""
+
+    def choose(self, state: Facts) -> Action | None: ...
+
+
+class FindGuide(Protocol):
+    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure: ...
+
+
+class PlanGuide:
+    """A plan that is followed step by step, as the paper's Algorithm DetPlan says.
+
+    A step lasts for as long as its precondition holds; then it is the turn of the next one, whose precondition must.
+    """
+
+    def __init__(self, domain: Domain, plan: Sequence[Action]) -> None:
+        self._plan = [ground_action(domain, action) for action in plan]
+        self._index = 0
+
+    def choose(self, state: Facts) -> Action | None:
+        for index in (self._index, self._index + 1):
+            if index < len(self._plan) and self._plan[index].condition.holds(state, World.CLOSED):
+                self._index = index
+                return self._plan[index].action
+        return None
+
+
+class PlannedPolicy:
+    """A high-level policy that plans at the beginning and, with `replan`, whenever it is at a loss.
+
+    `failure` says why it is, if it is; `plans` counts how often it has planned in this episode.
+    """
+
+    def __init__(self, domain: Domain, find: FindGuide, *, replan: bool, time_limit: float) -> None:
+        self._domain, self._find, self._replan, self._time_limit = domain, find, replan, time_limit
+        self._objects: dict[str, str] = {}
+        self._guide: Guide | None = None
+        self.failure: Failure | None = None
+        self.plans = 0
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        self._objects, self.plans = dict(objects), 0
+        self._plan(state, goal)
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        self._objects.update(objects)
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        action = self._ask(state)
+        if action is None and self._replan and not goal <= state:
+            self._plan(state, goal)
+            action = self._ask(state)
+        return action
+
+    def _ask(self, state: Facts) -> Action | None:
+        """What the guide says; there is none where planning has failed."""
+        if self._guide is None:
+            return None
+        action = self._guide.choose(state)
+        if action is None:
+            self.failure = Failure(PLAN_BROKEN, f"nothing was planned for this state (plan {self.plans})")
+        return action
+
+    def _plan(self, state: Facts, goal: Facts) -> None:
+        constants = self._domain.constants
+        objects = {name: kind for name, kind in self._objects.items() if name not in constants}
+        problem = Problem("at-hand", self._domain.name, objects, state, goal)
+        self.plans += 1
+        found = self._find(self._domain, problem, self._time_limit)
+        self._guide, self.failure = (None, found) if isinstance(found, Failure) else (found, None)
+
+
+class PlanFinder(NamedTuple):
+    """Finds plans; an action with several outcomes is taken for one action for each."""
+
+    planner: Planner
+
+    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure:
+        try:
+            result = self.planner(domain, problem, time_limit)
+        except NoModel as error:
+            return Failure(NO_MODEL, str(error))
+        if result.plan is None:
+            return _no_plan(result.status, result.message, time_limit)
+        return PlanGuide(domain, result.plan)
+
+
+class PolicyFinder(NamedTuple):
+    """Finds strong-cyclic policies."""
+
+    planner: ContingentPlanner
+
+    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure:
+        try:
+            result = self.planner(domain, problem, time_limit)
+        except NoModel as error:
+            return Failure(NO_MODEL, str(error))
+        return result.policy or _no_plan(result.status, result.message, time_limit)
+
+
+def _no_plan(status: Status, message: str, time_limit: float) -> Failure:
+    if status is Status.ERROR:
+        raise BadInput(message)
+    return Failure(NO_PLAN, message or f"{status.value} (limit {time_limit:g} s)")
