@@ -1,0 +1,167 @@
+"""Policies that follow plans, on made-up planners and small states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from bilevel.library import shipped_domain
+from bilevel.planning.contingent import ContingentPolicy, Decision, PolicyResult
+from bilevel.planning.plan_policies import (
+    NO_MODEL,
+    NO_PLAN,
+    PLAN_BROKEN,
+    PlanFinder,
+    PlannedPolicy,
+    PolicyFinder,
+)
+from bilevel.planning.planner import NoModel, PlanResult, Status, Step, planner_named
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.semantics import Condition, ground_action, progress
+
+BLOCKS = shipped_domain("blocks")
+OBJECTS = {"block1": "block", "block2": "block", "place1": "place", "place2": "place"}
+PICK1, PLACE1 = Action("pick", ("block1",)), Action("place", ("block1", "place1"))
+PICK2, PLACE2 = Action("pick", ("block2",)), Action("place", ("block2", "place2"))
+PLAN = (PICK1, PLACE1, PICK2, PLACE2)
+GOAL = frozenset({Atom("at", ("block1", "place1")), Atom("at", ("block2", "place2"))})
+START = frozenset(Atom("clear", (name,)) for name in OBJECTS) | {Atom("gripper-free")}
+
+
+class Planner:
+    """Answers with the given results in turn, and keeps the problems that it was asked about."""
+
+    def __init__(self, *results: PlanResult) -> None:
+        self.results, self.problems = list(results), list[Problem]()
+
+    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+        self.problems.append(problem)
+        return self.results.pop(0)
+
+
+def plan(*actions: Action) -> PlanResult:
+    return PlanResult(Status.SOLVED, tuple(Step(action) for action in actions))
+
+
+def after(state: Facts, *actions: Action) -> Facts:
+    for action in actions:
+        grounded = ground_action(BLOCKS, action)
+        assert grounded.condition.holds(state)
+        state = progress(state, grounded.outcomes[0])
+    return state
+
+
+def follower(planner: Planner, *, replan: bool) -> PlannedPolicy:
+    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=replan, time_limit=5)
+    policy.reset(START, GOAL, OBJECTS)
+    return policy
+
+
+def choices(policy: PlannedPolicy, states: Sequence[Facts]) -> list[Action | None]:
+    return [policy.choose(state, GOAL) for state in states]
+
+
+def test_a_plan_is_followed_while_its_preconditions_hold() -> None:
+    policy = follower(Planner(plan(*PLAN)), replan=False)
+    states = [after(START, *PLAN[:done]) for done in range(4)]
+    seen = [states[0], states[0], states[1], states[2], states[3], states[3]]
+    assert choices(policy, seen) == [PICK1, PICK1, PLACE1, PICK2, PLACE2, PLACE2]
+    assert policy.failure is None
+    assert policy.plans == 1
+
+
+def test_a_plan_never_goes_back_or_jumps() -> None:
+    policy = follower(Planner(plan(*PLAN)), replan=False)
+    assert choices(policy, [START, after(START, PICK1), after(START, PICK2)]) == [PICK1, PLACE1, None]
+    assert policy.failure is not None
+    assert policy.failure.reason == PLAN_BROKEN
+
+
+def test_a_dropped_block_breaks_a_plan() -> None:
+    policy = follower(Planner(plan(PICK1, PLACE1)), replan=False)
+    assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, None]
+
+
+def test_with_replanning_it_plans_from_where_it_is() -> None:
+    planner = Planner(plan(PICK1, PLACE1), plan(PICK1, PLACE1))
+    policy = follower(planner, replan=True)
+    dropped = START - {Atom("clear", ("place2",))}
+    assert choices(policy, [START, after(START, PICK1), dropped]) == [PICK1, PLACE1, PICK1]
+    assert [problem.state for problem in planner.problems] == [START, dropped]
+    assert policy.plans == 2
+    assert policy.failure is None
+
+
+def test_new_objects_and_goals_are_planned_for_once_the_plan_is_done() -> None:
+    planner = Planner(plan(PICK1, PLACE1), plan(PICK2, PLACE2))
+    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=True, time_limit=5)
+    first = {name: OBJECTS[name] for name in ("block1", "place1")}
+    first_state = START - {Atom("clear", ("block2",)), Atom("clear", ("place2",))}
+    first_goal = GOAL - {Atom("at", ("block2", "place2"))}
+    policy.reset(first_state, first_goal, first)
+    assert policy.choose(first_state, first_goal) == PICK1
+    policy.declare(OBJECTS)
+    assert policy.choose(after(START, PICK1), GOAL) == PLACE1
+    assert policy.choose(after(START, PICK1, PLACE1), GOAL) == PICK2
+    assert planner.problems[-1].objects == OBJECTS
+    assert planner.problems[-1].goal == GOAL
+
+
+def test_nothing_is_planned_once_the_goal_is_reached() -> None:
+    planner = Planner(plan(*PLAN))
+    policy = follower(planner, replan=True)
+    choices(policy, [after(START, *PLAN[:done]) for done in range(4)])
+    assert policy.choose(after(START, *PLAN), GOAL) is None
+    assert len(planner.problems) == 1
+
+
+@pytest.mark.parametrize("replan", [False, True])
+@pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT])
+def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> None:
+    answer = PlanResult(status, message="so it is")
+    policy = follower(Planner(answer, answer), replan=replan)
+    assert policy.choose(START, GOAL) is None
+    assert policy.failure == (NO_PLAN, "so it is")
+
+
+def test_a_planner_that_fails_is_an_error() -> None:
+    with pytest.raises(BadInput, match="out of order"):
+        follower(Planner(PlanResult(Status.ERROR, message="out of order")), replan=False)
+
+
+def test_a_planner_without_a_model_is_a_failure_with_its_reason() -> None:
+    def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+        raise NoModel("new blocks")
+
+    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=True, time_limit=5)
+    policy.reset(START, GOAL, OBJECTS)
+    assert policy.choose(START, GOAL) is None
+    assert policy.failure == (NO_MODEL, "new blocks")
+
+
+def test_a_real_planner_goes_all_the_way() -> None:
+    policy = PlannedPolicy(BLOCKS, PlanFinder(planner_named("search")), replan=False, time_limit=60)
+    policy.reset(START, GOAL, OBJECTS)
+    state = START
+    for _ in range(4):
+        action = policy.choose(state, GOAL)
+        assert action is not None
+        state = after(state, action)
+    assert state >= GOAL
+
+
+def test_a_contingent_policy_is_asked_about_every_state() -> None:
+    holding = Condition(frozenset({Atom("holding", ("block1",)), Atom("clear", ("place1",))}))
+    free = Condition(frozenset({Atom("gripper-free"), Atom("clear", ("block1",))}))
+    found = ContingentPolicy((Decision(holding, PLACE1, 1), Decision(free, PICK1, 2)))
+
+    def planner(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
+        return PolicyResult(Status.SOLVED, found)
+
+    policy = PlannedPolicy(BLOCKS, PolicyFinder(planner), replan=False, time_limit=5)
+    policy.reset(START, GOAL, OBJECTS)
+    assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, PICK1]
+    assert policy.choose(NO_FACTS, GOAL) is None
+    assert policy.failure is not None
+    assert policy.failure.reason == PLAN_BROKEN
