@@ -9,17 +9,10 @@ gives the same plan; only a deadline may change the answer.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Set
 
-from bilevel.planning.grounding import (
-    Instance,
-    Literal,
-    absent,
-    makes_new_objects,
-    present,
-    reachable_instances,
-)
+from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
+from bilevel.planning.grounding import makes_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, Step, TimeUp, solved, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
@@ -27,27 +20,6 @@ from bilevel.symbolic.semantics import is_solved
 BREADTH_FIRST_STATES = 100_000
 HELPFUL_BOOST = 1000  # turns that the queue of helpful operators gains when the estimate improves, as in LAMA
 POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many objects for nature to make
-
-
-@dataclass(frozen=True, slots=True)
-class GroundOperator:
-    """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
-
-    step: Step
-    precondition: int
-    add: int
-    delete: int
-
-
-@dataclass(frozen=True)
-class Task:
-    """A planning problem over bit masks; bit i stands for `literals[i]`."""
-
-    literals: tuple[Literal, ...]
-    operators: tuple[GroundOperator, ...]
-    state: int
-    goal: int
-
 
 Plan = list[GroundOperator]
 
@@ -80,92 +52,6 @@ def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADT
     if finished:
         return plan
     return greedy_best_first(task, deadline)
-
-
-# --- From instances to bit masks
-
-
-def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
-    """The problem over bit masks, or `None` where not even its relaxation reaches the goal."""
-    instances, reached = reachable_instances(domain, problem, deadline, new_objects)
-    if not problem.goal <= reached:
-        return None
-    mentioned = {literal.atom for instance in instances for literal in instance.condition}
-    at_first = present(problem.state) | absent((reached | mentioned) - problem.state)
-    constant = at_first - {literal for instance in instances for literal in instance.delete}
-    impossible = {Literal(atom, not truth) for atom, truth in constant}
-    possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
-    relevant = _relevant(possible, present(problem.goal) - constant, constant, deadline)
-    bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
-
-    def mask(literals: Iterable[Literal]) -> int:
-        return sum(bits.get(literal, 0) for literal in literals)
-
-    operators: dict[tuple[int, int, int], GroundOperator] = {}
-    for instance in possible:
-        deadline.check()
-        precondition, add, delete = mask(instance.condition), mask(instance.add), mask(instance.delete)
-        if add & ~precondition:
-            operators.setdefault((precondition, add, delete), GroundOperator(instance.step, precondition, add, delete))
-    return Task(tuple(bits), tuple(operators.values()), mask(at_first), mask(present(problem.goal)))
-
-
-def _relevant(
-    instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal], deadline: Deadline
-) -> set[Literal]:
-    """The changing literals that the goal, or an instance that adds a relevant one, asks for: no other can matter."""
-    achievers: dict[Literal, list[Instance]] = {}
-    for instance in instances:
-        for literal in instance.add:
-            achievers.setdefault(literal, []).append(instance)
-    relevant, unexplored = set(goal), list(goal)
-    while unexplored:
-        deadline.check()
-        for instance in achievers.get(unexplored.pop(), ()):
-            new = instance.condition - constant - relevant
-            relevant |= new
-            unexplored.extend(new)
-    return relevant
-
-
-# --- Search
-
-
-def bits_of(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
-def apply(state: int, operator: GroundOperator) -> int:
-    return state & ~operator.delete | operator.add
-
-
-def applicable_in(task: Task) -> Callable[[int], list[int]]:
-    """A function from a state to the indices of its applicable operators, in order.
-
-    Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
-    """
-    uses: dict[int, int] = {}
-    for operator in task.operators:
-        for bit in bits_of(operator.precondition):
-            uses[bit] = uses.get(bit, 0) + 1
-    filed: dict[int, list[tuple[int, int]]] = {}
-    always = []
-    for index, operator in enumerate(task.operators):
-        if operator.precondition:
-            rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit))
-            filed.setdefault(rarest, []).append((operator.precondition, index))
-        else:
-            always.append(index)
-    keys = sum(1 << bit for bit in filed)
-
-    def applicable(state: int) -> list[int]:
-        found = [index for bit in bits_of(state & keys) for needs, index in filed[bit] if needs & state == needs]
-        return sorted(always + found)
-
-    return applicable
 
 
 Parents = dict[int, tuple[int, int]]  # a state to the state before it and the index of the operator between

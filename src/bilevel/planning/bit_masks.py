@@ -1,0 +1,134 @@
+"""A planning problem over bit masks: states, conditions and effects are integers, and bit i stands for a literal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass, replace
+
+from bilevel.planning.grounding import Instance, Literal, absent, present, reachable_instances
+from bilevel.planning.planner import Deadline, Step
+from bilevel.symbolic.domain import Atom, Domain, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class GroundOperator:
+    """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
+
+    step: Step
+    precondition: int
+    add: int
+    delete: int
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether it can set a bit that was not set before."""
+        return bool(self.add & ~self.precondition)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A planning problem over bit masks; bit i stands for `literals[i]`."""
+
+    literals: tuple[Literal, ...]
+    operators: tuple[GroundOperator, ...]
+    state: int
+    goal: int
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def apply(state: int, operator: GroundOperator) -> int:
+    return state & ~operator.delete | operator.add
+
+
+def applicable_in(task: Task) -> Callable[[int], list[int]]:
+    """A function from a state to the indices of its applicable operators, in order.
+
+    Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
+    """
+    uses: dict[int, int] = {}
+    for operator in task.operators:
+        for bit in bits_of(operator.precondition):
+            uses[bit] = uses.get(bit, 0) + 1
+    filed: dict[int, list[tuple[int, int]]] = {}
+    always = []
+    for index, operator in enumerate(task.operators):
+        if operator.precondition:
+            rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit))
+            filed.setdefault(rarest, []).append((operator.precondition, index))
+        else:
+            always.append(index)
+    keys = sum(1 << bit for bit in filed)
+
+    def applicable(state: int) -> list[int]:
+        found = [index for bit in bits_of(state & keys) for needs, index in filed[bit] if needs & state == needs]
+        return sorted(always + found)
+
+    return applicable
+
+
+def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
+    """The problem over bit masks without useless operators, or `None` where not even its relaxation is solvable."""
+    task = determinised_task(domain, problem, deadline, new_objects)
+    if task is None:
+        return None
+    operators: dict[tuple[int, int, int], GroundOperator] = {}
+    for operator in task.operators:
+        if operator.is_useful:
+            operators.setdefault((operator.precondition, operator.add, operator.delete), operator)
+    return replace(task, operators=tuple(operators.values()))
+
+
+def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
+    """The problem over bit masks, every outcome of each action an operator of its own, those of one action together.
+
+    Only literals that can change and can matter have a bit. `None` where not even the relaxation reaches the goal.
+    """
+    instances, reached = reachable_instances(domain, problem, deadline, new_objects)
+    if not problem.goal <= reached:
+        return None
+    changing, mentioned = set[Literal](), set[Atom]()
+    for instance in instances:
+        deadline.check()
+        changing |= instance.delete
+        mentioned.update(literal.atom for literal in instance.condition)
+    at_first = present(problem.state) | absent((reached | mentioned) - problem.state)
+    constant = at_first - changing
+    impossible = {Literal(atom, not truth) for atom, truth in constant}
+    possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
+    relevant = _relevant(possible, present(problem.goal) - constant, constant, deadline)
+    bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
+
+    def mask(literals: Iterable[Literal]) -> int:
+        return sum(bits.get(literal, 0) for literal in literals)
+
+    operators = []
+    for instance in possible:
+        deadline.check()
+        operators.append(
+            GroundOperator(instance.step, mask(instance.condition), mask(instance.add), mask(instance.delete))
+        )
+    return Task(tuple(bits), tuple(operators), mask(at_first), mask(present(problem.goal)))
+
+
+def _relevant(
+    instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal], deadline: Deadline
+) -> set[Literal]:
+    """The changing literals that the goal, or an instance that adds a relevant one, asks for: no other can matter."""
+    achievers: dict[Literal, list[Instance]] = {}
+    for instance in instances:
+        for literal in instance.add:
+            achievers.setdefault(literal, []).append(instance)
+    relevant, unexplored = set(goal), list(goal)
+    while unexplored:
+        deadline.check()
+        for instance in achievers.get(unexplored.pop(), ()):
+            new = instance.condition - constant - relevant
+            relevant |= new
+            unexplored.extend(new)
+    return relevant
