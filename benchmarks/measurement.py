@@ -29,7 +29,8 @@ from sqlite_executor import SqliteExecutor
 from sqlite_join_order import join_orders
 
 from bilevel.library import GENERATORS, domain_text, shipped_domain
-from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program, run_in_group
+from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program
+from bilevel.planning.processes import run_in_group
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import read_rules
 from bilevel.rules.solving import solve

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from bilevel.library import shipped_domain
 from bilevel.planning import fast_downward as module
-from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
+from bilevel.planning.fast_downward import determinise, fast_downward
 from bilevel.planning.planner import Status, achieves_goal
+from bilevel.planning.processes import run_in_group
 from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
@@ -52,21 +48,6 @@ def wide() -> Problem:
     return Problem("p", "wide", objects, frozenset(), frozenset({Atom("done")}))
 
 
-@contextmanager
-def dies_with_its_writers() -> Iterator[int]:
-    """A pipe's end to write to; on leaving, checks that no process but this one holds it any more."""
-    reading, writing = os.pipe()
-    try:
-        yield writing
-    finally:
-        os.close(writing)
-    while select.select([reading], [], [], 10)[0]:
-        if not os.read(reading, 65536):
-            os.close(reading)
-            return
-    pytest.fail("a process of the planner is still running")
-
-
 @pytest.mark.parametrize("optimal", [True, False])
 def test_both_searches_find_the_plan(optimal: bool) -> None:
     result = fast_downward(CHAIN, chain(6), 60, optimal)
@@ -77,42 +58,25 @@ def test_both_searches_find_the_plan(optimal: bool) -> None:
 def test_time_limit_ends_every_process(optimal: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(module, "GRACE", 600)  # so that it is we who end them
-    start = subprocess.Popen
-    with dies_with_its_writers() as writing:
+    reading, writing = os.pipe()  # held by this process and, with their output, by the planner's
 
-        def popen(*arguments: Any, **settings: Any) -> subprocess.Popen[bytes]:
-            return start(*arguments, **{**settings, "stdin": writing})  # which its children inherit
+    def run(command: Sequence[str], directory: Path, output: int, *others: Any) -> int | None:
+        return run_in_group(command, directory, writing, *others)
 
-        monkeypatch.setattr(subprocess, "Popen", popen)
-        result = fast_downward(WIDE, wide(), 1, optimal)
+    monkeypatch.setattr(module, "run_in_group", run)
+    result = fast_downward(WIDE, wide(), 1, optimal)
     assert (result.status, result.plan, result.message) == (Status.TIMED_OUT, None, "no plan within 1 s")
     assert list(tmp_path.iterdir()) == []
+    os.close(writing)
+    with open(reading, "rb") as output:
+        output.read()  # comes to an end, as nobody writes any more
 
 
-PARENT_AND_CHILD = [
-    sys.executable,
-    "-c",
-    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])",
-]
-
-
-def test_children_are_ended_with_their_parent(tmp_path: Path) -> None:
-    with dies_with_its_writers() as writing:
-        assert run_in_group(PARENT_AND_CHILD, tmp_path, writing, seconds=0.5) is None
-
-
-def test_an_interrupt_ends_them_too(tmp_path: Path) -> None:
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    try:
-        with dies_with_its_writers() as writing, pytest.raises(KeyboardInterrupt):
-            run_in_group(PARENT_AND_CHILD, tmp_path, writing, seconds=600)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+def test_two_at_once_do_not_disturb_each_other() -> None:
+    lengths = [4, 7]
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(lambda length: fast_downward(CHAIN, chain(length), 60), lengths))
+    assert [len(result.steps) for result in results] == [3, 6]
 
 
 def test_missing_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,8 +142,8 @@ def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:
 
 
 def test_unknown_planner_is_named() -> None:
-    with pytest.raises(BadInput, match="unknown planner 'lama'; known planners: auto, fast-downward, search"):
-        planner_named("lama")
+    with pytest.raises(BadInput, match="unknown planner 'lpg'; known planners: auto, fast-downward, lama, search"):
+        planner_named("lpg")
 
 
 def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:

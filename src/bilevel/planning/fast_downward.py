@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bilevel.planning.planner import Deadline, NoModel, PlanResult, Status, Step, solved, without_needless_steps
+from bilevel.planning.processes import last_words, private_directory, run_in_group
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.semantics import is_solved
@@ -29,9 +25,10 @@ SHORTEST = ("--search", "astar(lmcut())")
 QUICK = ("--alias", "lama-first")
 SHORTEST_SHARE = 0.2  # of the time limit, for the search for a shortest plan
 
-# Fast Downward also limits its own CPU time, this many seconds above ours: should this process be killed before it
-# can end the planner, the planner does not run for ever.
+# Fast Downward also limits its own CPU time, this many seconds above ours.
 GRACE = 5
+
+SAME_PLAN = {"PYTHONHASHSEED": "0"}  # its translator is Python: the same problem, the same plan
 
 # https://www.fast-downward.org/latest/documentation/exit-codes/
 FOUND = range(4)
@@ -58,8 +55,7 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
         return solved(())
     determinised, origins = determinise(domain)
     deadline = Deadline(time_limit)
-    with tempfile.TemporaryDirectory(prefix="bilevel-") as name:
-        directory = Path(name)
+    with private_directory() as directory:
         (directory / "domain.pddl").write_text(write_domain(determinised), encoding="utf-8")
         (directory / "problem.pddl").write_text(write_problem(problem, determinised), encoding="utf-8")
         result = None
@@ -115,45 +111,20 @@ def _run(
     command = [sys.executable, str(program), *own_limit, "--plan-file", plan_file.name]
     log_file = directory / "log"
     with log_file.open("wb") as log:
-        exit_code = run_in_group([*command, *_placed(options)], directory, log.fileno(), seconds)
+        exit_code = run_in_group([*command, *_placed(options)], directory, log.fileno(), seconds, SAME_PLAN)
     if exit_code is None or exit_code in OUT_OF_TIME:
         return PlanResult(Status.TIMED_OUT)
     if exit_code in FOUND:
         return solved(read_plan(plan_file.read_text(encoding="utf-8"), origins))
     if exit_code in UNSOLVABLE:
         return PlanResult(Status.UNSOLVABLE, message="there is no plan")
-    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {_reason(log_file)}")
+    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {last_words(log_file)}")
 
 
 def _placed(options: Sequence[str]) -> list[str]:
     """The files go before a search and after an alias, as Fast Downward's command line wants it."""
     files = ["domain.pddl", "problem.pddl"]
     return [*files, *options] if options[0] == "--search" else [*options, *files]
-
-
-def run_in_group(command: Sequence[str], directory: Path, output: int, seconds: float) -> int | None:
-    """The exit code, or `None` where the time was up; the process and all its children are ended either way."""
-    process = subprocess.Popen(
-        command,
-        cwd=directory,
-        env={**os.environ, "PYTHONHASHSEED": "0"},  # its translator is Python: the same problem, the same plan
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:  # on KeyboardInterrupt too
-        _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)  # a new session's group has its leader's number
-    process.wait()
 
 
 def read_plan(text: str, origins: Mapping[str, Origin]) -> list[Step]:
@@ -168,9 +139,3 @@ def read_plan(text: str, origins: Mapping[str, Origin]) -> list[Step]:
             choice = tuple(zip(chosen, arguments[count:], strict=True))
             steps.append(Step(Action(origin.schema.name, tuple(arguments[:count])), origin.outcome, choice))
     return steps
-
-
-def _reason(log_file: Path) -> str:
-    """The last line of the log that says something, for a message on one line."""
-    lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")

@@ -159,6 +159,13 @@ def _fast_downward(domain: Domain, problem: Problem, time_limit: float) -> PlanR
     return fast_downward(domain, problem, time_limit)
 
 
+def _lama(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+    """The first plan of LAMA, Fast Downward's quick search: what the paper compares with on large problems."""
+    from bilevel.planning.fast_downward import fast_downward
+
+    return fast_downward(domain, problem, time_limit, optimal=False)
+
+
 def _search(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     from bilevel.planning.search import search
 
@@ -183,6 +190,7 @@ def _search_first(domain: Domain, problem: Problem, time_limit: float) -> PlanRe
 PLANNERS: Mapping[str, Planner] = {
     "auto": _search_first,
     "fast-downward": _fast_downward,
+    "lama": _lama,
     "search": _search,
 }
 
