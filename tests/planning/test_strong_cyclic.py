@@ -1,0 +1,169 @@
+"""The checker against policies whose faults are known, and against what the definitions say of random ones."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
+
+from bilevel.library import shipped_domain, training_problems
+from bilevel.planning.contingent import ContingentPolicy
+from bilevel.planning.planner import Deadline, Step
+from bilevel.planning.strong_cyclic import Kind, Node, check_policy, graph_of_plan
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
+
+
+def test_a_cycle_that_can_be_left_is_fine() -> None:
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING)
+    assert verdict.is_strong_cyclic
+    assert str(verdict) == "checked: strong-cyclic, 3 reachable states"
+    assert verdict.graph.nodes == (Node(False, FLIP, (1, 0)), Node(False, WIN, (2,)), Node(True))
+    assert verdict.graph.states == (ONE_COIN.state, frozenset({HEADS}), frozenset({HEADS, Atom("rich")}))
+    assert verdict.graph.parents == (-1, 0, 1)
+    assert verdict.graph.distinction(0, 1) == ("heads(penny)",)
+    assert verdict.graph.distinction(0, 0) == ("tails(penny)",)
+    assert verdict.graph.distinction(1, 2) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "text"),
+    [
+        (ContingentPolicy(()), Kind.NOT_CLOSED, "at the start: the policy has no action"),
+        (PUSHING, Kind.NOT_CLOSED, "after push(penny) [lost()]: the policy has no action"),
+        (WAITING, Kind.NOT_PROPER, "after push(penny) [lost()]: the goal is out of reach for ever"),
+        (
+            ContingentPolicy((decision([], WIN, 1),)),
+            Kind.NOT_CLOSED,
+            "at the start: action 'win(penny)' cannot be done: heads(penny) does not hold",
+        ),
+        (
+            ContingentPolicy((decision([], Action("spin"), 1),)),
+            Kind.NOT_CLOSED,
+            "at the start: unknown action 'spin'; known actions: flip, push, wait, win",
+        ),
+        (
+            ContingentPolicy((decision([], Action("flip"), 1),)),
+            Kind.NOT_CLOSED,
+            "at the start: action 'flip()' needs 1 arguments, not 0",
+        ),
+        (
+            ContingentPolicy((decision([], Action("flip", ("dime",)), 1),)),
+            Kind.NOT_CLOSED,
+            "at the start: action 'flip(dime)' cannot be done: there is no coin 'dime'",
+        ),
+    ],
+)
+def test_counterexamples(policy: ContingentPolicy, kind: Kind, text: str) -> None:
+    verdict = check_policy(COINS, ONE_COIN, policy)
+    assert (verdict.kind, verdict.reason) == (kind, text)
+    assert not verdict.is_strong_cyclic
+    assert str(verdict) == f"not strong-cyclic: {text}"
+
+
+def test_a_negative_precondition_that_fails_is_named() -> None:
+    problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state | {Atom("lost")}, ONE_COIN.goal)
+    policy = ContingentPolicy((decision([], FLIP, 1),))
+    assert check_policy(COINS, problem, policy).reason == (
+        "at the start: action 'flip(penny)' cannot be done: lost() holds"
+    )
+
+
+def test_a_goal_that_holds_needs_no_policy() -> None:
+    problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state, frozenset({TAILS}))
+    assert str(check_policy(COINS, problem, ContingentPolicy(()))) == "checked: strong-cyclic, 1 reachable state"
+
+
+def test_it_gives_up_and_says_so() -> None:
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING, max_states=1)
+    assert (verdict.kind, str(verdict)) == (Kind.UNKNOWN, "not checked: there are more than 1 reachable states")
+    assert (len(verdict.graph.nodes), len(verdict.graph.states), verdict.graph.complete) == (1, 2, False)
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING, deadline=Deadline(0))
+    assert str(verdict) == "not checked: the time was up after 0 reachable states"
+
+
+def test_new_objects_are_beyond_it() -> None:
+    domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
+    box, button = (next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("box", "button"))
+    roll = ContingentPolicy((decision([], Action("roll", (box, button)), 1),))
+    verdict = check_policy(domain, problem, roll)
+    assert verdict.kind is Kind.UNKNOWN
+    assert str(verdict).endswith("makes new objects, so there is no end of states")
+
+
+def test_nature_chooses_among_all_objects() -> None:
+    domain, problem = shipped_domain("colour"), training_problems("colour")[-1]
+    colours = [name for name, kind in problem.objects.items() if kind == "colour"]
+    assert len(colours) > 1
+    press = next(iter(domain.schemas["press"].outcomes)).chosen
+    assert [variable.type for variable in press] == ["colour"]
+    block, button, platform = (
+        next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("block", "button", "platform")
+    )
+    ready = problem.state - {Atom("free", (platform,))} | {Atom("on", (block, platform))}
+    pressed = ContingentPolicy((decision([], Action("press", (block, button, platform)), 1),))
+    start = Problem("p", "colour", problem.objects, ready, problem.goal)
+    graph = check_policy(domain, start, pressed).graph
+    assert [graph.distinction(0, number) for number in graph.nodes[0].outcomes] == [
+        (f"colour-of({block}, {colour})",) for colour in colours
+    ]
+
+
+def test_a_plan_is_a_chain() -> None:
+    graph = graph_of_plan(COINS, ONE_COIN, [Step(FLIP, 0), Step(WIN)])
+    assert graph.nodes == (Node(False, FLIP, (1,)), Node(False, WIN, (2,)), Node(True))
+    assert graph.path(2) == [0, 1, 2]
+    assert graph_of_plan(COINS, ONE_COIN, []).nodes == (Node(False),)
+
+
+# --- Random policies over states of three bits: by the definitions, with sets of all runs.
+
+BITS = [Atom("b", (str(i),)) for i in range(3)]
+
+
+def random_world(rng: random.Random) -> tuple[Domain, Problem, dict[Facts, Action]]:
+    """Actions without precondition, each with two outcomes that set and clear bits; a policy for most states."""
+
+    def some() -> Facts:
+        return frozenset(atom for atom in BITS if rng.random() < 0.4)
+
+    schemas = {
+        name: Schema(name, (), frozenset(), (Outcome(some(), some()), Outcome(some(), some()))) for name in "uvwxyz"
+    }
+    objects = {str(i): "object" for i in range(3)}
+    problem = Problem("p", "d", objects, some(), some() or frozenset({BITS[0]}))
+    states = [frozenset(a for a, held in zip(BITS, held, strict=True) if held) for held in product((0, 1), repeat=3)]
+    table = {state: Action(rng.choice(list(schemas))) for state in states if rng.random() < 0.9}
+    return Domain("d", {"b": Predicate("b")}, schemas), problem, table
+
+
+class Table:
+    def __init__(self, table: dict[Facts, Action]) -> None:
+        self.choose = table.get
+
+
+def is_strong_cyclic(domain: Domain, problem: Problem, table: dict[Facts, Action]) -> bool:
+    def after(state: Facts) -> set[Facts]:
+        if problem.goal <= state or state not in table:
+            return set()
+        return {(state - o.delete) | o.add for o in domain.schemas[table[state].name].outcomes}
+
+    def reachable(state: Facts) -> set[Facts]:
+        found = {state}
+        for _ in range(8):
+            found |= {s for one in found for s in after(one)}
+        return found
+
+    states = reachable(problem.state)
+    closed = all(problem.goal <= state or state in table for state in states)
+    return closed and all(any(problem.goal <= end for end in reachable(state)) for state in states)
+
+
+def test_random_policies_are_judged_as_the_definition_does() -> None:
+    answers = []
+    for seed in range(1000):
+        domain, problem, table = random_world(random.Random(seed))
+        answers.append(is_strong_cyclic(domain, problem, table))
+        assert check_policy(domain, problem, Table(table)).is_strong_cyclic == answers[-1], seed
+    assert 100 < sum(answers) < 900  # neither answer is rare
