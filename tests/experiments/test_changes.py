@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -54,14 +54,20 @@ GACHA = {
 }
 
 
-def kinds(action: Action | None, *episode: Episode, domain: str = "blocks", states: dict[str, Facts] = BLOCKS) -> Any:
+def kinds(
+    action: Action | None,
+    *episode: Episode,
+    domain: str = "blocks",
+    states: Mapping[str, Facts] = BLOCKS,
+    objects: Mapping[str, str] | None = None,
+) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
     runs: list[Stretch] = []
     moment = 0
     for name, length, *events in episode:
         runs.append(Stretch(states[name], action, moment, length, [(moment, str(event)) for event in events]))
         moment += length
-    return [change.kind for change in find_changes(shipped_domain(domain), runs)]
+    return [change.kind for change in find_changes(shipped_domain(domain), runs, objects or {})]
 
 
 def test_the_effects_of_the_action_are_its_own() -> None:
@@ -119,9 +125,13 @@ def test_nature_may_choose() -> None:
     assert rolled(("closed", 30), ("lost", 30, "lost block1")) == [OWN, EXOGENOUS]
 
 
-def test_without_an_action_nothing_is_its_effect() -> None:
-    assert kinds(None, ("before", 40), ("held", 40)) == [COLLISION]
-    assert kinds(None, ("before", 40), ("held", 40, "teleport a")) == [EXOGENOUS]
+def test_without_an_action_the_effects_of_any_are_its_own() -> None:
+    assert kinds(None, ("before", 40), ("held", 40), ("placed", 3), ("nothing", 0)) == [OWN, OWN, COLLISION]
+    assert kinds(None, ("before", 40), ("pushed", 40)) == [COLLISION]
+    assert kinds(None, ("before", 40), ("pushed", 40, "teleport a")) == [EXOGENOUS]
+    assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA) == [COLLISION]  # with no button
+    button = {"button": "button"}
+    assert kinds(None, ("closed", 30), ("rolled", 30), domain="gacha", states=GACHA, objects=button) == [OWN]
 
 
 def test_the_time_of_an_action_goes_on_through_flickers() -> None:
@@ -129,7 +139,7 @@ def test_the_time_of_an_action_goes_on_through_flickers() -> None:
         Stretch(BLOCKS[name], PICK, start, length)
         for name, start, length in (("before", 0, 40), ("held", 40, 2), ("before", 42, 10), ("held", 52, 9))
     ]
-    found = find_changes(shipped_domain("blocks"), runs)
+    found = find_changes(shipped_domain("blocks"), runs, {})
     assert [(change.kind, change.moment, change.steps) for change in found] == [(FLICKER, 40, 40), (OWN, 52, 52)]
 
 
@@ -142,7 +152,7 @@ def test_labels_that_never_settle_are_not_looked_past_for_ever() -> None:
 def test_changes_add_up() -> None:
     runs = [Stretch(BLOCKS["before"], PICK, 0, 40), Stretch(BLOCKS["held"], PLACE, 40, 40)]
     runs.append(Stretch(BLOCKS["misplaced"], PICK, 80, 9))
-    found = count_changes(find_changes(shipped_domain("blocks"), runs))
+    found = count_changes(find_changes(shipped_domain("blocks"), runs, {}))
     assert found == Changes(own=1, drop=1)
     assert found + Changes(own=2, flicker=1, exogenous=5) == Changes(own=3, drop=1, flicker=1, exogenous=5)
     assert (found.unexpected, found.refinement) == (1, 0.5)

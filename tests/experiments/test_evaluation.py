@@ -114,7 +114,7 @@ def test_noise_jostles_the_hand() -> None:
 
 def test_a_policy_that_does_not_know_what_to_do_fails_with_that_outcome() -> None:
     first, second = evaluate(replace(TINY, episodes=2), clueless)
-    assert first == Run(evaluation_seed(0, 0), NO_ACTION, "no rule", 0, {}, {}, Changes(), Seconds(0, 0))
+    assert first == Run(evaluation_seed(0, 0), NO_ACTION, "no rule", None, 0, {}, {}, Changes(), Seconds(0, 0))
     assert (second.outcome, second.steps) == (NO_ACTION, 0)
 
 

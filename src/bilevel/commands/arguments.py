@@ -47,6 +47,13 @@ def require_at_least(least: int, **options: int | None) -> None:
             raise BadInput(f"--{name.replace('_', '-')} must be at least {least}, but is {value}")
 
 
+def require_positive(**options: float | None) -> None:
+    """`BadInput` for an option that is given and no number of seconds that can be waited."""
+    for name, value in options.items():
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise BadInput(f"--{name.replace('_', '-')} must be more than 0, but is {value:g}")
+
+
 def require_amplitude(noise: float) -> None:
     if not (math.isfinite(noise) and noise >= 0):
         raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {noise}")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import Output, count, print_json, progress_bar, require_amplitude, require_at_least
+from bilevel.commands.arguments import (
+    Output,
+    count,
+    print_json,
+    progress_bar,
+    require_amplitude,
+    require_at_least,
+    require_positive,
+)
 from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.symbolic.domain import BadInput
 
@@ -34,8 +42,13 @@ class Evaluate:
     """Where to write the results: one line of JSON for each episode."""
     policy: OptionalPolicy = None
     """Folder of the policy; see `bilevel learn`."""
-    method: str = "bison"
-    """Who acts: bison, a learned policy; or expert, the hand-written one, which needs no --policy."""
+    method: str | None = None
+    """Who acts: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, smolvla, smolvla-metaworld
+    or lama (by default as the policy was learned). See docs/methods.md for what each of them needs."""
+    planner: str | None = None
+    """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond or pr2."""
+    planning_seconds: float | None = None
+    """How long each plan may take (by default 100)."""
     task: OptionalTask = None
     """blocks, factory, colour, gacha, or one of them with -noisy; by default the one that the policy was learned on."""
     objects: Numbers = "1-10"
@@ -77,19 +90,21 @@ class Evaluate:
         require_at_least(1, workers=self.workers, episodes=self.episodes)
         require_at_least(0, seed=self.seed)
         require_amplitude(self.noise)
+        require_positive(planning_seconds=self.planning_seconds)
 
     def _evaluation(self) -> Evaluation:
-        from bilevel.experiments.methods import find_contender
+        from bilevel.experiments.methods import find_contender, method_of
         from bilevel.experiments.sweep import Evaluation
         from bilevel.tasks import find_task
 
-        contender = find_contender(self.method, self.policy)
+        method = self.method or method_of(self.policy)
+        contender = find_contender(method, self.policy, self.planner, self.planning_seconds)
         name = self.task or contender.task
         if name is None:
-            raise BadInput(f"the method '{self.method}' needs a --task")
+            raise BadInput(f"the method '{method}' needs a --task")
         task = find_task(name)
         arguments = task.given(teleport_rate=self.teleport_rate, draw=self.draw, colours=self.colours)
-        objects = parse_numbers(self.objects, task.most_objects)
+        objects = parse_numbers(self.objects, contender.most(task))
         return Evaluation(contender, name, objects, self.episodes, self.seed, self.noise, arguments)
 
     def _collect(self, results: Results) -> None:
@@ -113,7 +128,7 @@ class Evaluate:
             print_json(
                 output=str(self.output),
                 task=evaluation.task,
-                method=self.method,
+                method=evaluation.contender.method,
                 policy=evaluation.contender.policy,
                 already_there=kept,
                 by_objects={str(size): row.as_json() for size, row in rows_by_objects(records).items()},
@@ -121,7 +136,7 @@ class Evaluate:
             )
             return
         there = f", {kept} of them already there" if kept else ""
-        print(f"{evaluation.task}, {self.method}: {count(records, 'episode')}{there}")
+        print(f"{evaluation.task}, {evaluation.contender.method}: {count(records, 'episode')}{there}")
         print("\n".join(table(records)))
         print(f"written to {self.output}")
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import tyro
 
@@ -81,7 +81,8 @@ class Run:
         environment = task.make(self.objects, render_mode=mode, quality=self.quality, **further)
         with ExitStack() as open_things:
             open_things.callback(environment.close)
-            show = _Show(self, environment, make_policy(task, environment), self._video(open_things))
+            policy = make_policy(task, environment)
+            show = _Show(self, environment, cast("BilevelPolicy", policy), self._video(open_things))
             self._try_pictures(environment)
             result = show.perform()
         if self.sheet:
@@ -101,7 +102,8 @@ class Run:
 
         expert = self.policy == EXPERT
         contender = find_contender("expert", None) if expert else find_contender("bison", Path(self.policy))
-        contender.check_task(task)
+        contender.check_domain(task)
+        assert contender.make is not None
         return contender.make
 
     def _video(self, open_things: ExitStack) -> Video | None:

@@ -25,6 +25,14 @@ class Policy(Protocol):
         """The next control, or `None` where the policy does not know what to do."""
 
 
+class WatchedPolicy(Policy, Protocol):
+    """A policy that says what it sees, in symbols, and what it is doing, if it knows."""
+
+    labels: Labels
+    state: Facts
+    action: Action | None
+
+
 class HighLevelPolicy(Protocol):
     """Decides what to do: rules, a plan, a person's own program."""
 

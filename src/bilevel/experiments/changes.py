@@ -5,7 +5,7 @@ refinement). How often that holds is `Changes.refinement`.
 
 | kind | a change of the state while an action is being done |
 |---|---|
-| own | exactly the effects of one outcome of that action, whatever nature chose in it |
+| own | exactly the effects of one outcome of that action, whatever nature chose in it; of any, if none is known |
 | exogenous | at the moment of an event that the world reports; with the action's whole effects, it counts as own, too |
 | flicker | undone within 5 steps, or through states of which none lasts longer: the labels did not settle |
 | drop | takes a fact that the action needs, or is about the action's arguments alone |
@@ -17,11 +17,12 @@ they are where traces are made of demonstrations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from bilevel.experiments.chronicle import Stretch
 from bilevel.rules.matching import Binding, unify
+from bilevel.rules.traces import explain_change, implied_types
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, progress, substitute
 
@@ -71,9 +72,12 @@ def count_changes(changes: Sequence[Change]) -> Changes:
     return Changes(**{kind: kinds.count(kind) for kind in KINDS})
 
 
-def find_changes(domain: Domain, runs: Sequence[Stretch]) -> list[Change]:
-    """The changes between runs of equal states, in order."""
-    judge = _Judge(domain)
+def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, str]) -> list[Change]:
+    """The changes between runs of equal states, in order; `objects` are known by their types at least at the end.
+
+    A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains.
+    """
+    judge = _Judge(domain, {**implied_types(domain, [run.state for run in runs]), **objects})
     found: list[Change] = []
     here, steps = 0, 0  # the run that a change starts from, and for how long it has lasted, flickers looked past
     while here < len(runs) - 1:
@@ -100,7 +104,7 @@ def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int
         after = runs[there].state
         if after == before:
             return there, (FLICKER,)
-        if action and judge.explains(action, before, after):
+        if judge.explains(action, before, after):
             return there, (OWN,)
         if runs[there].length > SETTLING:
             break
@@ -117,21 +121,24 @@ def _has_events(runs: Sequence[Stretch], left: int) -> bool:
 class _Judge:
     """Says of which kind a change is; remembers, because labels that flicker repeat themselves."""
 
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
+    def __init__(self, domain: Domain, objects: Mapping[str, str]) -> None:
+        self._domain, self._objects = domain, objects
         self._actions: dict[Action, GroundAction] = {}
-        self._explained: dict[tuple[Action, Facts, Facts], bool] = {}
+        self._explained: dict[tuple[Action | None, Facts, Facts], bool] = {}
 
     def grounded(self, action: Action | None) -> GroundAction | None:
         if action is not None and action not in self._actions:
             self._actions[action] = ground_action(self._domain, action)
         return None if action is None else self._actions[action]
 
-    def explains(self, action: GroundAction, before: Facts, after: Facts) -> bool:
-        """Whether the change is exactly the effects of one outcome of the action."""
-        key = action.action, before, after
+    def explains(self, action: GroundAction | None, before: Facts, after: Facts) -> bool:
+        """Whether the change is exactly the effects of one outcome of the action, or of any one where none is known."""
+        key = action.action if action else None, before, after
         if key not in self._explained:
-            self._explained[key] = after in results(action, before, after)
+            if action:
+                self._explained[key] = after in results(action, before, after)
+            else:
+                self._explained[key] = bool(explain_change(self._domain, before, after, self._objects))
         return self._explained[key]
 
     def unexplained(self, action: GroundAction | None, before: Facts, after: Facts, events: bool) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a bilevel policy saw and did in one episode, at the high level: kept while it acts, at next to no cost."""
+"""What a policy saw and did in one episode, at the high level: kept while it acts, at next to no cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from bilevel.execution.policies import BilevelPolicy
+from bilevel.execution.policies import WatchedPolicy
 from bilevel.execution.rollout import Moment, Watch
 from bilevel.symbolic.domain import Action, Facts
 
@@ -24,9 +24,9 @@ class Stretch:
 
 
 class Chronicle:
-    """Watches a bilevel policy along an episode; somebody else may watch, too."""
+    """Watches a policy along an episode; somebody else may watch, too."""
 
-    def __init__(self, policy: BilevelPolicy, watch: Watch | None = None) -> None:
+    def __init__(self, policy: WatchedPolicy, watch: Watch | None = None) -> None:
         self._policy = policy
         self._watch = watch
         self.stretches: list[Stretch] = []

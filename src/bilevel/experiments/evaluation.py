@@ -11,11 +11,12 @@ from typing import Any
 from bilevel.environments.noise import Bursts, Jostle
 from bilevel.environments.observation import Observation
 from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import BilevelPolicy, Control
-from bilevel.execution.rollout import Moment, Watch, rollout
+from bilevel.execution.policies import BilevelPolicy, Control, WatchedPolicy
+from bilevel.execution.rollout import NO_ACTION, Moment, Watch, rollout
 from bilevel.experiments.changes import Changes, count_changes, find_changes
 from bilevel.experiments.chronicle import Chronicle
 from bilevel.experiments.failures import reason_of_failure
+from bilevel.planning.plan_policies import Failure, PlannedPolicy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Domain
 from bilevel.tasks import TASKS, Task, find_task
@@ -23,7 +24,7 @@ from bilevel.tasks import TASKS, Task, find_task
 Z = 1.959964  # of a two-sided interval of 95%
 MOST_KEPT = 2  # environments that a process keeps
 
-MakePolicy = Callable[[Task, Tabletop], BilevelPolicy]
+MakePolicy = Callable[[Task, Tabletop], WatchedPolicy]
 Job = tuple["Trial", MakePolicy, int]  # the last is the number of the episode
 MapJobs = Callable[[Callable[[Job], "Run"], list[Job]], Iterable["Run"]]
 
@@ -55,6 +56,7 @@ class Run:
     seed: int
     outcome: str
     reason: str | None  # why it did not succeed
+    detail: str | None  # what the policy itself says about that
     steps: int
     events: Mapping[str, int]  # how many of each kind
     durations: Mapping[str, Sequence[int]]  # for each schema, how many steps each of its actions took
@@ -68,7 +70,7 @@ def evaluate(trial: Trial, make_policy: MakePolicy, mapping: MapJobs = map) -> I
 
 
 # What this process made last: it is used again and again. Who made it is kept, lest another get the same address.
-_MADE: dict[str, tuple[MakePolicy, Tabletop, BilevelPolicy]] = {}
+_MADE: dict[str, tuple[MakePolicy, Tabletop, WatchedPolicy]] = {}
 
 
 def run_job(job: Job) -> Run:
@@ -86,7 +88,7 @@ def run_job(job: Job) -> Run:
 
 
 def run_episode(
-    environment: Tabletop, policy: BilevelPolicy, seed: int, noise: float = 0.0, watch: Watch | None = None
+    environment: Tabletop, policy: WatchedPolicy, seed: int, noise: float = 0.0, watch: Watch | None = None
 ) -> Run:
     """One episode from a seed, in the environment of a task, with bursts of noise of this amplitude."""
     chronicle = Chronicle(policy, watch)
@@ -95,17 +97,25 @@ def run_episode(
     episode = rollout(environment, clock, seed, disturb=disturb, watch=clock.watch, stop=clock.stop)
     clock.stop()  # which a rollout does not ask after the last step
     chronicle.finish(policy.labels.state(episode.observation), episode.info["events"])
-    changes = find_changes(_domain(environment), chronicle.runs())
+    changes = find_changes(_domain(environment), chronicle.runs(), policy.labels.objects(episode.observation))
+    failure = _own_account(policy) if episode.outcome == NO_ACTION else None
     return Run(
         seed=seed,
         outcome=episode.outcome,
-        reason=reason_of_failure(episode.outcome, episode.steps, changes),
+        reason=reason_of_failure(episode.outcome, episode.steps, changes, failure),
+        detail=failure.detail if failure else None,
         steps=episode.steps,
         events=chronicle.events(),
         durations=chronicle.durations(),
         changes=count_changes(changes),
         seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
     )
+
+
+def _own_account(policy: WatchedPolicy) -> Failure | None:
+    """Why the policy did not know what to do, from one that plans."""
+    high = policy.high if isinstance(policy, BilevelPolicy) else None
+    return high.failure if isinstance(high, PlannedPolicy) else None
 
 
 def _domain(environment: Tabletop) -> Domain:
@@ -118,13 +128,15 @@ def _domain(environment: Tabletop) -> Domain:
 class Clock:
     """Acts as its policy does, and measures how long that takes, and how long a step of the world."""
 
-    def __init__(self, policy: BilevelPolicy, watch: Watch) -> None:
+    def __init__(self, policy: WatchedPolicy, watch: Watch) -> None:
         self._policy, self._watch = policy, watch
         self._began = math.nan  # when the world began the step that it is at, if it is at one
         self.policy_seconds = self.physics_seconds = 0.0
 
     def reset(self, observation: Observation) -> None:
+        began = perf_counter()
         self._policy.reset(observation)
+        self.policy_seconds += perf_counter() - began  # a policy may plan here
 
     def act(self, observation: Observation) -> Control | None:
         began = perf_counter()

@@ -3,6 +3,9 @@
 | reason | the episode |
 |---|---|
 | no rule | ended because the policy did not know what to do |
+| no model | the same, as its planner cannot express what may happen |
+| no plan | the same, as its planner found none, or none in time |
+| plan broken | the same, as its plan is not for what happened |
 | physics | ended because the simulation became unstable |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
 | stall | brought nothing about at its end: for 1000 steps, or ten times as long as the longest action took before |
@@ -20,16 +23,21 @@ from collections.abc import Sequence
 from bilevel.environments.tabletop import SUCCESS, UNSTABLE
 from bilevel.execution.rollout import NO_ACTION
 from bilevel.experiments.changes import EXOGENOUS, FLICKER, OWN, Change, count_changes
+from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, Failure
 
 LAST_PART = 1000  # steps
 MUCH_LONGER = 10  # times
 MANY_FLICKERS = 5
 
-REASONS = ("no rule", "physics", "label", "stall", "drop", "collision", "time")
+REASONS = ("no rule", NO_MODEL, NO_PLAN, PLAN_BROKEN, "physics", "label", "stall", "drop", "collision", "time")
 
 
-def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> str | None:
-    """`None` for a success; `steps` is how long the episode was."""
+def reason_of_failure(
+    outcome: str, steps: int, changes: Sequence[Change], failure: Failure | None = None
+) -> str | None:
+    """`None` for a success; `steps` is how long the episode was, `failure` what the policy itself says."""
+    if failure:
+        return failure.reason
     known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics"}
     if outcome in known:
         return known[outcome]

@@ -1,69 +1,164 @@
-"""Everything that can be measured, in one table: how a policy comes about, from a folder or without one."""
+"""Everything that can be measured, in one table: what each method is, what it needs, how it is trained and built."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.policy_folder import SavedPolicy, read_policy
-from bilevel.experiments.evaluation import MakePolicy
+from bilevel.experiments.contenders import Contender
+from bilevel.experiments.scaling import run_planner
+from bilevel.planning.fast_downward import find_program
+from bilevel.planning.plan_policies import FindGuide, PlanFinder, PlannedPolicy, PolicyFinder
+from bilevel.planning.planner import PLANNERS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import Task
 
+PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
+BILEVEL, END_TO_END = "bilevel", "end-to-end"  # kinds of training
+
+# What a planner needs beside this package: a function that finds it, or says what to install.
+NEEDS: Mapping[str, Callable[[], object]] = {"lama": find_program, "fast-downward": find_program}
+
 
 @dataclass(frozen=True)
-class Contender:
-    """A policy that is to be measured: what makes it for an environment, and where it comes from."""
+class Given:
+    """What a user says about a method that is to be measured."""
 
-    method: str
-    make: MakePolicy
-    task: str | None = None  # that it was learned on
-    domain_name: str | None = None  # that it fits; any, if there is none
-    policy: str | None = None  # its folder, as given
-    digest: str | None = None
-    seed: int | None = None  # of learning it
+    policy: Path | None = None  # a folder that `bilevel learn` made
+    planner: str | None = None
+    planning_seconds: float | None = None
 
-    def check_task(self, task: Task) -> None:
-        """`BadInput` for a task of another domain."""
-        if self.domain_name not in (None, task.domain_name):
+
+class Planning(NamedTuple):
+    """A planner, and how long it may take for each plan."""
+
+    planner: str
+    planning_seconds: float
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table."""
+
+    title: str  # in the paper's tables
+    about: str
+    build: Callable[[Method, Given], Contender]
+    training: str | None = None  # how `bilevel learn` trains it; not at all, if there is none
+    planners: tuple[str, ...] = ()  # that it can plan with, the usual one first
+    replan: bool = False
+    name: str = ""  # its key in the table
+
+    def load(self, given: Given) -> Contender:
+        """Who is to be measured; `BadInput` where something is missing, or given and not needed."""
+        if self.training and given.policy is None:
+            raise BadInput(f"the method '{self.name}' needs a --policy; `bilevel learn` makes one")
+        if not self.training and given.policy is not None:
+            raise BadInput(f"the method '{self.name}' takes no --policy")
+        if not self.planners and (given.planner or given.planning_seconds):
+            raise BadInput(f"the method '{self.name}' does not plan: it takes no --planner and no --planning-seconds")
+        if self.planners and given.planner not in (None, *self.planners):
             raise BadInput(
-                f"{self.policy}: a policy for the domain '{self.domain_name}', "
-                f"but the task '{task.name}' is of the domain '{task.domain_name}'"
+                f"the method '{self.name}' cannot plan with '{given.planner}', but with {', '.join(self.planners)}"
             )
+        return self.build(self, given)
+
+    def planning(self, given: Given) -> Planning | None:
+        """How it plans, if it does; `BadInput` where the planner is not installed."""
+        if not self.planners:
+            return None
+        planner = given.planner or self.planners[0]
+        NEEDS.get(planner, lambda: None)()
+        return Planning(planner, given.planning_seconds or PLANNING_SECONDS)
 
 
-def _load_bison(folder: Path | None) -> Contender:
-    if folder is None:
-        raise BadInput("the method 'bison' needs a --policy; `bilevel learn` makes one")
-    saved = read_policy(folder)
-    make = partial(_bind, saved)
-    return Contender("bison", make, saved.task, saved.domain.name, str(folder), saved.digest, saved.seed)
+def _expert(method: Method, given: Given) -> Contender:
+    return Contender(method.name, _make_expert)
 
 
-def _bind(saved: SavedPolicy, task: Task, environment: Tabletop) -> BilevelPolicy:
-    return saved.bind(environment.slots)
-
-
-def _load_expert(folder: Path | None) -> Contender:
-    if folder is not None:
-        raise BadInput("the method 'expert' takes no --policy")
-    return Contender("expert", _expert)
-
-
-def _expert(task: Task, environment: Tabletop) -> BilevelPolicy:
+def _make_expert(task: Task, environment: Tabletop) -> BilevelPolicy:
     return task.expert(environment.slots)
 
 
-# For each method, what finds its policy in a folder, or does without one.
-METHODS: Mapping[str, Callable[[Path | None], Contender]] = {"bison": _load_bison, "expert": _load_expert}
+def _bilevel(method: Method, given: Given) -> Contender:
+    """A learned low level, under learned rules or under a planner."""
+    assert given.policy is not None
+    saved, planning = read_policy(given.policy), method.planning(given)
+    make = partial(_make_bilevel, saved, planning, method.replan)
+    about = saved.task, saved.domain.name, str(given.policy), saved.digest, saved.seed
+    return Contender(method.name, make, *about, planning._asdict() if planning else {})
 
 
-def find_contender(method: str, folder: Path | None) -> Contender:
-    """Who is to be measured; `BadInput` where there is a folder and none is needed, or the other way round."""
-    if method not in METHODS:
-        raise BadInput(f"unknown method '{method}'; known methods: {', '.join(METHODS)}")
-    return METHODS[method](folder)
+def _make_bilevel(
+    saved: SavedPolicy, planning: Planning | None, replan: bool, task: Task, environment: Tabletop
+) -> BilevelPolicy:
+    policy = saved.bind(environment.slots)
+    if planning:
+        find, seconds = _finder(planning.planner), planning.planning_seconds
+        policy.high = PlannedPolicy(saved.domain, find, replan=replan, time_limit=seconds)
+    return policy
+
+
+def _finder(planner: str) -> FindGuide:
+    from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
+
+    if planner in CONTINGENT_PLANNERS:
+        return PolicyFinder(CONTINGENT_PLANNERS[planner])
+    return PlanFinder(PLANNERS[planner])
+
+
+def _symbolic(method: Method, given: Given) -> Contender:
+    planning = method.planning(given)
+    assert planning is not None
+    return Contender(method.name, without_world=partial(run_planner, *planning), settings=planning._asdict())
+
+
+CLASSICAL = ("lama", "search")
+CONTINGENT = ("fond", "pr2")
+
+METHODS: Mapping[str, Method] = {
+    name: replace(method, name=name)
+    for name, method in {
+        "bison": Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
+        "expert": Method("Expert", "the hand-written policy that demonstrates", _expert),
+        "det-plan": Method("DetPlan", "follows one plan of a classical planner", _bilevel, BILEVEL, CLASSICAL),
+        "det-replan": Method(
+            "DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True
+        ),
+        "ndt-plan": Method("NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
+        "ndt-replan": Method(
+            "NdtReplan",
+            "computes another policy where the first has no action",
+            _bilevel,
+            BILEVEL,
+            CONTINGENT,
+            replan=True,
+        ),
+        "lama": Method(
+            "LAMA", "plans for problems of symbols alone, to see how it scales", _symbolic, planners=("lama",)
+        ),
+    }.items()
+}
+
+
+def find_method(name: str) -> Method:
+    if name not in METHODS:
+        raise BadInput(f"unknown method '{name}'; known methods: {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def find_contender(
+    method: str, policy: Path | None = None, planner: str | None = None, planning_seconds: float | None = None
+) -> Contender:
+    """Who is to be measured; `BadInput` where something is missing, or given and not needed."""
+    return find_method(method).load(Given(policy, planner, planning_seconds))
+
+
+def method_of(policy: Path | None) -> str:
+    """The method that a folder was learned for."""
+    return "bison"

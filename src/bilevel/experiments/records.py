@@ -12,8 +12,8 @@ from bilevel.demonstrations import manifest
 from bilevel.demonstrations.json_objects import NUMBER, Keys, checked
 from bilevel.environments.tabletop import SUCCESS
 from bilevel.experiments.changes import KINDS, Changes
+from bilevel.experiments.contenders import Contender
 from bilevel.experiments.evaluation import Run, Trial
-from bilevel.experiments.methods import Contender
 
 _NONE = type(None)
 RECORD: Keys = {
@@ -22,6 +22,7 @@ RECORD: Keys = {
     "policy": (str, _NONE),
     "policy_digest": (str, _NONE),
     "policy_seed": (int, _NONE),
+    "settings": dict,
     "objects": int,
     "episode": int,
     "seed": int,
@@ -29,11 +30,13 @@ RECORD: Keys = {
     "arguments": dict,
     "outcome": str,
     "reason": (str, _NONE),
+    "detail": (str, _NONE),
     "steps": int,
     "changes": dict,
     "versions": dict,
     "seconds": dict,
 }
+LATER: Mapping[str, Any] = {"settings": {}, "detail": None}  # keys that records did not always have
 BEGINNING = b'{"task": "'  # of every line
 CHANGES: Keys = dict.fromkeys((*KINDS, "unexpected"), int)
 SECONDS: Keys = {"policy": NUMBER, "physics": NUMBER}
@@ -43,6 +46,7 @@ IDENTITY = {
     "task": "another task",
     "method": "another method",
     "policy_digest": "another policy",
+    "settings": "other settings of the method",
     "seed": "another --seed",
     "noise": "another --noise",
     "arguments": "other arguments of the world",
@@ -59,6 +63,7 @@ class EpisodeRecord:
     policy: str | None  # its folder, as it was given
     policy_digest: str | None
     policy_seed: int | None  # of learning it
+    settings: Mapping[str, Any]  # of the method
     objects: int
     episode: int
     seed: int  # of the world
@@ -66,6 +71,7 @@ class EpisodeRecord:
     arguments: Mapping[str, Any]  # of the environment, besides the number of objects
     outcome: str
     reason: str | None  # why it did not succeed
+    detail: str | None  # what the policy itself says about that
     steps: int
     changes: Changes
     versions: Mapping[str, str]
@@ -87,6 +93,7 @@ def make_record(contender: Contender, trial: Trial, episode: int, run: Run) -> E
         policy=contender.policy,
         policy_digest=contender.digest,
         policy_seed=contender.seed,
+        settings=dict(contender.settings),
         objects=trial.objects,
         episode=episode,
         seed=run.seed,
@@ -94,6 +101,7 @@ def make_record(contender: Contender, trial: Trial, episode: int, run: Run) -> E
         arguments=dict(trial.arguments),
         outcome=run.outcome,
         reason=run.reason,
+        detail=run.detail,
         steps=run.steps,
         changes=run.changes,
         versions=versions(),
@@ -106,7 +114,8 @@ versions = cache(manifest.versions)
 
 def read_record(line: str) -> EpisodeRecord:
     """`BadInput` where the line is not that of an episode."""
-    value = checked(json.loads(line), RECORD, "the record")
+    found = json.loads(line)
+    value = checked({**LATER, **found} if isinstance(found, dict) else found, RECORD, "the record")
     counts = dict(checked(value["changes"], CHANGES, "'changes'"))
     del counts["unexpected"]
     checked(value["seconds"], SECONDS, "'seconds'")

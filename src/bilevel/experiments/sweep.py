@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bilevel.demonstrations.processes import Work, in_order, spread
-from bilevel.experiments.evaluation import Trial, run_job
-from bilevel.experiments.methods import Contender
+from bilevel.experiments.contenders import Contender
+from bilevel.experiments.evaluation import Trial
 from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record, versions
 from bilevel.files import taken_by_another
 from bilevel.seeds import evaluation_seed
@@ -49,13 +49,10 @@ class Evaluation:
     def check(self) -> None:
         """`BadInput` for what cannot be measured."""
         task = find_task(self.task)
-        self.contender.check_task(task)
-        for objects in self.objects:
-            if not 1 <= objects <= task.most_objects:
-                raise BadInput(f"the task '{self.task}' takes 1 to {task.most_objects} objects, not {objects}")
         if self.episodes < 1:
             raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
-        task.make(self.objects[0], **self.arguments).close()
+        for objects in (min(self.objects), max(self.objects)):
+            self.contender.check(task, objects, self.arguments)
 
     def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
         """The results in their order, from the given one on."""
@@ -67,7 +64,7 @@ class Evaluation:
         """Run one of the jobs."""
         objects, episode = self.jobs[index]
         trial = Trial(self.task, objects, self.episodes, self.seed, self.noise, self.arguments)
-        return make_record(self.contender, trial, episode, run_job((trial, self.contender.make, episode)))
+        return make_record(self.contender, trial, episode, self.contender.run(trial, episode))
 
 
 def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
@@ -143,6 +140,7 @@ def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluatio
             "task": evaluation.task,
             "method": evaluation.contender.method,
             "policy_digest": evaluation.contender.digest,
+            "settings": dict(evaluation.contender.settings),
             "seed": evaluation_seed(evaluation.seed, record.episode),
             "noise": evaluation.noise,
             "arguments": dict(evaluation.arguments),

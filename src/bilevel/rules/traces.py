@@ -112,7 +112,7 @@ def traces_from_states(
             f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
         )
     runs = _runs(states)
-    objects = {**_implied_types(domain, [state for state, _, _ in runs]), **objects}
+    objects = {**implied_types(domain, [state for state, _, _ in runs]), **objects}
     runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
@@ -176,7 +176,7 @@ def _terms(facts: Facts) -> set[str]:
     return {term for fact in facts for term in fact.terms}
 
 
-def _implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
+def implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
     """For each object in the states the narrowest type that a predicate it occurs in declares."""
     types: dict[str, str] = {}
     for fact in sorted(frozenset().union(*states)):
