@@ -28,11 +28,6 @@ ONE_COIN = parse_problem(
 HEADS, TAILS, LOST = Atom("heads", ("penny",)), Atom("tails", ("penny",)), Atom("lost")
 FLIP, PUSH, WIN = (Action(name, ("penny",)) for name in ("flip", "push", "win"))
 WAIT = Action("wait")
-    Action("flip", ("penny",)),
-    Action("push", ("penny",)),
-    Action("win", ("penny",)),
-    Action("wait"),
-)
 
 
 def decision(positive: Iterable[Atom], action: Action, distance: int, negative: Iterable[Atom] = ()) -> Decision:
