@@ -81,6 +81,8 @@ def test_a_plan_never_goes_back_or_jumps() -> None:
 def test_a_dropped_block_breaks_a_plan() -> None:
     policy = follower(Planner(plan(PICK1, PLACE1)), replan=False)
     assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, None]
+    lacks = "step 2 of 2, place(block1, place1), needs holding(block1) and was the last"
+    assert policy.failure == (PLAN_BROKEN, lacks)
 
 
 def test_with_replanning_it_plans_from_where_it_is() -> None:

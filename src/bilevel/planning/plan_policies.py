@@ -7,6 +7,7 @@ gives up (DetPlan and NdtPlan in the paper) or asks for another one from there (
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import NamedTuple, Protocol
 
 from bilevel.planning.contingent import ContingentPlanner
@@ -54,11 +55,20 @@ class PlanGuide:
                 return self._plan[index].action
         return None
 
+    def why_not(self, state: Facts) -> str:
+        """What the step that it is at lacks in this state."""
+        action, number = self._plan[self._index], self._index + 1
+        missing = ", ".join(map(str, sorted(action.condition.positive - state)))
+        found = ", ".join(map(str, sorted(action.condition.negative & state)))
+        lacks = f"needs {missing}" if missing else f"must not have {found}"
+        done = " and was the last" if number == len(self._plan) else ""
+        return f"step {number} of {len(self._plan)}, {action.action}, {lacks}{done}"
+
 
 class PlannedPolicy:
     """A high-level policy that plans at the beginning and, with `replan`, whenever it is at a loss.
 
-    `failure` says why it is, if it is; `plans` counts how often it has planned in this episode.
+    `failure` says why it is, if it is. `plans` counts how often it has planned in this episode, `seconds` how long.
     """
 
     def __init__(self, domain: Domain, find: FindGuide, *, replan: bool, time_limit: float) -> None:
@@ -66,10 +76,10 @@ class PlannedPolicy:
         self._objects: dict[str, str] = {}
         self._guide: Guide | None = None
         self.failure: Failure | None = None
-        self.plans = 0
+        self.plans, self.seconds = 0, 0.0
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
-        self._objects, self.plans = dict(objects), 0
+        self._objects, self.plans, self.seconds = dict(objects), 0, 0.0
         self._plan(state, goal)
 
     def declare(self, objects: Mapping[str, str]) -> None:
@@ -88,15 +98,20 @@ class PlannedPolicy:
             return None
         action = self._guide.choose(state)
         if action is None:
-            self.failure = Failure(PLAN_BROKEN, f"nothing was planned for this state (plan {self.plans})")
+            guide = self._guide
+            detail = (
+                guide.why_not(state) if isinstance(guide, PlanGuide) else "the policy says nothing about this state"
+            )
+            self.failure = Failure(PLAN_BROKEN, detail)
         return action
 
     def _plan(self, state: Facts, goal: Facts) -> None:
         constants = self._domain.constants
         objects = {name: kind for name, kind in self._objects.items() if name not in constants}
         problem = Problem("at-hand", self._domain.name, objects, state, goal)
-        self.plans += 1
+        began = perf_counter()
         found = self._find(self._domain, problem, self._time_limit)
+        self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
         self._guide, self.failure = (None, found) if isinstance(found, Failure) else (found, None)
 
 
