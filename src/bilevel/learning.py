@@ -2,6 +2,7 @@
 
 Every demonstration is labelled once, which gives the traces that rules are learned from and the samples that the
 network is trained on. With DAgger, the policy then practises, and its network is trained further on what it met.
+How a network is trained and practises, `learn_networks`, is the same for policies of other kinds.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from bilevel.demonstrations.dataset import Dataset
 from bilevel.demonstrations.traces import abstract
-from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.lowlevel.architecture import Architecture, Shape, Weights
 from bilevel.lowlevel.checkpoint import fingerprint, resume, write_checkpoint
-from bilevel.lowlevel.dagger import DaggerConfig, Learner, practise
+from bilevel.lowlevel.dagger import BilevelLearner, DaggerConfig, Learner, practise
 from bilevel.lowlevel.encoding import encoding_of
-from bilevel.lowlevel.samples import Samples, encode_episode, together
+from bilevel.lowlevel.samples import Experience, Samples, encode_episode, together
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput
+
+Found = TypeVar("Found", bound=Experience)
 
 
 @dataclass(frozen=True)
@@ -118,65 +122,98 @@ def learn_policies(
     rules = learn_rules(traces, dataset.task.domain)
     if not rules:
         raise BadInput(f"{dataset.folder}: the demonstrations show no rule: no goal is achieved by an action in them")
-    trainer = _Trainer(architecture, config.training, checkpoints, tell)
-    networks = trainer.train("training", found.samples, seeds)
-    results = []
-    for network in networks:
-        first = Learned(
+    recipe = dataset.manifest.recipe
+
+    def learner(network: Trained) -> BilevelLearner:
+        return BilevelLearner(recipe.task, recipe.arguments, rules, architecture, network.weights, network.seed)
+
+    networks = learn_networks(
+        found.samples, architecture, seeds, config, learner, workers=workers, checkpoints=checkpoints, tell=tell
+    )
+    return [
+        Learned(
             rules=rules,
             architecture=architecture,
             network=network.trained,
-            curves=(Curve(0, network.epochs),),
-            samples=len(found.samples),
+            curves=network.curves,
+            samples=network.samples,
             traces=len(traces),
             exogenous=sum(abstraction.exogenous for abstraction in found.abstractions),
             ambiguous=sum(abstraction.ambiguous for abstraction in found.abstractions),
         )
-        results.append(_with_practice(first, dataset, found.samples, config.dagger, trainer, workers))
-    return results
+        for network in networks
+    ]
 
 
-def _with_practice(
-    learned: Learned, dataset: Dataset, samples: Samples, config: DaggerConfig, trainer: _Trainer, workers: int
-) -> Learned:
-    """The policy after all rounds of DAgger."""
-    recipe, seed = dataset.manifest.recipe, learned.network.seed
-    for round_ in range(1, config.rounds + 1):
-        weights = learned.network.weights
-        learner = Learner(recipe.task, recipe.arguments, learned.rules, learned.architecture, weights, seed)
-        episodes = []
-        for episode in practise(learner, config, round_, workers):
-            episodes.append(episode)
-            trainer.tell(Progress(f"practising, round {round_}", len(episodes), config.episodes))
-        first = int(samples.episodes.max()) + 1
-        samples = together([samples, *(replace(e, episodes=e.episodes + first) for e in episodes)])
-        (network,) = trainer.further(config.epochs).train(f"training, round {round_}", samples, [seed], [weights])
-        curves = (*learned.curves, Curve(round_, network.epochs))
-        learned = replace(learned, network=network.trained, curves=curves, samples=len(samples))
-    return learned
+# Networks, of whatever kind
 
 
 @dataclass(frozen=True)
-class _Network:
+class LearnedNetwork:
+    """A network, and how it came about."""
+
     trained: Trained
-    epochs: tuple[Epoch, ...]
+    curves: tuple[Curve, ...]
+    samples: int  # that it was last trained on
+
+
+def learn_networks(
+    samples: Found,
+    architecture: Shape,
+    seeds: Sequence[int],
+    config: LearningConfig,
+    learner: Callable[[Trained], Learner[Found]],
+    *,
+    workers: int,
+    checkpoints: Path | None,
+    tell: Tell,
+) -> list[LearnedNetwork]:
+    """Train networks together, one for each seed; then each of them practises, as the `learner` that it makes."""
+    trainer = _Trainer(architecture, config.training, checkpoints, tell)
+    return [
+        _with_practice(network, samples, config.dagger, learner, trainer, workers)
+        for network in trainer.train("training", samples, seeds)
+    ]
+
+
+def _with_practice(
+    network: LearnedNetwork,
+    samples: Found,
+    config: DaggerConfig,
+    learner: Callable[[Trained], Learner[Found]],
+    trainer: _Trainer,
+    workers: int,
+) -> LearnedNetwork:
+    """The network after all rounds of DAgger."""
+    for round_ in range(1, config.rounds + 1):
+        before = network.trained
+        episodes = []
+        for episode in practise(learner(before), config, round_, workers):
+            episodes.append(episode)
+            trainer.tell(Progress(f"practising, round {round_}", len(episodes), config.episodes))
+        samples = samples.followed_by(episodes)
+        further = trainer.further(config.epochs, round_)
+        (after,) = further.train(f"training, round {round_}", samples, [before.seed], [before.weights])
+        network = replace(after, curves=network.curves + after.curves)
+    return network
 
 
 @dataclass(frozen=True)
 class _Trainer:
     """Trains, shows how far it is, and writes checkpoints."""
 
-    architecture: Architecture
+    architecture: Shape
     config: TrainingConfig
     checkpoints: Path | None
     tell: Tell
+    round: int = 0  # of practice
 
-    def further(self, epochs: int) -> _Trainer:
-        return replace(self, config=replace(self.config, epochs=epochs))
+    def further(self, epochs: int, round_: int) -> _Trainer:
+        return replace(self, config=replace(self.config, epochs=epochs), round=round_)
 
     def train(
-        self, stage: str, samples: Samples, seeds: Sequence[int], initial: Sequence[Weights] = ()
-    ) -> list[_Network]:
+        self, stage: str, samples: Experience, seeds: Sequence[int], initial: Sequence[Weights] = ()
+    ) -> list[LearnedNetwork]:
         training = Training(samples, self.architecture, seeds, self.config, initial)
         run = fingerprint(training, samples)
         path = self.checkpoints / f"{run[:16]}.safetensors" if self.checkpoints else None
@@ -188,9 +225,13 @@ class _Trainer:
             if path:
                 write_checkpoint(path, training, run)
         return [
-            _Network(trained, tuple(_of_network(epoch, index) for epoch in training.curve))
+            LearnedNetwork(trained, (self._curve(training.curve, index),), len(samples))
             for index, trained in enumerate(training.result())
         ]
+
+    def _curve(self, epochs: Sequence[Epoch], index: int) -> Curve:
+        """That of one network."""
+        return Curve(self.round, tuple(_of_network(epoch, index) for epoch in epochs))
 
 
 def _of_network(epoch: Epoch, index: int) -> Epoch:

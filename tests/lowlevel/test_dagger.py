@@ -15,7 +15,7 @@ from bilevel.environments.observation import Array
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.rollout import Moment, rollout
 from bilevel.lowlevel.architecture import Weights
-from bilevel.lowlevel.dagger import DaggerConfig, Learner, practise
+from bilevel.lowlevel.dagger import BilevelLearner, DaggerConfig, practise
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Training, TrainingConfig
@@ -28,7 +28,7 @@ SHORT = DaggerConfig(rounds=1, episodes=4, patience=60)
 
 
 @cache
-def learner() -> Learner:
+def learner() -> BilevelLearner:
     """One that has been taught a little."""
     recipe, domain = dataset().manifest.recipe, dataset().task.domain
     config = TrainingConfig(epochs=40, batch=32, learning_rate=3e-3)
@@ -36,10 +36,10 @@ def learner() -> Learner:
     while not training.done:
         training.one_epoch()
     rules = learn_rules([trace for found in studied().abstractions for trace in found.traces], domain)
-    return Learner(recipe.task, recipe.arguments, rules, architecture(), training.result()[0].weights, seed=0)
+    return BilevelLearner(recipe.task, recipe.arguments, rules, architecture(), training.result()[0].weights, seed=0)
 
 
-def motionless() -> Learner:
+def motionless() -> BilevelLearner:
     """One whose network says nothing at all."""
     weights: Weights = {name: np.zeros_like(array) for name, array in learner().weights.items()}
     return replace(learner(), weights=weights)

@@ -216,7 +216,7 @@ def read_policy(folder: Path) -> SavedPolicy:
         domain=domain,
         rules=_read_rules(folder / RULES, domain),
         architecture=architecture,
-        weights=read_weights(folder / WEIGHTS, architecture),
+        weights=read_weights(folder / WEIGHTS, architecture.layers),
         settings=about["settings"],
         summary=about["summary"],
         versions=about["versions"],

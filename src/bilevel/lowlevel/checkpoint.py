@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from bilevel.files import write_atomically
-from bilevel.lowlevel.samples import Samples
+from bilevel.lowlevel.samples import Experience
 from bilevel.lowlevel.training import Epoch, Training
 
 
-def fingerprint(training: Training, samples: Samples) -> str:
+def fingerprint(training: Training, samples: Experience) -> str:
     """All that a run depends on, asked before its first epoch: no other one goes on from its checkpoint."""
     digest = hashlib.sha256(repr((training.architecture, training.seeds, training.config, training.device)).encode())
     digest.update(training.network.flat.detach().cpu().numpy().tobytes())
-    for field in fields(samples):
-        digest.update(np.ascontiguousarray(getattr(samples, field.name)).tobytes())
+    for array in samples.arrays():
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 

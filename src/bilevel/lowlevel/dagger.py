@@ -1,24 +1,24 @@
 """DAgger: let the learner act, let the expert say what it would have done, and learn from both.
 
 Behaviour cloning sees only where the expert goes. A learner makes small mistakes, and with a jostled hand large ones,
-and finds itself where nobody has shown it what to do. Here the learner's rules decide, its network moves the hand, and
-the expert's hand is asked for its control at every step.
+and finds itself where nobody has shown it what to do. Here the learner acts, and its teacher is asked for a control at
+every step: for a bilevel policy the expert's hand, which is told what the learner's rules have decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Array, Observation
-from bilevel.execution.policies import BilevelPolicy, LowLevelPolicy
+from bilevel.environments.observation import Array, Observation, Slots
+from bilevel.execution.policies import BilevelPolicy, Control, Policy
 from bilevel.execution.rollout import Moment, rollout
 from bilevel.lowlevel.architecture import CONTROL, Architecture, Weights
 from bilevel.lowlevel.gnn_policy import GnnPolicy
@@ -26,7 +26,11 @@ from bilevel.lowlevel.samples import Samples, Situation, encode_episode
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import practice_seed
+from bilevel.symbolic.domain import Action, Facts
 from bilevel.tasks import find_task
+
+Found = TypeVar("Found", covariant=True)
+Teach = Callable[[Observation], "Control | None"]  # what the teacher would do, if it knows
 
 
 @dataclass(frozen=True)
@@ -41,64 +45,110 @@ class DaggerConfig:
     longest: int = 3000  # steps after which it is given up in any case
 
 
+class Practising(Policy, Protocol):
+    """A policy that can be watched while it practises."""
+
+    state: Facts
+    goal: Facts
+    action: Action | None
+
+
+class Learner(Protocol[Found]):
+    """Somebody who practises, as it is handed to other processes, with the world to practise in."""
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Those of the environment."""
+
+    @property
+    def seed(self) -> int: ...
+
+    def begin(self, slots: Slots) -> tuple[Practising, Teach]:
+        """The policy for an environment with these slots, and its teacher."""
+
+    def encode(
+        self, slots: Slots, seen: Sequence[Observation], situations: Sequence[Situation], controls: Array, number: int
+    ) -> Found:
+        """What is learned from an episode."""
+
+
 @dataclass(frozen=True)
-class Learner:
-    """A policy as it is handed to other processes, with the world that it practises in."""
+class BilevelLearner:
+    """Rules decide and a network moves the hand; the teacher is the expert's hand alone."""
 
     task: str
-    arguments: Mapping[str, Any]  # of the environment
+    arguments: Mapping[str, Any]
     rules: Sequence[Rule]
     architecture: Architecture
     weights: Weights
     seed: int
 
+    def begin(self, slots: Slots) -> tuple[Practising, Teach]:
+        task = find_task(self.task)
+        low = GnnPolicy(self.architecture, self.weights, slots)
+        policy = BilevelPolicy(task.labels(slots), RulePolicy(self.rules, task.domain), low)
+        hand = task.expert(slots).low
 
-def practise(learner: Learner, config: DaggerConfig, round_: int, workers: int = 1) -> Iterator[Samples]:
+        def teach(observation: Observation) -> Control:
+            assert policy.action is not None
+            return hand.control(observation, policy.state, policy.goal, policy.action)
+
+        return policy, teach
+
+    def encode(
+        self, slots: Slots, seen: Sequence[Observation], situations: Sequence[Situation], controls: Array, number: int
+    ) -> Samples:
+        return encode_episode(self.architecture.encoding, slots, seen, situations, controls, number)
+
+
+def practise(learner: Learner[Found], config: DaggerConfig, round_: int, workers: int = 1) -> Iterator[Found]:
     """The samples of each episode of a round, in the order of their numbers."""
     start = partial(_start, learner, config, round_)
     with closing(spread(start, range(config.episodes), workers)) as done:
         yield from in_order(done)
 
 
-def _start(learner: Learner, config: DaggerConfig, round_: int) -> Work[tuple[int, Samples]]:
+def _start(learner: Learner[Found], config: DaggerConfig, round_: int) -> Work[tuple[int, Found]]:
     """Make the environment, once; what comes back runs an episode."""
-    task = find_task(learner.task)
-    environment = task.make(**learner.arguments)
-    slots = environment.slots
-    low = GnnPolicy(learner.architecture, learner.weights, slots)
-    policy = BilevelPolicy(task.labels(slots), RulePolicy(learner.rules, task.domain), low)
-    teacher = task.expert(slots).low
+    environment = find_task(learner.task).make(**learner.arguments)
+    policy, teach = learner.begin(environment.slots)
 
-    def practise_once(number: int) -> tuple[int, Samples]:
+    def practise_once(number: int) -> tuple[int, Found]:
         seed = practice_seed(learner.seed, round_, number)
-        lesson = _Lesson(policy, teacher, config)
+        lesson = _Lesson(policy, teach, config)
         disturb = Jostle(Bursts(amplitude=config.noise), seed) if config.noise and number % 3 else None
         rollout(environment, policy, seed, disturb=disturb, watch=lesson, stop=lesson.is_over)
         controls = np.array(lesson.controls, np.float32).reshape(-1, CONTROL)
-        encoding = learner.architecture.encoding
-        return number, encode_episode(encoding, slots, lesson.seen, lesson.situations, controls, number)
+        return number, learner.encode(environment.slots, lesson.seen, lesson.situations, controls, number)
 
     return practise_once
 
 
 class _Lesson:
-    """Notes every step of the learner, with what its teacher would have done there."""
+    """Notes every step of the learner for which its teacher knows what it would have done there."""
 
-    def __init__(self, policy: BilevelPolicy, teacher: LowLevelPolicy, config: DaggerConfig) -> None:
-        self._policy, self._teacher, self._config = policy, teacher, config
+    def __init__(self, policy: Practising, teach: Teach, config: DaggerConfig) -> None:
+        self._policy, self._teach, self._config = policy, teach, config
         self.seen: list[Observation] = []
         self.situations: list[Situation] = []
         self.controls: list[Array] = []
+        self._last: Situation | None = None
+        self._steps = 0
         self._still = 0  # steps since the situation last changed
 
     def __call__(self, moment: Moment) -> None:
-        policy = self._policy
-        assert policy.action is not None
-        situation = policy.state, policy.goal, policy.action
-        self._still = self._still + 1 if self.situations and self.situations[-1] == situation else 0
-        self.seen.append(moment.observation)
-        self.situations.append(situation)
-        self.controls.append(self._teacher.control(moment.observation, *situation))
+        situation = self._policy.state, self._policy.goal, self._policy.action
+        self._still = self._still + 1 if situation == self._last else 0
+        self._last = situation
+        self._steps += 1
+        control = self._teach(moment.observation)
+        if control is not None:
+            self.seen.append(moment.observation)
+            self.situations.append(situation)
+            self.controls.append(control)
 
     def is_over(self) -> bool:
-        return self._still >= self._config.patience or len(self.seen) >= self._config.longest
+        return self._still >= self._config.patience or self._steps >= self._config.longest

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,27 @@ from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, Encoding, agent_st
 from bilevel.symbolic.domain import Action, Facts
 
 Situation = tuple[Facts, Facts, "Action | None"]  # state, goal, and what is being done
+
+Self = TypeVar("Self", bound="Experience")
+
+
+class Experience(Protocol):
+    """What any network learns from: samples of several episodes."""
+
+    @property
+    def episodes(self) -> NDArray[np.int64]:
+        """(steps,): the number of the episode."""
+
+    def __len__(self) -> int: ...
+
+    def where(self: Self, chosen: NDArray[np.bool_]) -> Self:
+        """Some of the steps."""
+
+    def followed_by(self: Self, more: Sequence[Self]) -> Self:
+        """With further episodes, each of which is counted from 0 on."""
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        """All that there is to learn from."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +52,14 @@ class Samples:
         return len(self.schemas)
 
     def where(self, chosen: NDArray[np.bool_]) -> Samples:
-        return Samples(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return Samples(*(array[chosen] for array in self.arrays()))
+
+    def followed_by(self, more: Sequence[Samples]) -> Samples:
+        first = int(self.episodes.max()) + 1
+        return together([self, *(replace(part, episodes=part.episodes + first) for part in more)])
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        return (getattr(self, field.name) for field in fields(self))
 
 
 def together(parts: Iterable[Samples]) -> Samples:

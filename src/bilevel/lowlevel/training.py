@@ -1,4 +1,4 @@
-"""Behaviour cloning: the whole training loop of the low level.
+"""Behaviour cloning: the whole training loop, whatever the network.
 
 The loss is the mean squared error between the expert's controls and the network's. Some episodes are set aside, and the
 network of the epoch that does best on them is kept. Several networks, with a seed each, are trained at the same time.
@@ -10,17 +10,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bilevel.lowlevel.architecture import Architecture, Weights
-from bilevel.lowlevel.network import Network
-from bilevel.lowlevel.samples import Samples
+from bilevel.lowlevel.architecture import Shape, Weights
+from bilevel.lowlevel.network import Networks, Table
+from bilevel.lowlevel.samples import Experience
 from bilevel.symbolic.domain import BadInput
+
+Samples = TypeVar("Samples", bound=Experience)
 
 WARM_UP = 3  # steps on a GPU before one is recorded
 
@@ -59,8 +61,8 @@ class Training:
 
     def __init__(
         self,
-        samples: Samples,
-        architecture: Architecture,
+        samples: Experience,
+        architecture: Shape,
         seeds: Sequence[int],
         config: TrainingConfig,
         initial: Sequence[Weights] = (),
@@ -69,11 +71,12 @@ class Training:
         """Begin with new networks, one for each seed, or where `initial` ones are given with these."""
         self.architecture, self.seeds, self.config = architecture, tuple(seeds), config
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.network = architecture.networks(seeds, initial).to(self.device)
         learned, held_out = split(samples, config.set_aside)
-        self._learned, self._held_out = (self._rows(part) for part in (learned, held_out))  # (steps, numbers)
-        self._batch = min(config.batch, len(self._learned))
-        self._batches = len(self._learned) // self._batch  # what is left over comes up in another epoch
-        self.network = Network(architecture, seeds, initial).to(self.device)
+        self._learned, self._held_out = self._table(learned), self._table(held_out)
+        self._samples, self._tests = len(learned), len(held_out)
+        self._batch = min(config.batch, self._samples)
+        self._batches = self._samples // self._batch  # what is left over comes up in another epoch
         self._rate = torch.tensor(config.learning_rate, device=self.device)
         self._optimiser = _adam(self.network, self._rate)
         flat = self.network.flat
@@ -99,7 +102,7 @@ class Training:
     def one_epoch(self) -> Epoch:
         """Learn from every sample once, in an order that depends on the seed and the epoch alone."""
         batches, size = self._batches, self._batch
-        orders = [np.random.default_rng([seed, self.epoch]).permutation(len(self._learned)) for seed in self.seeds]
+        orders = [np.random.default_rng([seed, self.epoch]).permutation(self._samples) for seed in self.seeds]
         index = torch.from_numpy(np.stack(orders)[:, : batches * size]).to(self.device).view(-1, batches, size)
         self._loss.zero_()
         with _one_thread():
@@ -138,26 +141,18 @@ class Training:
 
     def _step(self) -> None:
         """Learn from the samples at the index, (networks, batch)."""
-        losses = self._losses(self._learned[self._index])
+        losses = self._losses(self.network.errors(self._learned, self._index))
         self._optimiser.zero_grad(set_to_none=True)
         losses.sum().backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
         self._loss += losses.detach()
 
-    def _losses(self, rows: Tensor) -> Tensor:
-        """(networks,): the mean squared errors on rows of samples, (networks, batch, numbers)."""
-        encoding = self.architecture.encoding
-        sizes = [encoding.global_size, len(encoding.schemas), encoding.arity * encoding.object_size]
-        global_, action, objects, controls = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
-        objects = objects.reshape(*rows.shape[:2], encoding.arity, encoding.object_size)
-        predicted = self.network(global_, action, objects)
-        return torch.square(predicted - controls).mean(dim=(1, 2))
+    def _losses(self, errors: Tensor) -> Tensor:
+        """(networks,): the mean squares of errors, (networks, samples, 4)."""
+        return torch.square(errors).mean(dim=(1, 2))
 
-    def _rows(self, samples: Samples) -> Tensor:
-        """(steps, numbers): all that is known of each step side by side, so that one look-up finds it."""
-        one_hot = np.eye(len(self.architecture.encoding.schemas), dtype=np.float32)[samples.schemas]
-        parts = samples.globals, one_hot, samples.objects.reshape(len(samples), -1), samples.controls
-        return torch.from_numpy(np.concatenate(parts, axis=1)).to(self.device)
+    def _table(self, samples: Experience) -> Table:
+        return tuple(part.to(self.device) for part in self.network.table(samples))
 
     def _recorded_step(self) -> Callable[[], None]:
         """On a GPU, a step is recorded once and then replayed: calling its operations one by one takes far longer."""
@@ -178,7 +173,9 @@ class Training:
 
     @torch.no_grad()
     def _validate(self) -> NDArray[np.float32]:
-        losses: NDArray[np.float32] = self._losses(self._held_out.expand(len(self.seeds), -1, -1)).cpu().numpy()
+        index = torch.arange(self._tests, device=self.device).expand(len(self.seeds), -1)
+        parts = [self.network.errors(self._held_out, part) for part in torch.split(index, self.network.at_once, dim=1)]
+        losses: NDArray[np.float32] = self._losses(torch.cat(parts, dim=1)).cpu().numpy()
         return losses
 
     def _keep_best(self, losses: NDArray[np.float32]) -> None:
@@ -187,7 +184,7 @@ class Training:
         self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
 
 
-def _adam(network: Network, rate: Tensor) -> torch.optim.Adam:
+def _adam(network: Networks, rate: Tensor) -> torch.optim.Adam:
     """One operation for all of a step, where torch has it: on a CPU it does from version 2.4 on."""
     try:
         return torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from bilevel.environments.observation import Array
-from bilevel.lowlevel.architecture import Architecture, Weights
+from bilevel.lowlevel.architecture import Layers, Weights
 from bilevel.symbolic.domain import BadInput
 
 
@@ -20,8 +20,8 @@ def weights_data(weights: Weights) -> bytes:
     return save({name: np.ascontiguousarray(array) for name, array in weights.items()})
 
 
-def read_weights(path: Path, architecture: Architecture) -> Weights:
-    """`BadInput` where they are not whole, or not those of a network of this shape."""
+def read_weights(path: Path, layers: Layers) -> Weights:
+    """`BadInput` where they are not whole, or not those of a network with these layers."""
     try:
         tensors = dict(deserialize(path.read_bytes()))  # type: ignore[no-untyped-call]
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def read_weights(path: Path, architecture: Architecture) -> Weights:
     except SafetensorError as error:
         raise BadInput(f"{path}: damaged: {error}") from None
     weights = {}
-    for name, shape in _shapes(architecture).items():
+    for name, shape in _shapes(layers).items():
         if name not in tensors:
             raise BadInput(f"{path}: the tensor '{name}' is missing")
         weights[name] = _array(tensors.pop(name), shape, f"{path}: the tensor '{name}'")
@@ -40,10 +40,9 @@ def read_weights(path: Path, architecture: Architecture) -> Weights:
     return weights
 
 
-def _shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    layers = architecture.layers.items()
-    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in layers}
-    return weight | {f"{name}.bias": (outputs,) for name, (_, outputs) in layers}
+def _shapes(layers: Layers) -> dict[str, tuple[int, ...]]:
+    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in layers.items()}
+    return weight | {f"{name}.bias": (outputs,) for name, (_, outputs) in layers.items()}
 
 
 def _array(tensor: Mapping[str, Any], shape: tuple[int, ...], what: str) -> Array:
