@@ -1,0 +1,1 @@
+"""The rivals: policies that do without rules."""
