@@ -140,7 +140,7 @@ def test_a_folder_is_complete_only_when_all_of_it_is_written(folder: Path, monke
         if path.name == WEIGHTS:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("bilevel.execution.policy_folder.write_atomically", stop)
+    monkeypatch.setattr("bilevel.execution.policy_files.write_atomically", stop)
     with pytest.raises(KeyboardInterrupt):
         write_policy(folder, make_policy())
     with pytest.raises(BadInput, match=r"no policy: there is no policy\.json in it"):
