@@ -28,6 +28,7 @@ from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
 from bilevel.commands.run_command import Run
+from bilevel.commands.vla_command import Vla
 from bilevel.symbolic.domain import BadInput
 
 RulesCommand = (
@@ -75,6 +76,7 @@ Command = (
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
     | Annotated[Learn, tyro.conf.subcommand("learn")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Vla, tyro.conf.subcommand("vla")]
 )
 
 

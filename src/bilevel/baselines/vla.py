@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.baselines.vla_files import ModelFiles, find_model
+from bilevel.baselines.vla_files import ModelFiles, find_model, published_model
 from bilevel.baselines.vla_process import ServerProcess
 from bilevel.baselines.vla_protocol import VERSION, Message
 from bilevel.baselines.vla_sentences import sentence
@@ -33,22 +33,7 @@ from bilevel.tasks import Task
 SERVER = Path(__file__).with_name("vla_server.py")
 DEVICE_VARIABLE = "BILEVEL_VLA_DEVICE"  # auto, cpu, cuda, …
 CONTROL_SIZE = 4
-LEAST_PARAMETERS = 400_000_000  # the published models have 450 million
-
-
-@dataclass(frozen=True)
-class Published:
-    """A model on Hugging Face's hub."""
-
-    hub_name: str
-    cut_actions: bool  # take the first numbers of a longer action, as LeRobot's evaluation in MetaWorld does
-
-
-MODELS: Mapping[str, Published] = {
-    # Its actions are the six joints of another arm; only the first four numbers can be used here.
-    "smolvla": Published("lerobot/smolvla_base", cut_actions=True),
-    "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", cut_actions=False),
-}
+LEAST_PARAMETERS = 300_000_000  # the published models have 450 million, some of them of no use for actions
 
 
 @dataclass(frozen=True)
@@ -90,28 +75,45 @@ class NotRun:
 def vla_status(method: str, folder: Path | None = None) -> Ready | NotRun:
     """Whether a method can be measured with its model from the hub's cache, or from a copy in a folder."""
     try:
-        return require_vla(method, folder)
+        return _find_vla(method, folder)
     except BadInput as error:
         return NotRun(str(error))
 
 
 def require_vla(method: str, folder: Path | None = None) -> Ready:
-    """A method's model; `BadInput` says what is missing to run it."""
-    if method not in MODELS:
-        raise BadInput(f"unknown model '{method}'; known models: {', '.join(MODELS)}")
-    published = MODELS[method]
+    """The same; `BadInput` where it cannot."""
     try:
-        python = require_environment(environment_folder())
-        files = find_model(published.hub_name, folder)
-        if files.parameters < LEAST_PARAMETERS:
-            raise BadInput(
-                f"{files.policy}: a model of {files.parameters / 1e6:.1f} million numbers, "
-                f"not {published.hub_name} or one trained from it, which have 450 million"
-            )
-        opengl.backend()
+        return _find_vla(method, folder)
     except BadInput as error:
         raise BadInput(f"the method '{method}' cannot be run: {error}") from None
+
+
+def _find_vla(method: str, folder: Path | None) -> Ready:
+    published = published_model(method)
+    python, files = _require_all(method, published.hub_name, folder)
+    if files.parameters < LEAST_PARAMETERS:
+        raise BadInput(
+            f"{files.policy}: a model of {files.parameters / 1e6:.1f} million numbers, "
+            f"not {published.hub_name} or one trained from it, which have 450 million"
+        )
+    opengl.backend()
     return Ready(make_settings(python, files, cut_actions=published.cut_actions), files)
+
+
+def _require_all(method: str, hub_name: str, folder: Path | None) -> tuple[Path, ModelFiles]:
+    """The environment's Python, and the model's files; `BadInput` says all that is missing at once."""
+    complaints = []
+    try:
+        python = require_environment(environment_folder())
+    except BadInput as error:
+        complaints.append(str(error))
+    try:
+        files = find_model(hub_name, folder)
+    except BadInput as error:
+        complaints.append(str(error) if folder else f"{error}; or all of them with: bilevel vla fetch {method}")
+    if complaints:
+        raise BadInput("; ".join(complaints))
+    return python, files
 
 
 def make_settings(python: Path, files: ModelFiles, **others: Any) -> VlaSettings:

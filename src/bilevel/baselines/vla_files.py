@@ -12,7 +12,7 @@ import json
 import math
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,27 @@ BACKBONE_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
 )
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model on Hugging Face's hub."""
+
+    hub_name: str
+    cut_actions: bool  # take the first numbers of a longer action, as LeRobot's evaluation in MetaWorld does
+
+
+MODELS: Mapping[str, Published] = {
+    # Its actions are the six joints of another arm; only the first four numbers can be used here.
+    "smolvla": Published("lerobot/smolvla_base", cut_actions=True),
+    "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", cut_actions=False),
+}
+
+
+def published_model(method: str) -> Published:
+    if method not in MODELS:
+        raise BadInput(f"unknown model '{method}'; known models: {', '.join(MODELS)}")
+    return MODELS[method]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ def environment_folder(given: Path | None = None) -> Path:
 def require_environment(folder: Path) -> Path:
     """The environment's Python; `BadInput` where there is none, or no LeRobot that we can run."""
     python = _python(folder)
-    make = f"make it with: bilevel vla set-up --environment {folder}"
+    where = "" if folder == environment_folder() else f" --environment {folder}"
+    make = f"make it with: bilevel vla set-up{where}"
     if not python.is_file():
         raise BadInput(f"{folder}: no such virtual environment for SmolVLA; {make}")
     version = lerobot_version(folder)
