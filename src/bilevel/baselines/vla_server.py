@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vla_protocol import VERSION, BadMessage, Message, encode, read_message  # type: ignore[import-not-found]
+from vla_protocol import VERSION, BadMessage, Message, encode, read_message
 
 IMAGE, STATE, ACTION = "observation.image", "observation.state", "action"
 

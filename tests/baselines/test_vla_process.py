@@ -1,0 +1,155 @@
+"""The process that runs a model: what it cannot do is one line, and it never survives us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bilevel.baselines.vla import SERVER
+from bilevel.baselines.vla_process import ServerProcess
+from bilevel.baselines.vla_protocol import VERSION, Message
+from bilevel.symbolic.domain import BadInput
+
+FAKE = Path(__file__).with_name("fake_vla_server.py")
+
+
+def start() -> ServerProcess:
+    return ServerProcess([sys.executable, str(FAKE)], os.environ)
+
+
+def load(folder: Path, behaviour: str) -> Message:
+    names = {"model": str(folder / behaviour), "backbone": "none", "device": "auto"}
+    return Message({"ask": "load", "version": VERSION, **names})
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_it_answers(tmp_path: Path) -> None:
+    server = start()
+    assert server.ask(load(tmp_path, "well"), 60)["answer"] == "ready"
+    assert server.ask(Message({"ask": "reset", "seed": 1}), 60) == {"answer": "done"}
+    server.close()
+    assert not server.alive
+
+
+def test_more_than_a_pipe_holds_gets_through(tmp_path: Path) -> None:
+    server = start()
+    server.ask(load(tmp_path, "well"), 60)
+    server.ask(Message({"ask": "act"}, bytes(5_000_000)), 60)
+    server.close()
+    assert '"bytes": 5000000' in (tmp_path / "well.log").read_text()
+
+
+def test_an_error_is_told_and_is_not_the_end(tmp_path: Path) -> None:
+    server = start()
+    with pytest.raises(BadInput, match="the model cannot be run: no GPU: there is none"):
+        server.ask(load(tmp_path, "refuses"), 60)
+    assert server.alive
+    server.close()
+
+
+def test_the_last_words_of_one_that_dies_are_told(tmp_path: Path) -> None:
+    server = start()
+    server.ask(load(tmp_path, "dies"), 60)
+    with pytest.raises(BadInput, match="ended: exit code 1: Killed by a lack of memory"):
+        server.ask(Message({"ask": "act"}, bytes(5_000_000)), 60)
+    assert not server.alive
+
+
+def test_one_that_hangs_is_ended(tmp_path: Path) -> None:
+    server = start()
+    server.ask(load(tmp_path, "hangs"), 60)
+    with pytest.raises(BadInput, match=r"has not answered within 0\.2 s"):
+        server.ask(Message({"ask": "act"}), 0.2)
+    assert not server.alive
+
+
+def test_one_that_does_not_even_listen_is_ended() -> None:
+    server = ServerProcess(["sleep", "600"], os.environ)
+    with pytest.raises(BadInput, match=r"has not answered within 0\.2 s"):
+        server.ask(Message({"ask": "act"}, bytes(5_000_000)), 0.2)
+    assert not server.alive
+
+
+def test_what_is_printed_among_the_answers_is_noticed(tmp_path: Path) -> None:
+    server = start()
+    server.ask(load(tmp_path, "prints"), 60)
+    with pytest.raises(BadInput, match="does not speak the protocol: something else than a message"):
+        server.ask(Message({"ask": "act"}), 60)
+    assert not server.alive
+
+
+def test_a_python_that_is_not_there_is_told() -> None:
+    with pytest.raises(BadInput, match="/nowhere/python: cannot be run: No such file"):
+        ServerProcess(["/nowhere/python"], os.environ)
+
+
+def test_closing_ends_its_children_too(tmp_path: Path) -> None:
+    server = start()
+    child = server.ask(load(tmp_path, "with a child"), 60)["child"]
+    assert runs(child)
+    server.close()
+    assert eventually(lambda: not runs(child))
+
+
+def test_it_ends_with_its_owner(tmp_path: Path) -> None:
+    server = start()
+    child = server.ask(load(tmp_path, "with a child"), 60)["child"]
+    del server
+    assert eventually(lambda: not runs(child))
+
+
+OWNER = """
+import os, sys, time
+from bilevel.baselines.vla_process import ServerProcess
+server = ServerProcess([sys.executable, sys.argv[1]], os.environ)
+print(server._process.pid, flush=True)
+if sys.argv[2] == "stays":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("stays", "ending"), [("stays", signal.SIGKILL), ("stays", signal.SIGINT), ("leaves", None)])
+def test_it_does_not_survive_us_however_we_end(stays: str, ending: signal.Signals | None) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(SERVER), stays], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    if ending is not None:
+        assert runs(pid)
+        owner.send_signal(ending)
+    owner.wait(20)
+    owner.stdout.close()
+    assert eventually(lambda: not runs(pid))
+
+
+def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
+    server = ServerProcess([sys.executable, "-S", str(SERVER)], os.environ)  # without any installed package
+    with pytest.raises(BadInput, match=f"the model cannot be run: lerobot is not installed for {sys.executable}"):
+        server.ask(load(tmp_path, "any"), 60)
+    with pytest.raises(BadInput, match="the model cannot be run: no model is loaded"):
+        server.ask(Message({"ask": "reset", "seed": 1}), 60)
+    with pytest.raises(BadInput, match="the server speaks version 1 of the protocol, not 2"):
+        server.ask(Message({"ask": "load", "version": 2}), 60)
+    server.close()
