@@ -27,7 +27,7 @@ from bilevel.environments.rendering import Image, Picture
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import Control
 from bilevel.labelling import Labels
-from bilevel.symbolic.domain import NO_FACTS, BadInput, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
 from bilevel.tasks import Task
 
 SERVER = Path(__file__).with_name("vla_server.py")
@@ -129,12 +129,11 @@ def make_policy(settings: VlaSettings, task: Task, environment: Tabletop) -> Vla
 class VlaPolicy:
     """A policy for one environment, which it looks at through a camera of its own."""
 
-    action = None  # it has no symbolic one
-
     def __init__(self, settings: VlaSettings, environment: Tabletop, labels: Labels, instruction: str) -> None:
         self.labels, self.instruction = labels, instruction
         self.state: Facts = NO_FACTS
         self.goal: Facts = NO_FACTS
+        self.action: Action | None = None  # it never has a symbolic one
         self._settings = settings
         self._environment = environment
         self._picture = Picture(environment.simulation.model, "rgb_array", "fast", settings.camera)

@@ -87,7 +87,10 @@ def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
     name, backbone = _find_backbone(policy)
     missing = _missing(backbone, BACKBONE_FILES)
     if missing:
-        complaints.append(_complaint(name, missing, f"hf download {name} {' '.join(BACKBONE_FILES)}"))
+        source = f"{BACKBONE} {' '.join(BACKBONE_FILES)} --local-dir {backbone}"
+        if backbone is None or backbone == cached(name):
+            source = f"{name} {' '.join(BACKBONE_FILES)}"
+        complaints.append(_complaint(name, missing, f"hf download {source}"))
     if complaints:
         raise BadInput("; ".join(complaints))
     assert policy is not None
@@ -129,7 +132,7 @@ def _missing_from_policy(policy: Path | None) -> Iterator[str]:
     yield from _missing(policy, POLICY_FILES)
     for name in PROCESSORS:
         if policy is not None and (policy / name).is_file():
-            steps = _read_json(policy / name).get("steps", [])
+            steps = [step for step in _read_json(policy / name).get("steps", []) if isinstance(step, dict)]
             yield from _missing(policy, [step["state_file"] for step in steps if "state_file" in step])
 
 
