@@ -87,8 +87,15 @@ def test_what_a_backbone_in_the_folder_lacks_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     folder = tmp_path / "nowhere"
-    make = f"hf download lerobot/smolvla_base --local-dir {folder}"
-    assert complaint(folder) == f"{folder}: no such folder; make it with: {make}"
+    get = f"hf download lerobot/smolvla_base --local-dir {folder}"
+    where = f"no such folder, nor a model in {tmp_path}/cache"
+    assert complaint(folder) == f"{folder}: {where}; get it with: {get}"
+
+
+def test_another_name_on_the_hub_will_do_where_a_folder_is_asked_for(cache: Path) -> None:
+    policy = make_policy_folder(snapshot(cache, "somebody/fine-tuned"))
+    make_backbone_folder(snapshot(cache, BACKBONE))
+    assert find_model(HUB, Path("somebody/fine-tuned")).policy == policy
 
 
 @pytest.mark.parametrize(("text", "reason"), [("{", "cannot be read: "), ("[]", "not a JSON object")])

@@ -251,6 +251,7 @@ def test_with_everything_there_a_method_can_be_run(machine: Path, monkeypatch: p
         assert ready == vla_status(method, machine / "policy")
         assert isinstance(ready, Ready)
         there, wanted = ready.settings, machine / "policy"
+        assert ready.name == str(wanted)
         assert (there.python, there.model) == (str(machine / "environment/bin/python"), str(wanted))
         assert (there.backbone, there.device, there.cut_actions) == (str(wanted / "backbone"), "cuda:1", cut)
         sent = pickle.loads(pickle.dumps(ready.make))  # as it is to worker processes

@@ -58,6 +58,7 @@ class Ready:
 
     settings: VlaSettings
     files: ModelFiles
+    name: str  # on the hub, or its folder
 
     @property
     def make(self) -> partial[VlaPolicy]:
@@ -97,7 +98,8 @@ def _find_vla(method: str, folder: Path | None) -> Ready:
             f"not {published.hub_name} or one trained from it, which have 450 million"
         )
     opengl.backend()
-    return Ready(make_settings(python, files, cut_actions=published.cut_actions), files)
+    settings = make_settings(python, files, cut_actions=published.cut_actions)
+    return Ready(settings, files, str(folder or published.hub_name))
 
 
 def _require_all(method: str, hub_name: str, folder: Path | None) -> tuple[Path, ModelFiles]:

@@ -75,9 +75,17 @@ class ModelFiles:
 
 
 def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
-    """The files of a model from the hub, or its copy in a folder; `BadInput` lists every file that is missing."""
+    """The files of a model from the hub, or its copy in a folder; `BadInput` lists every file that is missing.
+
+    The folder may also be another name on the hub, of a model trained from that one, say.
+    """
     if folder is not None and not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder; make it with: hf download {hub_name} --local-dir {folder}")
+        if cached(str(folder)):
+            return find_model(str(folder))
+        raise BadInput(
+            f"{folder}: no such folder, nor a model in {hub_cache()}; "
+            f"get it with: hf download {hub_name} --local-dir {folder}"
+        )
     policy = folder or cached(hub_name)
     complaints = []
     missing = list(_missing_from_policy(policy))
