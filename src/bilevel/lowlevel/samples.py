@@ -32,7 +32,7 @@ class Experience(Protocol):
         """Some of the steps."""
 
     def followed_by(self: Self, more: Sequence[Self]) -> Self:
-        """With further episodes, each of which is counted from 0 on."""
+        """With further episodes, which are counted from 0 on among themselves."""
 
     def arrays(self) -> Iterator[NDArray[Any]]:
         """All that there is to learn from."""
