@@ -24,6 +24,7 @@ from bilevel.commands.demonstration_commands import (
 from bilevel.commands.evaluate_command import Evaluate
 from bilevel.commands.export_command import ExportDemonstrations
 from bilevel.commands.learning_command import LearnRules
+from bilevel.commands.plan_command import FindPlan
 from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
@@ -69,6 +70,7 @@ class Demonstrations:
 Command = (
     Annotated[Rules, tyro.conf.subcommand("rules")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[FindPlan, tyro.conf.subcommand("plan")]
     | Annotated[Validate, tyro.conf.subcommand("validate")]
     | Annotated[MakeProblem, tyro.conf.subcommand("problem")]
     | Annotated[Run, tyro.conf.subcommand("run")]

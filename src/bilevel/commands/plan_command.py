@@ -1,0 +1,221 @@
+"""The command that plans: a sequence of actions, or a policy for whatever nature does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import tyro
+
+from bilevel.commands.arguments import (
+    DomainFile,
+    OptionalOutput,
+    ProblemFile,
+    count,
+    print_json,
+    read,
+    require_at_least,
+)
+from bilevel.files import require_writable, write_atomically
+from bilevel.planning.contingent import ContingentPlanner, ContingentPolicy
+from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
+from bilevel.planning.grounding import makers_of_new_objects
+from bilevel.planning.planner import PLANNERS, Deadline, NoModel, Status, Step
+from bilevel.planning.policy_drawing import draw_policy, policy_dot
+from bilevel.planning.policy_formats import (
+    plan_json,
+    plan_object,
+    plan_text,
+    policy_json,
+    policy_object,
+    policy_text,
+)
+from bilevel.planning.pr2 import pr2
+from bilevel.planning.strong_cyclic import Kind, PolicyGraph, Verdict, check_policy, graph_of_plan
+from bilevel.symbolic.domain import BadInput, Domain, Problem
+
+MOST_SECONDS = 1_000_000
+A_HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
+
+Shell = Annotated[str | None, tyro.conf.arg(metavar="COMMAND")]
+Seconds = Annotated[float, tyro.conf.arg(metavar="SECONDS")]
+
+
+class _Found(NamedTuple):
+    """A plan or a policy in every form, and what there is to say of it."""
+
+    text: str
+    document: str  # JSON
+    items: list[dict[str, Any]]
+    noun: str  # what the items are
+    remarks: Sequence[str]
+    graph: PolicyGraph
+    verdict: Verdict | None = None
+
+    @property
+    def size(self) -> str:
+        return count(self.items, self.noun)
+
+
+class _Answer(NamedTuple):
+    """What there is in the end: the status, a line where nothing was found, and how long it took."""
+
+    status: Status
+    message: str
+    seconds: float
+    found: _Found | None = None
+
+
+@dataclass(frozen=True)
+class FindPlan:
+    """Plan: a sequence of actions or, where the domain is nondeterministic, a policy for whatever nature does.
+
+    A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked, state by
+    state, before it is shown. Exits with 1 where there is no plan or policy, or none was found in time.
+
+    Examples: bilevel plan domain.pddl problem.pddl; bilevel plan tireworld.pddl p1.pddl --output policy.svg
+    """
+
+    domain: DomainFile
+    """PDDL domain file."""
+    problem: ProblemFile
+    """PDDL problem file."""
+    planner: Literal["auto", "fast-downward", "lama", "search", "fond", "pr2"] = "auto"
+    """For plans: `search` is built in, `fast-downward` and its quick variant `lama` need the extra `planners`. For
+    policies: `fond` is built in, `pr2` is a program of your own. `auto` is `fond` for a nondeterministic domain; for
+    any other it is `search`, and Fast Downward, where it is installed, for what that cannot do."""
+    timeout: Seconds = 60.0
+    """Give up after so many seconds."""
+    output: OptionalOutput = None
+    """Where to write the plan or policy instead of printing it: as JSON where the name ends in .json, as a drawing in
+    .svg or .dot, else as text."""
+    max_states: int = 20_000
+    """Check a policy only if it can get into at most so many states."""
+    pr2_command: Shell = None
+    """How to run PR2 or PRP; else the environment variable BILEVEL_PR2 says so."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        self._check()
+        domain, (problem,) = read(self.domain, self.problem)
+        if self.output is not None:
+            require_writable(self.output)
+        planner = self._contingent_planner(domain)
+        answer = self._plan(domain, problem) if planner is None else self._policy(domain, problem, planner)
+        if answer.status is Status.ERROR:
+            raise BadInput(f"the planner failed on problem '{problem.name}': {answer.message}")
+        if answer.found and self.output is not None:
+            write_atomically(self.output, _rendered(answer.found, self.output, problem))
+        self._print_json(answer) if self.json else self._print(answer)
+        return 0 if answer.found else 1
+
+    def _check(self) -> None:
+        if not 0 < self.timeout <= MOST_SECONDS:
+            raise BadInput(f"--timeout must be between 0 and {MOST_SECONDS} seconds, but is {self.timeout}")
+        require_at_least(1, max_states=self.max_states)
+        if self.pr2_command is not None and self.planner != "pr2":
+            raise BadInput("--pr2-command is only for --planner pr2")
+
+    def _contingent_planner(self, domain: Domain) -> ContingentPlanner | None:
+        if self.planner == "pr2":
+            return partial(pr2, command=self.pr2_command)
+        if self.planner == "auto":
+            return None if domain.is_deterministic else CONTINGENT_PLANNERS["fond"]
+        return CONTINGENT_PLANNERS.get(self.planner)
+
+    def _plan(self, domain: Domain, problem: Problem) -> _Answer:
+        started = time.perf_counter()
+        result = PLANNERS[self.planner](domain, problem, self.timeout)
+        seconds = time.perf_counter() - started
+        if result.status is Status.SOLVED:
+            return _Answer(result.status, "", seconds, _found_plan(domain, problem, result.steps))
+        message = result.message
+        if result.status is Status.UNSOLVABLE:
+            message = message.replace("there is no plan", "no plan exists", 1)
+        return _Answer(result.status, self._too_late(result.status) or message, seconds)
+
+    def _policy(self, domain: Domain, problem: Problem, planner: ContingentPlanner) -> _Answer:
+        for name in makers_of_new_objects(domain, problem):
+            raise NoModel(
+                f"action '{name}' makes new objects, for which there are no policies; "
+                "use --planner search for a plan that hopes for the best"
+            )
+        deadline, started = Deadline(self.timeout), time.perf_counter()
+        result = planner(domain, problem, self.timeout)
+        seconds = time.perf_counter() - started
+        if result.policy is None:
+            return _Answer(result.status, self._too_late(result.status) or result.message, seconds)
+        verdict = check_policy(domain, problem, result.policy, self.max_states, deadline)
+        if verdict.kind in (Kind.NOT_CLOSED, Kind.NOT_PROPER):
+            return _Answer(Status.ERROR, f"its policy is {verdict}", seconds)
+        return _Answer(result.status, "", seconds, _found_policy(domain, problem, result.policy, verdict))
+
+    def _too_late(self, status: Status) -> str:
+        return f"not found in {self.timeout:g} s" if status is Status.TIMED_OUT else ""
+
+    def _print(self, answer: _Answer) -> None:
+        if answer.found is None:
+            print(answer.message, file=sys.stderr)
+            return
+        if self.output is None:
+            print(answer.found.text, end="", flush=True)
+        summary = f"found in {answer.seconds:.2f} s: {answer.found.size}"
+        print("\n".join([summary, *answer.found.remarks]), file=sys.stderr)
+
+    def _print_json(self, answer: _Answer) -> None:
+        found = answer.found
+        verdict = found.verdict if found else None
+        kind = None if found is None else "plan" if verdict is None else "policy"
+        print_json(
+            status=answer.status.value,
+            message=answer.message,
+            seconds=round(answer.seconds, 4),
+            sizes={"states": len(found.graph.nodes), f"{found.noun}s": len(found.items)} if found else {},
+            checked=verdict.kind.value if verdict else None,
+            remarks=list(found.remarks) if found else [],
+            plan=found.items if found and kind == "plan" else None,
+            policy=found.items if found and kind == "policy" else None,
+            output=str(self.output) if found and self.output else None,
+        )
+
+
+def _found_plan(domain: Domain, problem: Problem, steps: Sequence[Step]) -> _Found:
+    return _Found(
+        plan_text(domain, steps),
+        plan_json(domain, problem, steps),
+        plan_object(steps),
+        "step",
+        [] if domain.is_deterministic else [A_HOPE],
+        graph_of_plan(domain, problem, steps),
+    )
+
+
+def _found_policy(domain: Domain, problem: Problem, policy: ContingentPolicy, verdict: Verdict) -> _Found:
+    return _Found(
+        policy_text(policy),
+        policy_json(domain, problem, policy),
+        policy_object(policy),
+        "decision",
+        [str(verdict)],
+        verdict.graph,
+        verdict,
+    )
+
+
+def _rendered(found: _Found, path: Path, problem: Problem) -> str:
+    """In the format that the file's name asks for."""
+    headline = f"{problem.name}: {found.size}"
+    match path.suffix.lower():
+        case ".json":
+            return found.document
+        case ".svg":
+            return draw_policy(found.graph, headline)
+        case ".dot":
+            return policy_dot(found.graph, headline)
+    return found.text

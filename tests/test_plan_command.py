@@ -1,0 +1,267 @@
+"""`bilevel plan` as a user gives it: what it prints, writes and exits with, and that it leaves no planner behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bilevel.library import domain_text
+from bilevel.planning.contingent import ContingentPolicy, PolicyResult
+from bilevel.planning.planner import Status
+from bilevel.planning.policy_formats import read_policy_json
+from bilevel.planning.strong_cyclic import check_policy
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.pddl import read_domain, read_problem
+from command_line import run
+
+COINS = """(define (domain coins) (:requirements :non-deterministic) (:predicates (tails) (heads) (lost) (rich))
+  (:action flip :precondition (tails) :effect (oneof (and (heads) (not (tails))) (and)))
+  (:action push :precondition (tails) :effect (and (not (tails)) (oneof (heads) (lost))))
+  (:action win :precondition (heads) :effect (rich)))"""
+
+BLOCKS = """(define (problem small) (:domain blocks)
+  (:objects b1 b2 - block p1 p2 - place)
+  (:init (clear b1) (clear b2) (clear p1) (clear p2) (gripper-free)) (:goal (and {goal})))"""
+
+
+@pytest.fixture
+def coins(tmp_path: Path) -> tuple[Path, Path]:
+    """A nondeterministic domain and a problem."""
+    files = tmp_path / "coins.pddl", tmp_path / "one.pddl"
+    files[0].write_text(COINS)
+    files[1].write_text("(define (problem one) (:domain coins) (:init (tails)) (:goal (rich)))")
+    return files
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> tuple[Path, Path]:
+    """A deterministic domain and a problem."""
+    files = tmp_path / "blocks.pddl", tmp_path / "small.pddl"
+    files[0].write_text(domain_text("blocks"))
+    files[1].write_text(BLOCKS.format(goal="(at b1 p2)"))
+    return files
+
+
+def test_a_plan_in_the_format_of_the_competitions(
+    blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = run(capsys, "plan", *blocks)
+    assert (code, out) == (0, "(pick b1)\n(place b1 p2)\n; cost = 2 (unit cost)\n")
+    assert err.startswith("found in ")
+    assert err.endswith(" s: 2 steps\n")
+    (tmp_path / "plan").write_text(out)
+    assert run(capsys, "validate", *blocks, tmp_path / "plan")[0] == 0
+
+
+@pytest.mark.parametrize("planner", ["fast-downward", "lama", "search"])
+def test_every_classical_planner(planner: str, blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "plan", *blocks, "--planner", planner)[:2] == (
+        0,
+        "(pick b1)\n(place b1 p2)\n; cost = 2 (unit cost)\n",
+    )
+
+
+def test_a_policy_line_by_line(coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "plan", *coins)
+    assert code == 0
+    assert out.splitlines() == [
+        "1: if heads() do win()",
+        "2: if tails() do flip()",
+        "; 2 decisions; the first whose condition holds counts",
+    ]
+    assert err.splitlines()[1:] == ["checked: strong-cyclic, 3 reachable states"]
+
+
+def test_a_plan_in_a_nondeterministic_domain_is_a_hope(
+    coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "plan", *coins, "--planner", "search")
+    assert code == 0
+    assert "; outcome " in out
+    assert out.endswith("(win)\n; cost = 2 (unit cost)\n")
+    assert err.splitlines()[-1].endswith("a hope, not a promise")
+
+
+def test_json_has_everything(
+    coins: tuple[Path, Path], blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "plan", *coins, "--json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert answer.pop("seconds") >= 0
+    assert answer == {
+        "status": "solved",
+        "message": "",
+        "sizes": {"states": 3, "decisions": 2},
+        "checked": "strong-cyclic",
+        "remarks": ["checked: strong-cyclic, 3 reachable states"],
+        "plan": None,
+        "policy": [
+            {"if": ["heads()"], "if_not": [], "do": "win()", "distance": 1},
+            {"if": ["tails()"], "if_not": [], "do": "flip()", "distance": 2},
+        ],
+        "output": None,
+    }
+    answer = json.loads(run(capsys, "plan", *blocks, "--json")[1])
+    assert [step["do"] for step in answer["plan"]] == ["pick(b1)", "place(b1, p2)"]
+    assert (answer["policy"], answer["checked"], answer["sizes"]) == (None, None, {"states": 3, "steps": 2})
+
+
+def test_the_format_follows_the_name_of_the_file(
+    coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    files = {suffix: tmp_path / f"policy{suffix}" for suffix in (".txt", "", ".json", ".svg", ".dot", ".SVG")}
+    for file in files.values():
+        code, out, _ = run(capsys, "plan", *coins, "--output", file)
+        assert (code, out) == (0, "")
+    assert files[".txt"].read_text() == files[""].read_text() == run(capsys, "plan", *coins)[1]
+    assert ElementTree.fromstring(files[".svg"].read_text()).tag.endswith("svg")
+    assert files[".SVG"].read_text() == files[".svg"].read_text()
+    assert files[".dot"].read_text().startswith('digraph "one: 2 decisions"')
+    domain = read_domain(coins[0])
+    problem = read_problem(coins[1], domain)
+    assert check_policy(domain, problem, read_policy_json(files[".json"], domain, problem)).is_strong_cyclic
+
+
+def test_plans_are_drawn_too(blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("plan.svg", "plan.json"):
+        assert run(capsys, "plan", *blocks, "--output", tmp_path / name)[0] == 0
+    assert "place(b1, p2)" in (tmp_path / "plan.svg").read_text()
+    assert len(json.loads((tmp_path / "plan.json").read_text())["plan"]) == 2
+
+
+def test_where_there_is_none(
+    coins: tuple[Path, Path], blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    coins[0].write_text(COINS.replace("(:action flip :precondition (tails)", "(:action flip :precondition (rich)"))
+    output = tmp_path / "none.svg"
+    assert run(capsys, "plan", *coins, "--output", output) == (1, "", "no strong-cyclic policy exists\n")
+    assert not output.exists()
+    assert run(capsys, "plan", *coins, "--planner", "search")[0] == 0  # with luck
+    blocks[1].write_text(BLOCKS.format(goal="(at b1 p2) (at b2 p2)"))
+    for planner in ("search", "fast-downward"):
+        assert run(capsys, "plan", *blocks, "--planner", planner) == (1, "", "no plan exists\n")
+    answer = json.loads(run(capsys, "plan", *blocks, "--json")[1])
+    assert (answer["status"], answer["message"], answer["plan"]) == ("unsolvable", "no plan exists", None)
+
+
+@pytest.mark.parametrize("planner", ["search", "fast-downward", "fond"])
+def test_not_found_in_time(planner: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "problem", "blocks", "--objects", 400, "--output", tmp_path / "large.pddl")[0] == 0
+    files = tmp_path / "blocks-domain.pddl", tmp_path / "large.pddl"
+    answer = run(capsys, "plan", *files, "--planner", planner, "--timeout", 0.05)
+    assert answer == (1, "", "not found in 0.05 s\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--timeout", "0"], "--timeout must be between 0 and 1000000 seconds, but is 0.0"),
+        (["--timeout", "nan"], "--timeout must be between 0 and 1000000 seconds, but is nan"),
+        (["--timeout", "inf"], "--timeout must be between 0 and 1000000 seconds, but is inf"),
+        (["--max-states", "0"], "--max-states must be at least 1, but is 0"),
+        (["--pr2-command", "pr2"], "--pr2-command is only for --planner pr2"),
+        (["--planner", "pr2"], "name its command with --pr2-command or in BILEVEL_PR2"),
+        (["--planner", "pr2", "--pr2-command", "no-such-planner"], "there is no program 'no-such-planner'"),
+        (["--planner", "pr2", "--pr2-command", "false"], "' wrote no policy (exit code 1): no output"),
+        (["--output", "/dev/null/policy.svg"], "/dev/null/policy.svg: cannot be written"),
+    ],
+)
+def test_bad_input(
+    arguments: list[str],
+    message: str,
+    coins: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("BILEVEL_PR2", raising=False)
+    code, out, err = run(capsys, "plan", *coins, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_missing_planner_says_how_to_get_it(
+    blocks: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, _, err = run(capsys, "plan", *blocks, "--planner", "fast-downward")
+    assert code == 2
+    assert 'pip install "bilevel[planners]"' in err
+    assert run(capsys, "plan", *blocks)[0] == 0
+
+
+def test_new_objects_have_no_policy_but_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "problem", "gacha", "--objects", 1, "--output", tmp_path / "p.pddl")[0] == 0
+    files = tmp_path / "gacha-domain.pddl", tmp_path / "p.pddl"
+    code, _, err = run(capsys, "plan", *files)
+    assert code == 2
+    assert "use --planner search for a plan that hopes for the best" in err
+    assert run(capsys, "plan", *files, "--planner", "search")[0] == 0
+
+
+def test_a_policy_is_not_believed_but_checked(
+    coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def liar(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
+        return PolicyResult(Status.SOLVED, ContingentPolicy(()))
+
+    monkeypatch.setattr("bilevel.planning.fond.fond", liar)
+    code, out, err = run(capsys, "plan", *coins)
+    assert (code, out) == (2, "")
+    assert "its policy is not strong-cyclic: at the start: the policy has no action" in err
+
+
+def test_a_check_that_is_not_finished_is_said(coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "plan", *coins, "--max-states", 2)
+    assert code == 0
+    assert "not checked: there are more than 2 reachable states" in err
+
+
+# Starts a child, and both hold a named pipe open for as long as they live.
+HANGS = """#!{python}
+import subprocess, sys, time
+pipe = open({pipe!r}, "w")
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], pass_fds=[pipe.fileno()])
+pipe.write("started")
+pipe.flush()
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_no_planner_is_left_behind(coins: tuple[Path, Path], tmp_path: Path, end: signal.Signals, code: int) -> None:
+    pipe, program, temporary = tmp_path / "pipe", tmp_path / "pr2", tmp_path / "temporary"
+    os.mkfifo(pipe)
+    temporary.mkdir()
+    program.write_text(HANGS.format(python=sys.executable, pipe=str(pipe)))
+    program.chmod(0o755)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    command = ["plan", *map(str, coins), "--planner", "pr2", "--pr2-command", str(program), "--timeout", "600"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bilevel.cli", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert select.select([reading], [], [], 30)[0], "the planner did not start"
+    assert os.read(reading, 100) == b"started"
+    process.send_signal(end)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (code, "")
+    assert "Traceback" not in err
+    assert select.select([reading], [], [], 30)[0], "the planner is still running"
+    assert os.read(reading, 100) == b""  # nobody holds the pipe any more
+    os.close(reading)
+    if end is not signal.SIGKILL:
+        assert list(temporary.iterdir()) == []
