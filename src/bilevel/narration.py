@@ -32,6 +32,9 @@ Say = Callable[[int, str], None]  # a step, and what there is to say about it, i
 
 FAILURES = {
     "no rule": "it does not know what to do",
+    "no model": "its planner cannot plan here",
+    "no plan": "its planner found no plan",
+    "plan broken": "what happened is not what it had planned for",
     "physics": "the simulation became unstable",
     "label": "its labels flicker: {flicker} changes of the state were undone at once",
     "stall": "it is stuck: nothing that it does has an effect any more",
@@ -100,7 +103,7 @@ class Narrator:
 
     def surprises(self, domain: Domain) -> list[Change]:
         """The changes of the state so far that neither an action nor an event explains."""
-        return [change for change in find_changes(domain, self._chronicle.runs()) if change.kind in UNEXPECTED]
+        return [change for change in find_changes(domain, self._chronicle.runs(), {}) if change.kind in UNEXPECTED]
 
     def action_before(self, moment: int) -> Action:
         """What was being done at the step that led to a moment."""
@@ -128,6 +131,8 @@ def why_failed(run: Run, narrator: Narrator, policy: BilevelPolicy, environment:
         objects = {**policy.high.domain.constants, **info["objects"]}
         lacking = why_not(policy.high.rules, policy.high.domain, policy.state, policy.goal, objects)
         return "\n".join([f"{why}: no rule applies", *(f"  {line}" for line in lacking.splitlines())])
+    if run.detail is not None:
+        return f"{why}: {run.detail}"
     if not narrator.decisions:
         return why
     last = narrator.decisions[-1]

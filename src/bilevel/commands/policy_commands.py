@@ -1,11 +1,9 @@
-"""The command that learns a bilevel policy."""
+"""The command that learns policies."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -16,20 +14,18 @@ import tyro
 
 from bilevel.commands.arguments import count, print_json, progress_bar, require_at_least
 from bilevel.commands.demonstration_commands import Folder
-from bilevel.files import remove_leftovers, taken_by_another, write_atomically
+from bilevel.files import taken_by_another
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.dataset import Dataset
-    from bilevel.execution.policy_folder import SavedPolicy
-    from bilevel.learning import Learned, LearningConfig, Progress
+    from bilevel.execution.policy_folder import SavedEndToEnd, SavedPolicy
+    from bilevel.learning import LearningConfig, Progress
     from bilevel.lowlevel.tensorboard import Note
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
 OptionalCount = Annotated[int | None, tyro.conf.arg(metavar="N")]
-
-TRAINING = "training.jsonl"
 
 
 @contextmanager
@@ -44,7 +40,7 @@ def needing_torch() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Learn:
-    """Learn both levels of a policy from demonstrations: rules that decide, and a network that moves the hand.
+    """Learn a policy from demonstrations: rules that decide and a network that moves the hand, or what a rival needs.
 
     Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
 
@@ -55,6 +51,9 @@ class Learn:
     """Folder of the data set; see `bilevel collect`."""
     output: PolicyFolder
     """New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors, training.jsonl."""
+    method: str = "bison"
+    """What to learn: bison; or pddl-nn or pure-nn, a network that does all. det-plan, det-replan, ndt-plan and
+    ndt-replan run on the same policy as bison."""
     recipe: Literal["best", "paper"] = "best"
     """`best` trains briefly, then practises and learns from what went wrong (DAgger); `paper` clones for 200 epochs."""
     seed: int = 0
@@ -75,7 +74,9 @@ class Learn:
         with needing_torch():
             from bilevel.demonstrations.dataset import read_dataset
             from bilevel.demonstrations.processes import WorkerDied
+            from bilevel.experiments.training import check_learned
             from bilevel.learning import RECIPES
+        check_learned(self.method)
         dataset = read_dataset(self.folder)
         config = self._config(RECIPES[self.recipe])
         with ExitStack() as open_things:
@@ -122,20 +123,22 @@ class Learn:
         if taken_by_another(handle):
             raise BadInput(f"{self.output}: another process is learning here; wait for it or choose another --output")
 
-    def _learn(self, dataset: Dataset, config: LearningConfig, watch: _Watch) -> SavedPolicy:
-        from bilevel.execution.policy_folder import UNFINISHED, saved_policy, write_policy
-        from bilevel.learning import learn_policies
+    def _learn(self, dataset: Dataset, config: LearningConfig, watch: _Watch) -> SavedPolicy | SavedEndToEnd:
+        from bilevel.execution.policy_folder import UNFINISHED
+        from bilevel.experiments.training import train
 
-        started = time.perf_counter()
         checkpoints = self.output / UNFINISHED
-        (learned,) = learn_policies(
-            dataset, [self.seed], config, workers=self.workers, checkpoints=checkpoints, tell=watch
+        saved = train(
+            dataset,
+            self.output,
+            self.method,
+            config,
+            seed=self.seed,
+            recipe=self.recipe,
+            workers=self.workers,
+            checkpoints=checkpoints,
+            tell=watch,
         )
-        seconds = time.perf_counter() - started
-        saved = saved_policy(dataset, learned, config, recipe=self.recipe, seconds=seconds)
-        remove_leftovers(self.output / TRAINING)
-        write_atomically(self.output / TRAINING, _curves(learned))
-        write_policy(self.output, saved)
         shutil.rmtree(checkpoints, ignore_errors=True)
         return saved
 
@@ -146,23 +149,28 @@ class Learn:
 
         return open_things.enter_context(loss_notes(self.tensorboard))
 
-    def _tell(self, saved: SavedPolicy) -> None:
-        found, parameters = saved.summary, saved.architecture.size
+    def _tell(self, saved: SavedPolicy | SavedEndToEnd) -> None:
+        found, parameters, rules = saved.summary, saved.architecture.size, getattr(saved, "rules", None)
         if self.json:
             print_json(
                 output=str(self.output),
                 task=saved.task,
-                rules=[str(rule) for rule in saved.rules],
+                method=self.method,
+                rules=rules and [str(rule) for rule in rules],
                 parameters=parameters,
                 digest=saved.digest,
                 **found,
             )
             return
-        print(saved.rules_text)
+        if rules is not None:
+            print(saved.texts["rules.txt"])
+        learned = f"{count(rules, 'rule')}, a network" if rules is not None else "a network"
         sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
-        print(f"{count(saved.rules, 'rule')}, a network of {parameters} parameters; {sources}")
+        print(f"{learned} of {parameters} parameters; {sources}")
         print(f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}")
         print(f"written to {self.output} in {found['seconds']:.1f} s")
+        if self.method != saved.method:
+            print(f"measure it with: bilevel evaluate --method {self.method} --policy {self.output} …")
 
 
 class _Watch:
@@ -179,18 +187,3 @@ class _Watch:
         self.bar.update(self._row, description=progress.stage, completed=progress.done, total=progress.total)
         if self._note and progress.epoch:
             self._note(progress.stage, progress.epoch)
-
-
-def _curves(learned: Learned) -> str:
-    """A line for each epoch."""
-    lines = [
-        {
-            "round": curve.round,
-            "epoch": epoch.number,
-            "training_loss": epoch.training_loss[0],
-            "validation_loss": epoch.validation_loss[0],
-        }
-        for curve in learned.curves
-        for epoch in curve.epochs
-    ]
-    return "".join(f"{json.dumps(line)}\n" for line in lines)

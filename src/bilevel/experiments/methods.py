@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from bilevel.baselines.end_to_end import EndToEndPolicy
+from bilevel.baselines.vla import require_vla
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.policy_folder import SavedPolicy, read_policy
+from bilevel.execution.policy_files import BISON
+from bilevel.execution.policy_folder import SavedEndToEnd, SavedPolicy, read_any, read_policy
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.scaling import run_planner
+from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.fast_downward import find_program
 from bilevel.planning.plan_policies import FindGuide, PlanFinder, PlannedPolicy, PolicyFinder
 from bilevel.planning.planner import PLANNERS
+from bilevel.planning.pr2 import VARIABLE, command_words
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import Task
 
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # kinds of training
 
+
+def _find_pr2() -> object:
+    return command_words(os.environ.get(VARIABLE, ""))
+
+
 # What a planner needs beside this package: a function that finds it, or says what to install.
-NEEDS: Mapping[str, Callable[[], object]] = {"lama": find_program, "fast-downward": find_program}
+NEEDS: Mapping[str, Callable[[], object]] = {"lama": find_program, "pr2": _find_pr2}
 
 
 @dataclass(frozen=True)
@@ -52,13 +63,14 @@ class Method:
     training: str | None = None  # how `bilevel learn` trains it; not at all, if there is none
     planners: tuple[str, ...] = ()  # that it can plan with, the usual one first
     replan: bool = False
+    model: bool = False  # a published one, which --policy may name
     name: str = ""  # its key in the table
 
     def load(self, given: Given) -> Contender:
         """Who is to be measured; `BadInput` where something is missing, or given and not needed."""
         if self.training and given.policy is None:
             raise BadInput(f"the method '{self.name}' needs a --policy; `bilevel learn` makes one")
-        if not self.training and given.policy is not None:
+        if not (self.training or self.model) and given.policy is not None:
             raise BadInput(f"the method '{self.name}' takes no --policy")
         if not self.planners and (given.planner or given.planning_seconds):
             raise BadInput(f"the method '{self.name}' does not plan: it takes no --planner and no --planning-seconds")
@@ -104,9 +116,29 @@ def _make_bilevel(
     return policy
 
 
-def _finder(planner: str) -> FindGuide:
-    from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
+def _end_to_end(method: Method, given: Given) -> Contender:
+    """A learned network that does all."""
+    assert given.policy is not None
+    saved = read_any(given.policy)
+    if not isinstance(saved, SavedEndToEnd) or saved.method != method.name:
+        raise BadInput(f"{given.policy}: a policy of the method '{saved.method}', not of '{method.name}'")
+    about = saved.task, saved.domain.name, str(given.policy), saved.digest, saved.seed
+    return Contender(method.name, partial(_make_end_to_end, saved), *about)
 
+
+def _make_end_to_end(saved: SavedEndToEnd, task: Task, environment: Tabletop) -> EndToEndPolicy:
+    return saved.bind(environment.slots)
+
+
+def _vla(method: Method, given: Given) -> Contender:
+    """A published model, which a user may have in a folder."""
+    ready = require_vla(method.name, given.policy)
+    return Contender(
+        method.name, ready.make, policy=str(given.policy) if given.policy else None, digest=ready.files.digest
+    )
+
+
+def _finder(planner: str) -> FindGuide:
     if planner in CONTINGENT_PLANNERS:
         return PolicyFinder(CONTINGENT_PLANNERS[planner])
     return PlanFinder(PLANNERS[planner])
@@ -139,6 +171,10 @@ METHODS: Mapping[str, Method] = {
             CONTINGENT,
             replan=True,
         ),
+        "pddl-nn": Method("PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
+        "pure-nn": Method("PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
+        "smolvla": Method("SmolVLA", "a vision-language-action model, as published", _vla, model=True),
+        "smolvla-metaworld": Method("SmolVLA-MW", "the same, trained further on MetaWorld", _vla, model=True),
         "lama": Method(
             "LAMA", "plans for problems of symbols alone, to see how it scales", _symbolic, planners=("lama",)
         ),
@@ -160,5 +196,5 @@ def find_contender(
 
 
 def method_of(policy: Path | None) -> str:
-    """The method that a folder was learned for."""
-    return "bison"
+    """The method of a folder; BISON where there is none, or where several methods could use it."""
+    return BISON if policy is None else read_any(policy).method
