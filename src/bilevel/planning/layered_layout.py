@@ -55,7 +55,7 @@ class Layout:
     size: Size
 
 
-@dataclass
+@dataclass(eq=False)
 class _Item:
     """A node or a link's stand-in in one layer; nodes stand in even layers, labels in odd ones."""
 
@@ -76,43 +76,48 @@ def lay_out(sizes: Sequence[Size], links: Sequence[Link]) -> Layout:
     ends = [(link.target, link.source) if link in upwards else (link.source, link.target) for link in links]
     depths = _depths(visits, ends)
     items = [_Item(2 * depth, size, 1.0) for depth, size in zip(depths, sizes, strict=True)]
-    chains = [
-        _add_chain(items, *end, link.label, link in upwards) for link, end in zip(links, ends, strict=True)
-    ]  # of each link, its items from top to bottom
+    chains = [_add_chain(items, *end, link.label, link in upwards) for link, end in zip(links, ends, strict=True)]
     layers = _ordered(items, visits)
     _place(items, layers)
-    heights = [max((items[i].size.height for i in layer), default=0.0) for layer in layers]
-    tops = list(accumulate((height + ROOM for height in heights[:-1]), initial=0.0))
-    left = min(item.x - item.size.width / 2 for item in items)
-    right = max(item.x + item.size.width / 2 for item in items)
+    sheet = _Sheet(items, layers)
+    return Layout(
+        tuple(sheet.centre(item) for item in items[: len(sizes)]),
+        tuple(
+            sheet.route([items[number] for number in chain], link in upwards)
+            for link, chain in zip(links, chains, strict=True)
+        ),
+        sheet.size,
+    )
 
-    def centre(number: int) -> Point:
-        item = items[number]
-        return Point(item.x - left, tops[item.layer] + heights[item.layer] / 2)
 
-    def through(number: int) -> Iterator[Point]:
-        """From edge to edge of a node; for a stand-in, straight down through the layer, if there is anything in it."""
-        item = items[number]
-        if not heights[item.layer]:
-            return
-        half = (item.size.height if number < len(sizes) else heights[item.layer]) / 2
-        x, y = centre(number)
-        yield Point(x, y - half)
-        yield Point(x, y + half)
+class _Sheet:
+    """Items that have their places within layers, and the layers one below the other."""
 
-    def route(link: Link, chain: Sequence[int]) -> Route:
-        points = [point for number in chain for point in through(number)][1:-1]
-        climbs = link in upwards
+    def __init__(self, items: Sequence[_Item], layers: Sequence[Sequence[int]]) -> None:
+        self._heights = [max(items[number].size.height for number in layer) for layer in layers]
+        self._tops = list(accumulate((height + ROOM for height in self._heights[:-1]), initial=0.0))
+        self._left = min(item.x - item.size.width / 2 for item in items)
+        right = max(item.x + item.size.width / 2 for item in items)
+        self.size = Size(right - self._left, self._tops[-1] + self._heights[-1])
+
+    def centre(self, item: _Item) -> Point:
+        return Point(item.x - self._left, self._tops[item.layer] + self._heights[item.layer] / 2)
+
+    def route(self, chain: Sequence[_Item], climbs: bool) -> Route:
+        """Of a link whose items these are, from top to bottom."""
+        points = [point for item in chain for point in self._through(item, item in (chain[0], chain[-1]))][1:-1]
         if climbs:
             points[0], points[-1] = (Point(x + ASIDE, y) for x, y in (points[0], points[-1]))
-        label = centre(chain[-2] if climbs else chain[1])
-        return Route(tuple(points[::-1] if climbs else points), label, climbs)
+            return Route(tuple(points[::-1]), self.centre(chain[-2]), climbs)
+        return Route(tuple(points), self.centre(chain[1]), climbs)
 
-    return Layout(
-        tuple(centre(number) for number in range(len(sizes))),
-        tuple(route(link, chain) for link, chain in zip(links, chains, strict=True)),
-        Size(right - left, tops[-1] + heights[-1]),
-    )
+    def _through(self, item: _Item, is_node: bool) -> Iterator[Point]:
+        """From edge to edge of a node; for a stand-in, straight down through the layer, if there is anything in it."""
+        height = item.size.height if is_node else self._heights[item.layer]
+        if height:
+            x, y = self.centre(item)
+            yield Point(x, y - height / 2)
+            yield Point(x, y + height / 2)
 
 
 def _depth_first(count: int, links: Sequence[Link]) -> tuple[list[int], set[Link]]:
@@ -125,16 +130,16 @@ def _depth_first(count: int, links: Sequence[Link]) -> tuple[list[int], set[Link
     stack, path = [(0, iter(outgoing[0]))], {0}
     while stack:
         node, rest = stack[-1]
-        link = next(rest, None)
-        if link is None:
+        following = next(rest, None)
+        if following is None:
             stack.pop()
             path.remove(node)
             done[node] = None
-        elif link.target in path:
-            back.add(link)
-        elif link.target not in done:
-            path.add(link.target)
-            stack.append((link.target, iter(outgoing[link.target])))
+        elif following.target in path:
+            back.add(following)
+        elif following.target not in done:
+            path.add(following.target)
+            stack.append((following.target, iter(outgoing[following.target])))
     return list(done)[::-1], back
 
 
