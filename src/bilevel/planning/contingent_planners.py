@@ -1,11 +1,11 @@
-"""The planners that make contingent policies; each one's module is imported at its first use."""
+"""The planners that make contingent policies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from bilevel.planning.contingent import ContingentPlanner, PolicyResult
-from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.domain import Domain, Problem
 
 
 def _fond(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
@@ -14,16 +14,4 @@ def _fond(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
     return fond(domain, problem, time_limit)
 
 
-def _pr2(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
-    from bilevel.planning.pr2 import pr2
-
-    return pr2(domain, problem, time_limit)
-
-
-CONTINGENT_PLANNERS: Mapping[str, ContingentPlanner] = {"fond": _fond, "pr2": _pr2}
-
-
-def contingent_planner_named(name: str) -> ContingentPlanner:
-    if name not in CONTINGENT_PLANNERS:
-        raise BadInput(f"unknown planner '{name}'; planners that make policies: {', '.join(CONTINGENT_PLANNERS)}")
-    return CONTINGENT_PLANNERS[name]
+CONTINGENT_PLANNERS: Mapping[str, ContingentPlanner] = {"fond": _fond}

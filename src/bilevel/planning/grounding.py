@@ -70,13 +70,19 @@ def reachable_instances(
 
 def makes_new_objects(domain: Domain, problem: Problem) -> bool:
     """Whether some outcome binds a variable to an object that the problem does not have."""
+    return bool(makers_of_new_objects(domain, problem))
+
+
+def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
+    """The actions that may bind a variable to an object that the problem does not have."""
     objects = problem.all_objects(domain)
-    return any(
-        _is_new(variable, outcome, domain, objects)
+    return [
+        schema.name
         for schema in domain.schemas.values()
-        for outcome in schema.outcomes
-        for variable in outcome.chosen
-    )
+        if any(
+            _is_new(variable, outcome, domain, objects) for outcome in schema.outcomes for variable in outcome.chosen
+        )
+    ]
 
 
 def _is_new(variable: Parameter, outcome: Outcome, domain: Domain, objects: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
 from bilevel.planning.grounding import makes_new_objects
-from bilevel.planning.planner import Deadline, PlanResult, Status, Step, TimeUp, solved, without_needless_steps
+from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, solved, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
 

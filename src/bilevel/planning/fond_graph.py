@@ -1,0 +1,163 @@
+"""The graph of a policy in the making: what to do in which states, and where each outcome leads.
+
+A node stands for all states in which its condition holds. Its outcomes are linked to other nodes, and its condition is
+strong enough that each outcome satisfies the condition of the node it is linked to. So where all outcomes are linked
+and the goal can be reached from every node, the nodes make up a strong-cyclic policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bilevel.planning.bit_masks import GroundOperator, apply, bits_of
+from bilevel.planning.fond_task import FondAction
+from bilevel.planning.planner import Deadline, Step
+from bilevel.symbolic.domain import Action
+
+START = Action("start")
+
+
+@dataclass(eq=False)
+class Node:
+    """What to do where the condition holds; it always holds in `state`, for which the node was made."""
+
+    state: int
+    action: FondAction | None  # `None`: nothing, the goal is reached
+    condition: int
+    links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
+    distance: int = 0  # from the goal, if nature is kind
+    callers: dict[Link, None] = field(default_factory=dict)
+
+    def holds(self, state: int) -> bool:
+        return state & self.condition == self.condition
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An outcome of a node."""
+
+    node: Node
+    index: int
+
+    @property
+    def outcome(self) -> GroundOperator:
+        assert self.node.action is not None
+        return self.node.action.outcomes[self.index]
+
+    @property
+    def state(self) -> int:
+        """The state after the outcome, from the state for which the node was made."""
+        return apply(self.node.state, self.outcome)
+
+    def regress(self, condition: int) -> int:
+        """What must hold before the outcome so that the condition, which holds in `state`, holds after it."""
+        return condition & ~self.outcome.add
+
+
+class PolicyGraph:
+    """A growing graph; `open` are the outcomes that are not linked yet, and some that are, the most urgent last.
+
+    The root is a pretended step whose only outcome is the first state; it covers no state.
+    """
+
+    def __init__(self, start: int, goal: int, deadline: Deadline) -> None:
+        self.goal = Node(goal, None, goal, [])
+        self.root = Node(0, FondAction(START, 0, (GroundOperator(Step(START), 0, add=start, delete=0),)), 0, [None])
+        self.nodes: dict[Node, None] = {self.root: None}
+        self.open = [Link(self.root, 0)]
+        self._deadline = deadline
+        self._filed: dict[int, dict[Node, None]] = {}  # nodes by one bit of their condition, -1 where it has none
+
+    def add(self, state: int, action: FondAction, condition: int) -> Node:
+        """A new node, all its outcomes open."""
+        node = Node(state, action, condition, [None] * len(action.outcomes))
+        self.nodes[node] = None
+        self._drawer(node)[node] = None
+        self.open += [Link(node, index) for index in range(len(node.links))]
+        return node
+
+    def _drawer(self, node: Node) -> dict[Node, None]:
+        """Where the node is filed: under a bit that its condition had from the start, and that is rare."""
+        assert node.action is not None
+        bits = list(bits_of(node.action.precondition)) or [-1]
+        rarest = min(bits, key=lambda bit: len(self._filed.get(bit, ())))
+        return self._filed.setdefault(rarest, {})
+
+    def covering(self, state: int) -> Node | None:
+        """A node that says what to do in the state, the nearest to the goal."""
+        if self.goal.holds(state):
+            return self.goal
+        nodes = (node for bit in (-1, *bits_of(state)) for node in self._filed.get(bit, ()) if node.holds(state))
+        return min(nodes, key=lambda node: node.distance, default=None)
+
+    def connect(self, link: Link, target: Node) -> None:
+        link.node.links[link.index] = target
+        target.callers[link] = None
+        self._strengthen(link.node, link.regress(target.condition))
+
+    def _strengthen(self, node: Node, needed: int) -> None:
+        """Make the node's condition imply what is needed, and so on for the nodes that lead to it.
+
+        Where an outcome no longer satisfies the condition of the node it is linked to, it is open again.
+        """
+        waiting = [(node, needed)]
+        while waiting:
+            self._deadline.check()
+            node, needed = waiting.pop()
+            if needed & ~node.condition == 0:
+                continue
+            node.condition |= needed
+            for link in list(node.callers):
+                if node.holds(link.state):
+                    waiting.append((link.node, link.regress(node.condition)))
+                else:
+                    self._disconnect(link)
+
+    def _disconnect(self, link: Link) -> None:
+        target = link.node.links[link.index]
+        assert target is not None
+        del target.callers[link]
+        link.node.links[link.index] = None
+        self.open.append(link)
+
+    def remove(self, node: Node) -> None:
+        """Outcomes linked to the node are open again."""
+        for link in list(node.callers):
+            self._disconnect(link)
+        for index, target in enumerate(node.links):
+            if target is not None:
+                del target.callers[Link(node, index)]
+        del self.nodes[node]
+        for drawer in self._filed.values():
+            drawer.pop(node, None)
+        self.open = [link for link in self.open if link.node is not node]
+
+    def with_distances(self) -> Iterator[Node]:
+        """The nodes from which the goal can be reached, nearest first, after setting how far it is at best."""
+        reached, frontier = {self.goal}, [self.goal]
+        for target in frontier:  # grows while it is read
+            self._deadline.check()
+            for link in target.callers:
+                if link.node not in reached:
+                    reached.add(link.node)
+                    frontier.append(link.node)
+                    link.node.distance = target.distance + 1
+        yield from frontier[1:]
+
+    def trim(self) -> None:
+        """Leave only the nodes that can be reached from the root, with the weakest conditions that the links allow."""
+        reached, frontier = {self.root}, [self.root]
+        for node in frontier:  # grows while it is read
+            for target in node.links:
+                if target is not None and target is not self.goal and target not in reached:
+                    reached.add(target)
+                    frontier.append(target)
+        for node in [node for node in self.nodes if node not in reached]:
+            self.remove(node)
+        for node in self.nodes:
+            assert node.action is not None
+            node.condition = node.action.precondition
+        for node in [self.goal, *self.nodes]:
+            for link in list(node.callers):
+                self._strengthen(link.node, link.regress(node.condition))

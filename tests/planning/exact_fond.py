@@ -1,0 +1,100 @@
+"""What a strong-cyclic policy is, state by state: slow, obvious, and the oracle of the planner's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from bilevel.planning.contingent import ContingentPolicy
+from bilevel.symbolic.domain import Action, Domain, Facts, Problem
+from bilevel.symbolic.semantics import GroundAction, applicable, ground, ground_action, is_solved, successors
+
+StateActions = dict[Facts, dict[Action, set[Facts]]]  # each state's actions and the states they may lead to
+
+
+def all_actions(domain: Domain, problem: Problem) -> list[GroundAction]:
+    """Every action that the objects' types allow."""
+    objects = problem.all_objects(domain)
+    found = []
+    for schema in domain.schemas.values():
+        fitting = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in schema.parameters]
+        found += [action for arguments in product(*fitting) if (action := ground(schema, arguments)) is not None]
+    return found
+
+
+def reachable(domain: Domain, problem: Problem, most_states: int) -> StateActions | None:
+    """All states that can be reached without going on from the goal; `None` where there are too many."""
+    actions, objects = all_actions(domain, problem), problem.all_objects(domain)
+    found: StateActions = {}
+    frontier = [problem.state]
+    while frontier:
+        state = frontier.pop()
+        if state in found:
+            continue
+        if len(found) == most_states:
+            return None
+        found[state] = {}
+        if not is_solved(problem, state):
+            for action in actions:
+                if applicable(state, action):
+                    found[state][action.action] = set(successors(state, action, domain, objects))
+            frontier += [after for afters in found[state].values() for after in afters]
+    return found
+
+
+def has_policy(domain: Domain, problem: Problem, most_states: int = 10_000) -> bool | None:
+    """Whether a strong-cyclic policy exists; `None` where there are too many states to tell.
+
+    States from which the goal cannot be reached are dropped with the actions that may lead to them, until none is left.
+    """
+    states = reachable(domain, problem, most_states)
+    if states is None:
+        return None
+    while hopeless := states.keys() - _reaching(states, problem):
+        states = {
+            state: {action: afters for action, afters in actions.items() if not afters & hopeless}
+            for state, actions in states.items()
+            if state not in hopeless
+        }
+    return problem.state in states
+
+
+def _reaching(states: StateActions, problem: Problem) -> set[Facts]:
+    """The states from which the goal can be reached."""
+    before: dict[Facts, list[Facts]] = {}
+    for state, actions in states.items():
+        for afters in actions.values():
+            for after in afters:
+                before.setdefault(after, []).append(state)
+    frontier = [state for state in states if is_solved(problem, state)]
+    reaching = set(frontier)
+    while frontier:
+        new = set(before.get(frontier.pop(), ())) - reaching
+        reaching |= new
+        frontier += new
+    return reaching
+
+
+def flaw(domain: Domain, problem: Problem, policy: ContingentPolicy, most_states: int = 100_000) -> str | None:
+    """Why the policy is not a strong-cyclic one, `None` where it is."""
+    objects: Mapping[str, str] = problem.all_objects(domain)
+    states: StateActions = {}
+    frontier = [problem.state]
+    while frontier:
+        state = frontier.pop()
+        if state in states:
+            continue
+        assert len(states) < most_states, "too many states to check"
+        states[state] = {}
+        if is_solved(problem, state):
+            continue
+        choice = policy.choose(state)
+        if choice is None:
+            return f"no decision for {sorted(map(str, state))}"
+        action = ground_action(domain, choice)
+        if not applicable(state, action):
+            return f"{choice} does not apply in {sorted(map(str, state))}"
+        states[state][choice] = set(successors(state, action, domain, objects))
+        frontier += states[state][choice]
+    stuck = states.keys() - _reaching(states, problem)
+    return f"the goal cannot be reached from {sorted(map(str, min(stuck, key=sorted)))}" if stuck else None
