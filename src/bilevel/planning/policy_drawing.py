@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
-from bilevel.planning.layered_layout import Layout, Link, Point, Route, Size, lay_out
+from bilevel.planning.layered_layout import Link, Point, Route, Size, lay_out
 from bilevel.planning.strong_cyclic import PolicyGraph
 from bilevel.symbolic.domain import Facts
 
@@ -64,25 +65,24 @@ class _Box:
         return Size(self.width + 2 * beside, BOX_HEIGHT)
 
 
+class _Arrow(NamedTuple):
+    """An outcome that leads to another state."""
+
+    link: Link
+    label: tuple[str, ...]
+    tooltip: str
+
+
 def draw_policy(graph: PolicyGraph, headline: str, most_states: int = MOST_STATES) -> str:
     """The graph as SVG: states from the initial one downwards, an arrow per outcome, cycles as dashed arrows.
 
     Pointing at a state shows the facts that differ from the initial state, at an arrow what changes.
     """
     shown = min(most_states, len(graph.nodes))
-    boxes = [_box(graph, number) for number in range(shown)]
-    links, labels, tooltips = [], [], []
-    for source, target in _edges(graph, shown):
-        if target < 0:  # one of those left out
-            target = len(boxes)
-            boxes.append(_Box("more", "", "…", "states that are not drawn"))
-        if source != target:
-            label = _shortened(graph.distinction(source, target)) if target < shown else ()
-            links.append(Link(source, target, _label_size(label)))
-            labels.append(label)
-            tooltips.append(_change(graph.states[source], graph.states[target]) if target < shown else "")
-    layout = lay_out([box.size for box in boxes], links)
-    details = _details(graph, shown)
+    boxes, arrows = _parts(graph, shown)
+    layout = lay_out([box.size for box in boxes], [arrow.link for arrow in arrows])
+    cycles = any(box.loop is not None for box in boxes) or any(route.upwards for route in layout.routes)
+    details = _details(graph, shown, cycles)
     width = max(layout.size.width, 1.1 * LETTER * len(headline), SMALL_LETTER * len(details)) + 2 * MARGIN
     height = layout.size.height + CAPTION_HEIGHT + 2 * MARGIN
     left, top = (width - layout.size.width) / 2, MARGIN + CAPTION_HEIGHT
@@ -94,12 +94,27 @@ def draw_policy(graph: PolicyGraph, headline: str, most_states: int = MOST_STATE
         f'<text class="title" x="{MARGIN:g}" y="{MARGIN + 14:g}">{escape(headline)}</text>',
         f'<text class="small faint" x="{MARGIN:g}" y="{MARGIN + 34:g}">{escape(details)}</text>',
         f'<g transform="translate({left:.1f} {top:.1f})">',
-        *(_arrow(*drawn) for drawn in zip(layout.routes, labels, tooltips, strict=True)),
-        *_boxes(boxes, layout),
+        *(_drawn_arrow(arrow, route) for arrow, route in zip(arrows, layout.routes, strict=True)),
+        *(_drawn_box(box, centre) for box, centre in zip(boxes, layout.centres, strict=True)),
         "</g>",
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _parts(graph: PolicyGraph, shown: int) -> tuple[list[_Box], list[_Arrow]]:
+    """What is drawn of the first states."""
+    boxes = [_box(graph, number) for number in range(shown)]
+    arrows = []
+    for source, target in _edges(graph, shown):
+        if target < 0:  # one of those left out
+            arrows.append(_Arrow(Link(source, len(boxes)), (), "not drawn"))
+            boxes.append(_Box("more", "", "…", "states that are not drawn"))
+        elif source != target:
+            label = _shortened(graph.distinction(source, target))
+            change = _change(graph.states[source], graph.states[target])
+            arrows.append(_Arrow(Link(source, target, _label_size(label)), label, change))
+    return boxes, arrows
 
 
 def _edges(graph: PolicyGraph, shown: int) -> Iterator[tuple[int, int]]:
@@ -122,11 +137,12 @@ def _box(graph: PolicyGraph, number: int) -> _Box:
     return _Box(kind, str(number), text, f"{node.action or text}\n{difference}", loop)
 
 
-def _details(graph: PolicyGraph, shown: int) -> str:
+def _details(graph: PolicyGraph, shown: int, cycles: bool) -> str:
     count = len(graph.nodes)
     if shown < count or not graph.complete:
         return f"the first {shown} of {'' if graph.complete else 'at least '}{max(count, len(graph.states))} states"
-    return f"{count} state{'' if count == 1 else 's'}; blue: the first, green: the goal, dashed: back to an earlier one"
+    dashed = ", dashed: back to an earlier one" if cycles else ""
+    return f"{count} state{'' if count == 1 else 's'}; blue: the first, green: the goal{dashed}"
 
 
 def _change(before: Facts, after: Facts) -> str:
@@ -147,16 +163,17 @@ def _label_size(lines: Sequence[str]) -> Size:
     return Size(max(map(len, lines)) * SMALL_LETTER + 6, LINE * len(lines) + 2) if lines else Size()
 
 
-def _boxes(boxes: Sequence[_Box], layout: Layout) -> Iterator[str]:
-    for box, (x, y) in zip(boxes, layout.centres, strict=False):
-        left, top = x - box.width / 2, y - BOX_HEIGHT / 2
-        text = left + PADDING + ((len(box.number) + 1) * SMALL_LETTER if box.number else 0)
-        yield f'<g class="{box.kind}"><title>{escape(box.tooltip)}</title>'
-        if box.loop is not None:
-            yield _loop(left + box.width, y, box.loop)
-        yield f'<rect class="box" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>'
-        yield f'<text class="small faint" x="{left + PADDING - 2:.1f}" y="{y + 4:.1f}">{box.number}</text>'
-        yield f'<text x="{text:.1f}" y="{y + 4.5:.1f}">{escape(box.text)}</text></g>'
+def _drawn_box(box: _Box, centre: Point) -> str:
+    left, top = centre.x - box.width / 2, centre.y - BOX_HEIGHT / 2
+    text = left + PADDING + ((len(box.number) + 1) * SMALL_LETTER if box.number else 0)
+    lines = [
+        f'<g class="{box.kind}"><title>{escape(box.tooltip)}</title>',
+        *([] if box.loop is None else [_loop(left + box.width, centre.y, box.loop)]),
+        f'<rect class="box" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>',
+        f'<text class="small faint" x="{left + PADDING - 2:.1f}" y="{centre.y + 4:.1f}">{box.number}</text>',
+        f'<text x="{text:.1f}" y="{centre.y + 4.5:.1f}">{escape(box.text)}</text></g>',
+    ]
+    return "\n".join(lines)
 
 
 def _loop(x: float, y: float, label: Sequence[str]) -> str:
@@ -166,24 +183,24 @@ def _loop(x: float, y: float, label: Sequence[str]) -> str:
     return f'<g class="back"><path class="link" d="{curve}"/>{_tip(Point(x, y - 8.5), -1, 0)}{text}</g>'
 
 
-def _arrow(route: Route, label: Sequence[str], tooltip: str) -> str:
+def _drawn_arrow(arrow: _Arrow, route: Route) -> str:
     points = route.points
     curve = "M"
     for one, other in zip(points[::2], points[1::2], strict=True):  # straight through layers, curved between them
         middle = (one.y + other.y) / 2
         curve += f"{one.x:.1f} {one.y:.1f} C{one.x:.1f} {middle:.1f} {other.x:.1f} {middle:.1f}"
         curve += f" {other.x:.1f} {other.y:.1f} L"
-    curve = curve.removesuffix(" L")
-    size = _label_size(label)
-    veil = ""
-    if label:
-        x, y = route.label.x - size.width / 2, route.label.y - size.height / 2
-        veil = f'<rect class="veil" x="{x:.1f}" y="{y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}"/>'
-    tip = _tip(points[-1], 0, -1 if route.upwards else 1)
-    title = f"<title>{escape(tooltip)}</title>" if tooltip else ""
-    kind = "back" if route.upwards else "forth"
-    text = _lines(label, route.label, "middle")
-    return f'<g class="{kind}">{title}<path class="link" d="{curve}"/>{tip}{veil}{text}</g>'
+    width, height = arrow.link.label
+    parts = [
+        f"<title>{escape(arrow.tooltip)}</title>",
+        f'<path class="link" d="{curve.removesuffix(" L")}"/>',
+        _tip(points[-1], 0, -1 if route.upwards else 1),
+    ]
+    if arrow.label:
+        x, y = route.label.x - width / 2, route.label.y - height / 2
+        parts.append(f'<rect class="veil" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>')
+        parts.append(_lines(arrow.label, route.label, "middle"))
+    return f'<g class="{"back" if route.upwards else "forth"}">{"".join(parts)}</g>'
 
 
 def _tip(at: Point, right: int, down: int) -> str:

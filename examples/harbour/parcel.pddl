@@ -1,0 +1,5 @@
+(define (problem parcel)
+  (:domain harbour)
+  (:objects island - port)
+  (:init (at home))
+  (:goal (parcel-at island)))
