@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from model_folders import make_backbone_folder, make_policy_folder, snapshot, weights
+from model_folders import make_backbone_folder, make_policy_folder, note_download, snapshot, weights
 
-from bilevel.baselines.vla_files import BACKBONE, BACKBONE_FILES, cached, count_numbers, find_model, hub_cache
+from bilevel.baselines.vla_files import BACKBONE, BACKBONE_FILES, cached, check_weights, find_model, hub_cache
 from bilevel.symbolic.domain import BadInput
 
 HUB = "lerobot/smolvla_base"
@@ -32,7 +32,6 @@ def test_a_folder_with_everything_in_it(tmp_path: Path) -> None:
     make_backbone_folder(policy / "backbone")
     files = find_model(HUB, policy)
     assert (files.policy, files.backbone) == (policy, policy / "backbone")
-    assert files.parameters == 20
     assert files.digest == hashlib.sha256(weights(4, 5)).hexdigest()
 
 
@@ -87,15 +86,33 @@ def test_what_a_backbone_in_the_folder_lacks_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     folder = tmp_path / "nowhere"
-    get = f"hf download lerobot/smolvla_base --local-dir {folder}"
-    where = f"no such folder, nor a model in {tmp_path}/cache"
-    assert complaint(folder) == f"{folder}: {where}; get it with: {get}"
+    make = f"hf download lerobot/smolvla_base --local-dir {folder}"
+    assert complaint(folder) == f"{folder}: no such folder; make it with: {make}"
 
 
-def test_another_name_on_the_hub_will_do_where_a_folder_is_asked_for(cache: Path) -> None:
-    policy = make_policy_folder(snapshot(cache, "somebody/fine-tuned"))
+def test_weights_in_the_cache_are_as_downloaded_if_their_name_is_their_digest(cache: Path) -> None:
+    policy = make_policy_folder(snapshot(cache, HUB))
     make_backbone_folder(snapshot(cache, BACKBONE))
-    assert find_model(HUB, Path("somebody/fine-tuned")).policy == policy
+    assert not find_model(HUB).as_downloaded
+    content = (policy / "model.safetensors").read_bytes()
+    blob = policy.parents[1] / "blobs" / hashlib.sha256(content).hexdigest()
+    blob.parent.mkdir()
+    blob.write_bytes(content)
+    (policy / "model.safetensors").unlink()
+    (policy / "model.safetensors").symlink_to(blob)
+    assert find_model(HUB).as_downloaded
+    blob.write_bytes(weights(5, 4))
+    assert not find_model(HUB).as_downloaded
+
+
+def test_weights_in_a_folder_are_as_downloaded_if_the_note_says_so(tmp_path: Path) -> None:
+    policy = make_policy_folder(tmp_path / "policy")
+    make_backbone_folder(policy / "backbone")
+    assert not find_model(HUB, policy).as_downloaded
+    note_download(policy, weights(4, 5))
+    assert find_model(HUB, policy).as_downloaded
+    (policy / "model.safetensors").write_bytes(weights(5, 4))
+    assert not find_model(HUB, policy).as_downloaded
 
 
 @pytest.mark.parametrize(("text", "reason"), [("{", "cannot be read: "), ("[]", "not a JSON object")])
@@ -122,14 +139,14 @@ def test_what_is_no_weights_is_told(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.safetensors"
     file.write_bytes(content)
     with pytest.raises(BadInput, match="no weights, but perhaps a Git LFS pointer to them; download it again"):
-        count_numbers(file)
+        check_weights(file)
 
 
 def test_torn_weights_are_told(tmp_path: Path) -> None:
     file = tmp_path / "model.safetensors"
     file.write_bytes(weights(100)[:-1])
     with pytest.raises(BadInput, match=f"has {len(weights(100)) - 1} bytes, not {len(weights(100))}"):
-        count_numbers(file)
+        check_weights(file)
 
 
 def test_the_cache_is_where_hugging_face_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ from bilevel.tasks import Task
 SERVER = Path(__file__).with_name("vla_server.py")
 DEVICE_VARIABLE = "BILEVEL_VLA_DEVICE"  # auto, cpu, cuda, …
 CONTROL_SIZE = 4
-LEAST_PARAMETERS = 300_000_000  # the published models have 450 million, some of them of no use for actions
 
 
 @dataclass(frozen=True)
@@ -92,10 +91,10 @@ def require_vla(method: str, folder: Path | None = None) -> Ready:
 def _find_vla(method: str, folder: Path | None) -> Ready:
     published = published_model(method)
     python, files = _require_all(method, published.hub_name, folder)
-    if files.parameters < LEAST_PARAMETERS:
+    if not files.as_downloaded:
         raise BadInput(
-            f"{files.policy}: a model of {files.parameters / 1e6:.1f} million numbers, "
-            f"not {published.hub_name} or one trained from it, which have 450 million"
+            f"{files.policy}/model.safetensors: not as it was downloaded, so perhaps not the published weights of "
+            f"{published.hub_name}; only those are measured"
         )
     opengl.backend()
     settings = make_settings(python, files, cut_actions=published.cut_actions)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,23 +68,22 @@ class ModelFiles:
         return found.hexdigest()
 
     @property
-    def parameters(self) -> int:
-        """How many numbers the weights consist of."""
-        return count_numbers(self.policy / "model.safetensors")
+    def as_downloaded(self) -> bool:
+        """Whether the weights are what the hub gave, byte for byte.
+
+        Its programs keep the digest of each large file: in the cache it is the file's real name, and beside a copy in a
+        folder there is a note with the commit, the digest and the time.
+        """
+        weights = self.policy / "model.safetensors"
+        note = self.policy / ".cache" / "huggingface" / "download" / "model.safetensors.metadata"
+        noted = note.read_text(encoding="utf-8").splitlines()[1:2] if note.is_file() else []
+        return self.digest in (weights.resolve().name, *noted)
 
 
 def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
-    """The files of a model from the hub, or its copy in a folder; `BadInput` lists every file that is missing.
-
-    The folder may also be another name on the hub, of a model trained from that one, say.
-    """
+    """The files of a model from the hub, or its copy in a folder; `BadInput` lists every file that is missing."""
     if folder is not None and not folder.is_dir():
-        if cached(str(folder)):
-            return find_model(str(folder))
-        raise BadInput(
-            f"{folder}: no such folder, nor a model in {hub_cache()}; "
-            f"get it with: hf download {hub_name} --local-dir {folder}"
-        )
+        raise BadInput(f"{folder}: no such folder; make it with: hf download {hub_name} --local-dir {folder}")
     policy = folder or cached(hub_name)
     complaints = []
     missing = list(_missing_from_policy(policy))
@@ -103,6 +101,7 @@ def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
         raise BadInput("; ".join(complaints))
     assert policy is not None
     assert backbone is not None
+    check_weights(policy / "model.safetensors")
     return ModelFiles(policy.absolute(), backbone.absolute())
 
 
@@ -162,8 +161,8 @@ def _read_json(file: Path) -> dict[str, Any]:
     return found
 
 
-def count_numbers(file: Path) -> int:
-    """How many numbers a safetensors file holds; `BadInput` where it is torn, or something else."""
+def check_weights(file: Path) -> None:
+    """`BadInput` for a safetensors file that is torn, or something else."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         try:
@@ -171,9 +170,7 @@ def count_numbers(file: Path) -> int:
             tensors = json.loads(stream.read(length if length < size else 0))
             tensors.pop("__metadata__", None)
             end = max(tensor["data_offsets"][1] for tensor in tensors.values())
-            numbers = sum(math.prod(tensor["shape"]) for tensor in tensors.values())
         except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise BadInput(f"{file}: no weights, but perhaps a Git LFS pointer to them; download it again") from None
     if size != 8 + length + end:
         raise BadInput(f"{file}: has {size} bytes, not {8 + length + end}; download it again")
-    return int(numbers)
