@@ -28,6 +28,16 @@ PARENT_AND_CHILD = [
 ]
 
 
+# The same, but the child is the leader of a group of its own.
+STRAY_CHILD = [
+    sys.executable,
+    "-c",
+    "import subprocess, sys; print('here', flush=True); "
+    "subprocess.run([sys.executable, '-c', 'import os, time; os.setpgrp(); print(1, flush=True); time.sleep(600)'])",
+]
+PROGRAMS = [PARENT_AND_CHILD, STRAY_CHILD] if Path("/proc/self/stat").exists() else [PARENT_AND_CHILD]
+
+
 class Pipe:
     """What a program and its children write to: when nobody holds it any more, they are all gone."""
 
@@ -68,15 +78,25 @@ def test_arguments_are_not_read_by_the_shell(tmp_path: Path) -> None:
     assert log_file.read_text() == "$HOME|a b|'|; exit 3|"
 
 
-def test_time_is_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_time_is_up(tmp_path: Path, program: list[str]) -> None:
     pipe = Pipe()
-    assert run_in_group(PARENT_AND_CHILD, tmp_path, pipe.writing, seconds=0.5) is None
+    assert run_in_group(program, tmp_path, pipe.writing, seconds=0.5) is None
     pipe.assert_all_gone()
 
 
 def test_a_child_does_not_outlive_a_program_that_ends(tmp_path: Path) -> None:
     pipe = Pipe()
     assert run_in_group(["sh", "-c", "sleep 600 & exit 3"], tmp_path, pipe.writing, seconds=60) == 3
+    pipe.assert_all_gone()
+
+
+def test_a_program_cannot_get_rid_of_us_by_ending_its_guard(tmp_path: Path) -> None:
+    """It ends everything of its group but itself, as far as it can."""
+    pipe = Pipe()
+    ends_others = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.killpg(0, signal.SIGTERM)"
+    program = [sys.executable, "-c", f"{ends_others}; time.sleep(600)"]
+    assert run_in_group(program, tmp_path, pipe.writing, seconds=0.5) in (None, -signal.SIGTERM)
     pipe.assert_all_gone()
 
 
@@ -96,11 +116,12 @@ def raising_at(seconds: float, error: Callable[[], BaseException]) -> Iterator[N
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
-def test_an_exception_anywhere(tmp_path: Path, error: type[BaseException]) -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_exception_anywhere(tmp_path: Path, error: type[BaseException], program: list[str]) -> None:
     pipe = Pipe()
     with pytest.raises(error), raising_at(0.4, error):
-        run_in_group(PARENT_AND_CHILD, tmp_path, pipe.writing, seconds=600)
+        run_in_group(program, tmp_path, pipe.writing, seconds=600)
     pipe.assert_all_gone()
 
 
@@ -114,11 +135,12 @@ with private_directory() as directory:
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_to_us(tmp_path: Path, end: signal.Signals) -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_to_us(tmp_path: Path, end: signal.Signals, program: list[str]) -> None:
     pipe = Pipe()
     caller = subprocess.Popen(
-        [sys.executable, "-c", CALLER, *PARENT_AND_CHILD],
+        [sys.executable, "-c", CALLER, *program],
         stdout=pipe.writing,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -127,8 +149,8 @@ def test_a_signal_to_us(tmp_path: Path, end: signal.Signals) -> None:
     caller.send_signal(end)
     caller.wait(PATIENCE)
     pipe.assert_all_gone()
-    assert caller.returncode == {signal.SIGINT: -signal.SIGINT, signal.SIGTERM: 143}.get(end, -signal.SIGKILL)
-    if end is not signal.SIGKILL:
+    assert caller.returncode == (143 if end is signal.SIGTERM else -end)
+    if end in (signal.SIGINT, signal.SIGTERM):  # else we cannot tidy up
         assert list(tmp_path.iterdir()) == []
 
 

@@ -1,8 +1,9 @@
 """Programs that are run for a while and leave nothing behind, however they, or we, end.
 
 A program and all its children form a process group, which is ended when its time is up and whenever we go on without
-it. Should we be killed before we can do that, the group ends itself: one process of it, which does nothing else, waits
-for the end of a pipe that only we hold.
+it. It ends itself, too, should we be killed: one process of it, the guard, does nothing but wait for the end of a pipe
+that only we hold. Children that leave the group, as those of the command `timeout` do, still belong to its session;
+they are found where there is a /proc, as on Linux.
 """
 
 from __future__ import annotations
@@ -17,9 +18,21 @@ from pathlib import Path
 
 # A shell starts in two milliseconds. `read` comes back when the pipe has ended, and `kill 0` is for the whole group.
 # What a shell runs in the background gets another standard input, so the pipe moves to 3, which the program never sees.
+# After the name in a line of /proc/*/stat come state, parent, group and session; this shell's session has its number.
 _GUARDED = """
+end_session() {
+  read -r me </proc/self/stat
+  for pass in 1 2 3; do
+    for stat in /proc/[0-9]*/stat; do
+      read -r line <"$stat" || continue
+      set -- ${line##*) }
+      test "$4" = $$ && test "${line%% *}" != "${me%% *}" && kill -s KILL "${line%% *}"
+    done
+  done
+  kill -s KILL 0
+}
 exec 3<&0
-{ read _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & guard=$!
+{ read _ <&3; end_session; } >/dev/null 2>&1 & guard=$!
 "$@" 3<&- </dev/null & program=$!
 exec 2>/dev/null
 wait $program; code=$?
@@ -51,24 +64,48 @@ def run_in_group(
             stderr=output,
             start_new_session=True,
         )
-        os.close(guard)
-        guard = -1
-        try:
-            return process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:  # on KeyboardInterrupt too
-            _end_group(process)
-    finally:
+    except BaseException:
         os.close(ours)
-        if guard >= 0:
-            os.close(guard)
+        raise
+    finally:
+        os.close(guard)
+    try:
+        return process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:  # on KeyboardInterrupt too
+        try:
+            _end_session(process)
+        finally:
+            os.close(ours)
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def _end_session(process: subprocess.Popen[bytes]) -> None:
+    """End the group that the process leads, and what has left it."""
     with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)  # a new session's group has its leader's number
+        os.killpg(process.pid, signal.SIGKILL)  # a new session and its group have their leader's number
+    ended: set[int] = set()
+    while strays := _session_members(process.pid) - ended:  # which may be starting others
+        for stray in strays:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(stray, signal.SIGKILL)
+        ended |= strays
     process.wait()
+
+
+def _session_members(session: int) -> set[int]:
+    try:
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return set()
+    return {process for process in processes if _session_of(process) == session}
+
+
+def _session_of(process: int) -> int | None:
+    try:
+        return os.getsid(process)
+    except OSError:  # it has ended
+        return None
 
 
 @contextmanager
