@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,8 @@ class _Found(NamedTuple):
     items: list[dict[str, Any]]
     noun: str  # what the items are
     remarks: Sequence[str]
-    graph: PolicyGraph
+    states: int  # that it can get into, as far as is known
+    graph: Callable[[], PolicyGraph]
     verdict: Verdict | None = None
 
     @property
@@ -176,7 +177,7 @@ class FindPlan:
             status=answer.status.value,
             message=answer.message,
             seconds=round(answer.seconds, 4),
-            sizes={"states": len(found.graph.nodes), f"{found.noun}s": len(found.items)} if found else {},
+            sizes={"states": found.states, f"{found.noun}s": len(found.items)} if found else {},
             checked=verdict.kind.value if verdict else None,
             remarks=list(found.remarks) if found else [],
             plan=found.items if found and kind == "plan" else None,
@@ -192,7 +193,8 @@ def _found_plan(domain: Domain, problem: Problem, steps: Sequence[Step]) -> _Fou
         plan_object(steps),
         "step",
         [] if domain.is_deterministic else [A_HOPE],
-        graph_of_plan(domain, problem, steps),
+        len(steps) + 1,
+        lambda: graph_of_plan(domain, problem, steps),  # which is large for long plans
     )
 
 
@@ -203,7 +205,8 @@ def _found_policy(domain: Domain, problem: Problem, policy: ContingentPolicy, ve
         policy_object(policy),
         "decision",
         [str(verdict)],
-        verdict.graph,
+        len(verdict.graph.nodes),
+        lambda: verdict.graph,
         verdict,
     )
 
@@ -215,7 +218,7 @@ def _rendered(found: _Found, path: Path, problem: Problem) -> str:
         case ".json":
             return found.document
         case ".svg":
-            return draw_policy(found.graph, headline)
+            return draw_policy(found.graph(), headline)
         case ".dot":
-            return policy_dot(found.graph, headline)
+            return policy_dot(found.graph(), headline)
     return found.text

@@ -60,7 +60,8 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
         (directory / "problem.pddl").write_text(write_problem(problem, determinised), encoding="utf-8")
         result = None
         if optimal:
-            result = _run(program, directory, SHORTEST, SHORTEST_SHARE * time_limit, origins)
+            share = min(SHORTEST_SHARE * time_limit, deadline.seconds_left)
+            result = _run(program, directory, SHORTEST, share, origins)
         if result is None or result.status in (Status.TIMED_OUT, Status.ERROR):
             result = _run(program, directory, QUICK, deadline.seconds_left, origins)
     if result.status is Status.TIMED_OUT:
