@@ -1,4 +1,4 @@
-"""The planners that make contingent policies."""
+"""The planners that make contingent policies; each one's module is imported at its first use."""
 
 from __future__ import annotations
 
@@ -14,4 +14,10 @@ def _fond(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
     return fond(domain, problem, time_limit)
 
 
-CONTINGENT_PLANNERS: Mapping[str, ContingentPlanner] = {"fond": _fond}
+def _pr2(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
+    from bilevel.planning.pr2 import pr2
+
+    return pr2(domain, problem, time_limit)
+
+
+CONTINGENT_PLANNERS: Mapping[str, ContingentPlanner] = {"fond": _fond, "pr2": _pr2}
