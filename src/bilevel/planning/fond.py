@@ -80,9 +80,9 @@ class _Builder:
         plan = self._planner.find(state, lambda reached: self.graph.covering(reached) is not None)
         if plan is None:
             return None
-        nodes = [self._node(step) for step in plan]
         target = self.graph.covering(apply(plan[-1].state, plan[-1].hoped))
         assert target is not None
+        nodes = [self._node(step) for step in plan]
         for step, node in zip(reversed(plan), reversed(nodes), strict=True):
             node.distance = target.distance + 1
             self.graph.connect(Link(node, step.action.outcomes.index(step.hoped)), target)

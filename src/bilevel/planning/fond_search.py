@@ -7,9 +7,11 @@ from collections.abc import Callable, Set
 from typing import NamedTuple
 
 from bilevel.planning.bit_masks import GroundOperator, applicable_in, apply
+from bilevel.planning.fond_mutexes import Companions
 from bilevel.planning.fond_task import FondAction, FondTask
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import RelaxedPlans
+from bilevel.symbolic.domain import Action
 
 
 class WeakStep(NamedTuple):
@@ -25,10 +27,11 @@ Estimate = tuple[int, Set[int]]
 
 
 class WeakPlanner:
-    """Searches for weak plans and remembers what it learns about states.
+    """Searches for weak plans and remembers what it learns about states and actions.
 
     A state is dead if no strong-cyclic policy starts in it: because no relaxed plan does, or because every way from it
-    to the goal has a step one of whose outcomes is dead.
+    to the goal has a step one of whose outcomes is dead. An action is hopeless if one of its outcomes is dead wherever
+    it is taken; relaxed plans do without it, which is a great help in finding a way around dead ends.
     """
 
     def __init__(self, task: FondTask, deadline: Deadline) -> None:
@@ -37,9 +40,54 @@ class WeakPlanner:
         self._applicable = applicable_in(task.determinised)
         self._relaxed_plans = RelaxedPlans(task.determinised)
         self._estimates: dict[int, Estimate | None] = {}
+        self._companions: Companions | None = None  # made when the first dead end is met
+        self._hopeless: set[Action] = set()
+        self._judged: set[Action] = set()  # since the last action was found hopeless
 
-    def is_dead(self, state: int) -> bool:
-        return self._estimate(state) is None
+    def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
+        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
+        while True:
+            known = len(self._hopeless)
+            parents: Parents = {}
+            end = self._search(start, is_covered, parents)
+            if end is not None:
+                return _plan_to(end, parents)
+            if len(self._hopeless) == known:
+                self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
+                return None
+
+    def _search(self, start: int, is_covered: Callable[[int], bool], parents: Parents) -> int | None:
+        """A state that is covered, by greedy search that takes turns between all steps and those that look helpful.
+
+        Given up when an action is found hopeless: what was thought of states before is of little use then.
+        """
+        every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
+        helpful: list[tuple[int, int, int, int]] = []
+        serial, known = 0, len(self._hopeless)
+        while (every or helpful) and len(self._hopeless) == known:
+            self._deadline.check()
+            serial += 1
+            queue = helpful if helpful and (serial % 2 or not every) else every
+            *_, before, index = heapq.heappop(queue)
+            step = self._step(before, index)
+            state = before if step is None else apply(before, step.hoped)
+            if state in parents or (step is not None and not self._is_safe(step)):
+                continue
+            parents[state] = step
+            if is_covered(state):
+                return state
+            distance, looks_helpful = self._estimate(state) or (0, None)
+            for operator in self._applicable(state) if looks_helpful is not None else ():
+                serial += 1
+                heapq.heappush(every, (distance, serial, state, operator))
+                if looks_helpful and operator in looks_helpful:
+                    heapq.heappush(helpful, (distance, serial, state, operator))
+        return None
+
+    def _step(self, state: int, index: int) -> WeakStep | None:
+        if index < 0:
+            return None
+        return WeakStep(state, self._task.owners[index], self._task.determinised.operators[index])
 
     def _estimate(self, state: int) -> Estimate | None:
         """How far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
@@ -48,46 +96,31 @@ class WeakPlanner:
             self._estimates[state] = self._relaxed_plans(state)
         return self._estimates[state]
 
-    def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
-        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
-        parents: Parents = {}
-        every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
-        helpful: list[tuple[int, int, int, int]] = []
-        serial = 0
-        while every or helpful:
-            self._deadline.check()
-            queue = helpful if helpful and (serial % 2 or not every) else every
-            *_, before, index = heapq.heappop(queue)
-            serial += 1
-            step = self._step(before, index)
-            state = before if step is None else apply(before, step.hoped)
-            if state in parents or (step is not None and not self._is_safe(step)):
-                continue
-            estimate = self._estimate(state)
-            parents[state] = step
-            if is_covered(state):
-                return _plan_to(state, parents)
-            if estimate is None:
-                continue
-            for operator in self._applicable(state):
-                serial += 1
-                entry = (estimate[0], serial, state, operator)
-                heapq.heappush(every, entry)
-                if operator in estimate[1]:
-                    heapq.heappush(helpful, entry)
-        self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
-        return None
-
-    def _step(self, state: int, index: int) -> WeakStep | None:
-        if index < 0:
-            return None
-        return WeakStep(state, self._task.owners[index], self._task.determinised.operators[index])
-
     def _is_safe(self, step: WeakStep) -> bool:
-        """Whether it may bring something, and no outcome is dead."""
-        if not step.hoped.add & ~step.state:
+        """Whether the step may bring something, and no outcome is dead."""
+        if step.action.action in self._hopeless or not step.hoped.add & ~step.state:
             return False
-        return not any(self.is_dead(apply(step.state, outcome)) for outcome in step.action.outcomes)
+        if all(self._estimate(apply(step.state, outcome)) for outcome in step.action.outcomes):
+            return True
+        self._judge(step.action)
+        return False
+
+    def _judge(self, action: FondAction) -> None:
+        """Find out whether the action is hopeless, from what may be true after it at best."""
+        if action.action in self._judged:
+            return
+        self._judged.add(action.action)
+        if self._companions is None:
+            self._companions = Companions(self._task.determinised, self._deadline)
+        at_best = [self._companions.after(outcome) for outcome in action.outcomes]
+        if all(self._relaxed_plans(state) for state in at_best):
+            return
+        self._hopeless.add(action.action)
+        self._judged.clear()
+        self._estimates = {state: None for state, estimate in self._estimates.items() if estimate is None}
+        for index, owner in enumerate(self._task.owners):
+            if owner is action:
+                self._relaxed_plans.forbid(index)
 
 
 def _plan_to(state: int, parents: Parents) -> list[WeakStep]:

@@ -153,6 +153,12 @@ class RelaxedPlans:
         helpful = {i for i in plan if all(supporter[bit] is None for bit in self._conditions[i])}
         return len(plan), helpful
 
+    def forbid(self, index: int) -> None:
+        """Make no further use of an operator."""
+        self._counts[index] += 1  # it waits for a condition that never comes true
+        if index in self._without_condition:
+            self._without_condition.remove(index)
+
     def _supporters(self, state: int) -> dict[int, int | None]:
         """Each bit that can be set and the first operator that sets it, `None` for those that are set already."""
         supporter: dict[int, int | None] = dict.fromkeys(bits_of(state))
