@@ -6,6 +6,7 @@ What it is asked it writes beside that, one line of JSON for each question.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ class Fake:
     def answer(self, message: Message) -> dict[str, Any]:
         fields = dict(message.fields)
         with self.log.open("a") as file:
-            print(json.dumps({**fields, "bytes": len(message.data)}), file=file)
+            print(json.dumps({**fields, "bytes": len(message.data), "pid": os.getpid()}), file=file)
         if fields["ask"] == "load":
             return self.load()
         if fields["ask"] == "reset":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from endless_worker import FAKE, Darkness
 from model_folders import make_backbone_folder, make_environment, make_policy_folder, note_download, weights
 
 from bilevel.baselines import vla
@@ -28,13 +29,11 @@ from bilevel.baselines.vla_sentences import SENTENCES, sentence
 from bilevel.environments import opengl
 from bilevel.environments.blocks import Blocks
 from bilevel.environments.observation import Observation
-from bilevel.environments.rendering import Image
 from bilevel.execution.rollout import Episode, rollout
 from bilevel.experiments.evaluation import run_episode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS, find_task
 
-FAKE = Path(__file__).with_name("fake_vla_server.py")
 TASK = find_task("blocks")
 STEPS = 12
 
@@ -55,15 +54,6 @@ def world() -> Iterator[Blocks]:
 
 def settings(folder: Path, behaviour: str = "well", **others: Any) -> VlaSettings:
     return VlaSettings(sys.executable, str(folder / behaviour), "none", server=str(FAKE), **others)
-
-
-class Darkness:
-    """A picture that can be drawn everywhere."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def draw(self, data: object) -> Image:
-        return np.zeros((480, 640, 3), np.uint8)
 
 
 def policy(world: Blocks, settings: VlaSettings) -> VlaPolicy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -142,6 +143,23 @@ def test_it_does_not_survive_us_however_we_end(stays: str, ending: signal.Signal
     owner.wait(20)
     owner.stdout.close()
     assert eventually(lambda: not runs(pid))
+
+
+def test_a_worker_whose_first_process_is_killed_ends_and_so_does_its_server(tmp_path: Path) -> None:
+    """With episodes that never end, so that it does not end for another reason."""
+    script = Path(__file__).with_name("endless_worker.py")
+    first = subprocess.Popen([sys.executable, script, tmp_path / "well"], stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    worker = int(first.stdout.readline())
+    log = tmp_path / "well.log"
+    assert eventually(lambda: log.exists() and '"act"' in log.read_text())
+    server = int(json.loads(log.read_text().splitlines()[0])["pid"])
+    assert runs(worker)
+    assert runs(server)
+    first.kill()
+    first.wait()
+    first.stdout.close()
+    assert eventually(lambda: not runs(worker) and not runs(server))
 
 
 def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
