@@ -67,7 +67,8 @@ def slow_control(asked: Question, weights: Weights, hidden: int, rounds: int) ->
         from_objects = maximum([layer(f"object-to-global.{number}", h) for h in objects.values()], hidden)
         from_facts = maximum([layer(f"fact-to-global.{number}", h) for h in facts.values()], hidden)
         g = relu(plus(layer(f"global.{number}", g), from_objects, from_facts))
-    return layer("readout.1", relu(layer("readout.0", plus(g, *objects.values(), *facts.values()))))
+    total = plus(g, maximum([*objects.values()], hidden), maximum([*facts.values()], hidden))
+    return layer("readout.1", relu(layer("readout.0", total)))
 
 
 def global_features(asked: Question) -> Vector:

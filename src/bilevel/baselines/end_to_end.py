@@ -112,7 +112,7 @@ class EndToEndPolicy:
             if len(objects):
                 heard += self._linear(f"object-to-global.{number}", objects).max(axis=0)
             global_ = np.maximum(heard, 0, out=heard)
-        total = global_ + objects.sum(axis=0) + facts.sum(axis=0)
+        total = global_ + _most(objects) + _most(facts)
         hidden = np.maximum(self._linear("readout.0", total), 0)
         control: Array = np.clip(self._linear("readout.1", hidden), -1, 1)
         return control
@@ -129,3 +129,9 @@ class EndToEndPolicy:
         outputs: Array = inputs @ self._weight[name]
         outputs += self._bias[name]
         return outputs
+
+
+def _most(nodes: Array) -> Array:
+    """(hidden,): the maximum over nodes; zero over none."""
+    most: Array = nodes.max(axis=0) if len(nodes) else np.zeros(nodes.shape[1], np.float32)
+    return most

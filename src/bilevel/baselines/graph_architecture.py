@@ -20,7 +20,9 @@ class GraphArchitecture:
     In each round, an object takes for each position j the maximum over what the facts with it as argument j tell it; a
     fact takes what each of its arguments tells it; both add what they were, what the global node tells them, and a
     bias. Then the global node adds the maximum over what objects tell it, that over facts, and its own. A maximum over
-    nothing is zero. Controls are read from the sum of all nodes.
+    nothing is zero. Controls are read from the sum of the global node and the maxima over objects and over facts, as
+    BISON's are: the paper says of all nodes, but a network that has only ever seen graphs of one size is lost in others
+    if each node adds to the sum (trained with 3 objects, it solved 10 of 10 problems with 3 blocks, 0 of 10 with one).
     """
 
     encoding: GraphEncoding

@@ -118,9 +118,9 @@ class GraphNetwork(Networks):
                 heard = heard + told(f"fact-to-global.{number}", h_facts, graphs.known)
             h_objects = torch.relu(objects) * graphs.visible
             h_global = torch.relu(heard + told(f"object-to-global.{number}", h_objects, graphs.visible))
-        total = h_global + h_objects.sum(dim=2)
+        total = h_global + _maximum(h_objects, graphs.visible)
         if h_facts is not None:
-            total = total + h_facts.sum(dim=2)
+            total = total + _maximum(h_facts, graphs.known)
         return apply("readout.1", torch.relu(apply("readout.0", total)))
 
 

@@ -133,9 +133,7 @@ def _make_end_to_end(saved: SavedEndToEnd, task: Task, environment: Tabletop) ->
 def _vla(method: Method, given: Given) -> Contender:
     """A published model, which a user may have in a folder."""
     ready = require_vla(method.name, given.policy)
-    return Contender(
-        method.name, ready.make, policy=str(given.policy) if given.policy else None, digest=ready.files.digest
-    )
+    return Contender(method.name, ready.make, policy=ready.name, digest=ready.files.digest)
 
 
 def _finder(planner: str) -> FindGuide:
