@@ -85,11 +85,13 @@ def object_features(asked: Question, name: str) -> Vector:
     }
     x, y, z = map(float, asked.observation["agent"][:3])
     types = sorted(set(asked.domain.types) & set(FEATURES_OF))
+    alike = [o for o, kind in visible_objects(asked.slots, asked.observation).items() if kind == type_name]
     return [
         *(10 * (seen[axis] - here) if axis in seen else 0.0 for axis, here in (("x", x), ("y", y), ("z", z))),
         10 * seen.get("travel", 0.0),
         *(10 * (seen[end] - x) if end in seen else 0.0 for end in ("start", "end")),
         *(seen.get(feature, 0.0) for feature in ("red", "green", "blue", "wanted")),
+        sum(other < name for other in alike) / len(alike),
         *(float(type_name == other) for other in types),
         *(float(Atom(predicate, (name,)) in facts) for facts in asked[-2:] for predicate in asked.predicates(1, 1)),
     ]
