@@ -9,7 +9,7 @@ gives the same plan; only a deadline may change the answer.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Set
+from collections.abc import Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
 from bilevel.planning.grounding import makes_new_objects
@@ -126,9 +126,10 @@ class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
     def __init__(self, task: Task) -> None:
-        self._goal = list(bits_of(task.goal))
+        self._goal = task.goal
+        self._goal_bits = list(bits_of(task.goal))
         self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
-        self._adds = [list(bits_of(operator.add)) for operator in task.operators]
+        self._adds = [operator.add for operator in task.operators]
         self._counts = [len(condition) for condition in self._conditions]
         self._without_condition = [i for i, count in enumerate(self._counts) if count == 0]
         self._waiting: list[list[int]] = [[] for _ in task.literals]
@@ -136,13 +137,19 @@ class RelaxedPlans:
             for bit in condition:
                 self._waiting[bit].append(index)
 
+    def forbid(self, index: int) -> None:
+        """Make no further use of an operator."""
+        self._counts[index] += 1  # it waits for a condition that never comes true
+        if index in self._without_condition:
+            self._without_condition.remove(index)
+
     def __call__(self, state: int) -> tuple[int, Set[int]] | None:
         """The length of a relaxed plan and its operators that apply now, or `None` where there is none."""
         supporter = self._supporters(state)
-        if any(bit not in supporter for bit in self._goal):
+        if any(bit not in supporter for bit in self._goal_bits):
             return None
         plan: set[int] = set()
-        needed, wanted = list(self._goal), set(self._goal)
+        needed, wanted = list(self._goal_bits), set(self._goal_bits)
         while needed:
             index = supporter[needed.pop()]
             if index is not None and index not in plan:
@@ -153,30 +160,25 @@ class RelaxedPlans:
         helpful = {i for i in plan if all(supporter[bit] is None for bit in self._conditions[i])}
         return len(plan), helpful
 
-    def forbid(self, index: int) -> None:
-        """Make no further use of an operator."""
-        self._counts[index] += 1  # it waits for a condition that never comes true
-        if index in self._without_condition:
-            self._without_condition.remove(index)
-
     def _supporters(self, state: int) -> dict[int, int | None]:
-        """Each bit that can be set and the first operator that sets it, `None` for those that are set already."""
+        """Each bit that is set, or can be before the goal is reached, and the first operator to set it, if any."""
         supporter: dict[int, int | None] = dict.fromkeys(bits_of(state))
-        missing = self._counts.copy()
-        queue = list(supporter)
-        ready = list(self._without_condition)
-        for index in ready:
-            _support(supporter, queue, index, self._adds[index])
+        queue, reached, missing = list(supporter), state, self._counts.copy()
+        for index in self._without_condition:
+            reached = _support(supporter, queue, reached, index, self._adds[index])
         for bit in queue:  # grows while it is read
+            if reached & self._goal == self._goal:
+                break
             for index in self._waiting[bit]:
                 missing[index] -= 1
-                if missing[index] == 0:
-                    _support(supporter, queue, index, self._adds[index])
+                if missing[index] == 0 and self._adds[index] & ~reached:
+                    reached = _support(supporter, queue, reached, index, self._adds[index])
         return supporter
 
 
-def _support(supporter: dict[int, int | None], queue: list[int], index: int, adds: Iterable[int]) -> None:
-    for bit in adds:
-        if bit not in supporter:
-            supporter[bit] = index
-            queue.append(bit)
+def _support(supporter: dict[int, int | None], queue: list[int], reached: int, index: int, add: int) -> int:
+    """Note the operator as the first to set its new bits, and return all that are reached then."""
+    for bit in bits_of(add & ~reached):
+        supporter[bit] = index
+        queue.append(bit)
+    return reached | add
