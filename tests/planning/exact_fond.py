@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 
-from bilevel.planning.contingent import ContingentPolicy
 from bilevel.symbolic.domain import Action, Domain, Facts, Problem
-from bilevel.symbolic.semantics import GroundAction, applicable, ground, ground_action, is_solved, successors
+from bilevel.symbolic.semantics import GroundAction, applicable, ground, is_solved, successors
 
 StateActions = dict[Facts, dict[Action, set[Facts]]]  # each state's actions and the states they may lead to
 
@@ -73,28 +71,3 @@ def _reaching(states: StateActions, problem: Problem) -> set[Facts]:
         reaching |= new
         frontier += new
     return reaching
-
-
-def flaw(domain: Domain, problem: Problem, policy: ContingentPolicy, most_states: int = 100_000) -> str | None:
-    """Why the policy is not a strong-cyclic one, `None` where it is."""
-    objects: Mapping[str, str] = problem.all_objects(domain)
-    states: StateActions = {}
-    frontier = [problem.state]
-    while frontier:
-        state = frontier.pop()
-        if state in states:
-            continue
-        assert len(states) < most_states, "too many states to check"
-        states[state] = {}
-        if is_solved(problem, state):
-            continue
-        choice = policy.choose(state)
-        if choice is None:
-            return f"no decision for {sorted(map(str, state))}"
-        action = ground_action(domain, choice)
-        if not applicable(state, action):
-            return f"{choice} does not apply in {sorted(map(str, state))}"
-        states[state][choice] = set(successors(state, action, domain, objects))
-        frontier += states[state][choice]
-    stuck = states.keys() - _reaching(states, problem)
-    return f"the goal cannot be reached from {sorted(map(str, min(stuck, key=sorted)))}" if stuck else None

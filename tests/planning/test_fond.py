@@ -10,13 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
-from exact_fond import flaw, has_policy
+from exact_fond import has_policy
+from fond_problems import tireworld
 
 from bilevel.library import colour_problem, gacha_problem, shipped_domain
 from bilevel.planning.contingent import ContingentPolicy, Decision
 from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import Status
+from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition
@@ -45,7 +47,8 @@ def policy_for(domain: Domain, problem: Problem) -> ContingentPolicy:
     result = fond(domain, problem, 60)
     assert result.status is Status.SOLVED, result
     assert result.policy is not None
-    assert flaw(domain, problem, result.policy) is None
+    verdict = check_policy(domain, problem, result.policy)
+    assert verdict.is_strong_cyclic, verdict
     return result.policy
 
 
@@ -143,31 +146,6 @@ def test_decisions_say_what_matters_nearest_to_the_goal_first() -> None:
     second, first = policy_for(domain, problem).decisions
     assert second == Decision(Condition(frozenset({Atom("b")})), Action("second"), distance=1)
     assert first == Decision(Condition(frozenset({Atom("a")})), Action("first"), distance=2)
-
-
-def tireworld(rows: int) -> tuple[Domain, Problem]:
-    """A triangle of places: the straight way along its foot has no spare tyres, the way round by its tip has."""
-    domain = parse_domain(
-        """(define (domain tyres) (:requirements :strips :typing :non-deterministic)
-        (:types place) (:predicates (at ?p - place) (spare ?p - place) (road ?p ?q - place) (flat))
-        (:action drive :parameters (?p ?q - place) :precondition (and (at ?p) (road ?p ?q) (not (flat)))
-          :effect (and (at ?q) (not (at ?p)) (oneof (and) (flat))))
-        (:action change :parameters (?p - place) :precondition (and (at ?p) (spare ?p) (flat))
-          :effect (and (not (spare ?p)) (not (flat)))))"""
-    )
-    width = 2 * rows + 1
-    places = {(x, y) for y in range(rows + 1) for x in range(y, width - y)}
-    roads = [(place, other) for place in places for other in places if _is_road(place, other)]
-    name = {place: f"p{place[0]}-{place[1]}" for place in places}
-    state = [Atom("at", (name[0, 0],)), *(Atom("road", (name[p], name[q])) for p, q in roads)]
-    state += [Atom("spare", (name[x, y],)) for x, y in places if x in (y, width - 1 - y)]
-    goal = frozenset({Atom("at", (name[width - 1, 0],))})
-    return domain, Problem("triangle", "tyres", {name[p]: "place" for p in sorted(places)}, frozenset(state), goal)
-
-
-def _is_road(start: tuple[int, int], end: tuple[int, int]) -> bool:
-    """One step to the right, or to the right and up or down."""
-    return end[0] == start[0] + 1 and abs(end[1] - start[1]) <= 1
 
 
 def test_drives_around_the_triangle_where_there_are_spare_tyres() -> None:
