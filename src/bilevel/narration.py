@@ -9,7 +9,7 @@ from typing import Any
 
 from bilevel.contact_sheet import PICTURES, Tile, contact_sheet, thinned
 from bilevel.environments.tabletop import UNSTABLE, Tabletop
-from bilevel.execution.policies import BilevelPolicy
+from bilevel.execution.policies import BilevelPolicy, WatchedPolicy
 from bilevel.execution.rollout import NO_ACTION, Moment
 from bilevel.experiments.changes import UNEXPECTED, Change, find_changes
 from bilevel.experiments.chronicle import Chronicle
@@ -18,7 +18,7 @@ from bilevel.rules.explanation.formats import explain_match
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.symbolic.domain import Action, Domain
+from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
 from bilevel.video import Video
 
 DRAWN = 2  # every so many steps, for a video: 80 steps are a second, and 40 pictures are enough
@@ -78,12 +78,22 @@ class Decision:
         return {"step": step, "action": action, "rule": rule, "binding": binding, "sentence": self.sentence}
 
 
-class Narrator:
-    """Watches a policy: keeps what it decides, and says it as soon as it is decided."""
+def rules_of(policy: WatchedPolicy) -> RulePolicy | None:
+    """The rules that a policy follows, if it does."""
+    high = policy.high if isinstance(policy, BilevelPolicy) else None
+    return high if isinstance(high, RulePolicy) else None
 
-    def __init__(self, policy: BilevelPolicy, say: Say = lambda step, text: None, explain: bool = False) -> None:
-        self._policy, self._say, self.explains = policy, say, explain and isinstance(policy.high, RulePolicy)
+
+class Narrator:
+    """Watches a policy: keeps what it decides, and says it as soon as it is decided.
+
+    Of a policy that does not say what it decides, as an end-to-end network, it says what changes.
+    """
+
+    def __init__(self, policy: WatchedPolicy, say: Say = lambda step, text: None, explain: bool = False) -> None:
+        self._policy, self._say, self.explains = policy, say, explain and rules_of(policy) is not None
         self._chronicle = Chronicle(policy)
+        self._seen = NO_FACTS
         self.decisions: list[Decision] = []
 
     def __call__(self, moment: Moment) -> None:
@@ -94,20 +104,36 @@ class Narrator:
         if action is not None and not (self.decisions and self.decisions[-1].action == action):
             self.decisions.append(Decision(step, action, self._match()))
             self._say(step, "\n".join([str(action), *self.decisions[-1].reasons()]))
+        if action is None and self._policy.state != self._seen:
+            if self._seen:
+                self._say(step, _difference(self._seen, self._policy.state))
+            self._seen = self._policy.state
+
+    @property
+    def caption(self) -> str:
+        """What is being done, if that is known."""
+        return self.decisions[-1].caption() if self.decisions else ""
 
     def _match(self) -> Match | None:
-        high = self._policy.high
-        if self.explains and isinstance(high, RulePolicy):
-            return high.explain(self._policy.state, self._policy.goal)
+        policy = self._policy
+        if self.explains and isinstance(policy, BilevelPolicy) and isinstance(policy.high, RulePolicy):
+            return policy.high.explain(policy.state, policy.goal)
         return None
 
     def surprises(self, domain: Domain) -> list[Change]:
         """The changes of the state so far that neither an action nor an event explains."""
         return [change for change in find_changes(domain, self._chronicle.runs(), {}) if change.kind in UNEXPECTED]
 
-    def action_before(self, moment: int) -> Action:
+    def action_before(self, moment: int) -> str:
         """What was being done at the step that led to a moment."""
-        return next(decision.action for decision in reversed(self.decisions) if decision.step < moment)
+        known = (str(decision.action) for decision in reversed(self.decisions) if decision.step < moment)
+        return next(known, "what it does")
+
+
+def _difference(before: Facts, after: Facts) -> str:
+    """The facts that are new, and those that are gone."""
+    new, gone = (", ".join(map(str, sorted(facts))) for facts in (after - before, before - after))
+    return "; ".join([*([new] if new else []), *([f"no longer {gone}"] if gone else [])])
 
 
 def tell_surprises(narrator: Narrator, domain: Domain) -> list[str]:
@@ -121,12 +147,12 @@ def tell_surprises(narrator: Narrator, domain: Domain) -> list[str]:
     return [*lines, f"{more} more unexpected change{'s' if more > 1 else ''}"] if more > 0 else lines
 
 
-def why_failed(run: Run, narrator: Narrator, policy: BilevelPolicy, environment: Tabletop) -> str | None:
+def why_failed(run: Run, narrator: Narrator, policy: WatchedPolicy, environment: Tabletop) -> str | None:
     """Why an episode that has just ended did not succeed: a line, and where no rule applies, what each one lacks."""
     if run.reason is None:
         return None
     why = FAILURES[run.reason].format(**asdict(run.changes))
-    if run.outcome == NO_ACTION and isinstance(policy.high, RulePolicy):
+    if run.outcome == NO_ACTION and isinstance(policy, BilevelPolicy) and isinstance(policy.high, RulePolicy):
         _, info = environment.restore(environment.save())  # look again at what was seen last
         objects = {**policy.high.domain.constants, **info["objects"]}
         lacking = why_not(policy.high.rules, policy.high.domain, policy.state, policy.goal, objects)
@@ -166,7 +192,7 @@ class Camera:
             self._shown = len(self._narrator.decisions)
             self._shoot(str(self._narrator.decisions[-1].action))
         if self._video and self._steps % DRAWN == 0:
-            self._video.add(self._environment.render(), self._narrator.decisions[-1].caption(), self._lines_below)
+            self._video.add(self._environment.render(), self._narrator.caption, self._lines_below)
         self._steps += 1
 
     def end(self, outcome: str) -> None:

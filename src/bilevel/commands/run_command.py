@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -17,7 +17,7 @@ from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
     from bilevel.environments.tabletop import Tabletop
-    from bilevel.execution.policies import BilevelPolicy
+    from bilevel.execution.policies import WatchedPolicy
     from bilevel.execution.rollout import Moment
     from bilevel.experiments.evaluation import MakePolicy
     from bilevel.experiments.evaluation import Run as Episode
@@ -81,8 +81,7 @@ class Run:
         environment = task.make(self.objects, render_mode=mode, quality=self.quality, **further)
         with ExitStack() as open_things:
             open_things.callback(environment.close)
-            policy = make_policy(task, environment)
-            show = _Show(self, environment, cast("BilevelPolicy", policy), self._video(open_things))
+            show = _Show(self, environment, make_policy(task, environment), self._video(open_things))
             self._try_pictures(environment)
             result = show.perform()
         if self.sheet:
@@ -98,10 +97,10 @@ class Run:
         require_at_least(0, seed=self.seed)
 
     def _make_policy(self, task: Task) -> MakePolicy:
-        from bilevel.experiments.methods import find_contender
+        from bilevel.experiments.methods import find_contender, method_of
 
-        expert = self.policy == EXPERT
-        contender = find_contender("expert", None) if expert else find_contender("bison", Path(self.policy))
+        folder = None if self.policy == EXPERT else Path(self.policy)
+        contender = find_contender(method_of(folder) if folder else EXPERT, folder)
         contender.check_domain(task)
         assert contender.make is not None
         return contender.make
@@ -130,7 +129,7 @@ class Run:
 class _Show:
     """One episode, told and shown as the command asks for."""
 
-    def __init__(self, command: Run, environment: Tabletop, policy: BilevelPolicy, video: Video | None) -> None:
+    def __init__(self, command: Run, environment: Tabletop, policy: WatchedPolicy, video: Video | None) -> None:
         from bilevel.narration import Camera, Narrator
 
         self._command, self._environment, self._policy = command, environment, policy
@@ -139,11 +138,12 @@ class _Show:
 
     def perform(self) -> Episode:
         from bilevel.experiments.evaluation import run_episode
-        from bilevel.narration import why_failed
+        from bilevel.narration import rules_of, why_failed
 
         asked = self._command
-        if asked.explain and asked.policy == EXPERT and not asked.json:
-            print("the expert has no rules to explain what it does", file=sys.stderr)
+        if asked.explain and rules_of(self._policy) is None and not asked.json:
+            who = "the expert" if asked.policy == EXPERT else "an end-to-end policy"
+            print(f"{who} has no rules to explain what it does", file=sys.stderr)
         result = run_episode(self._environment, self._policy, asked.seed, asked.noise, self._watch)
         self._camera.end(result.outcome)
         why = why_failed(result, self._narrator, self._policy, self._environment)
