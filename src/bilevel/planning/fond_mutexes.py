@@ -35,6 +35,9 @@ class Companions:
                         self._together[other] |= 1 << bit
         return changed
 
+    def of(self, bit: int) -> int:
+        return self._together[bit]
+
     def after(self, operator: GroundOperator) -> int:
         """Every bit that may be set after the operator, 0 where it can never apply."""
         before = self._everything

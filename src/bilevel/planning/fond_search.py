@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Set
+from functools import cached_property, reduce
+from operator import or_
 from typing import NamedTuple
 
 from bilevel.planning.bit_masks import GroundOperator, applicable_in, apply
+from bilevel.planning.fond_dead_ends import DeadEnds
 from bilevel.planning.fond_mutexes import Companions
 from bilevel.planning.fond_task import FondAction, FondTask
 from bilevel.planning.planner import Deadline
@@ -39,10 +42,16 @@ class WeakPlanner:
         self._deadline = deadline
         self._applicable = applicable_in(task.determinised)
         self._relaxed_plans = RelaxedPlans(task.determinised)
+        self._supplies = ~reduce(or_, (operator.add for operator in task.determinised.operators), 0)  # never set again
         self._estimates: dict[int, Estimate | None] = {}
-        self._companions: Companions | None = None  # made when the first dead end is met
+        self._dead_ends: DeadEnds | None = None
         self._hopeless: set[Action] = set()
         self._judged: set[Action] = set()  # since the last action was found hopeless
+
+    @cached_property
+    def _companions(self) -> Companions:
+        """Costly, and of use only where there are dead ends."""
+        return Companions(self._task.determinised, self._deadline)
 
     def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
         """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
@@ -54,13 +63,16 @@ class WeakPlanner:
                 return _plan_to(end, parents)
             if len(self._hopeless) == known:
                 self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
+                self._known_dead_ends().learn(list(parents))
                 return None
 
     def _search(self, start: int, is_covered: Callable[[int], bool], parents: Parents) -> int | None:
         """A state that is covered, by greedy search that takes turns between all steps and those that look helpful.
 
-        Given up when an action is found hopeless: what was thought of states before is of little use then.
+        Given up when an action is found hopeless: what was thought of states before is of little use then. A state that
+        differs from one seen before only in having fewer supplies is not looked at.
         """
+        seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
         every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
         helpful: list[tuple[int, int, int, int]] = []
         serial, known = 0, len(self._hopeless)
@@ -71,8 +83,12 @@ class WeakPlanner:
             *_, before, index = heapq.heappop(queue)
             step = self._step(before, index)
             state = before if step is None else apply(before, step.hoped)
-            if state in parents or (step is not None and not self._is_safe(step)):
+            supplies = seen.setdefault(state & ~self._supplies, [])
+            if any(not state & self._supplies & ~more for more in supplies):
                 continue
+            if step is not None and not self._is_safe(step):
+                continue
+            supplies.append(state & self._supplies)
             parents[state] = step
             if is_covered(state):
                 return state
@@ -93,7 +109,8 @@ class WeakPlanner:
         """How far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
         if state not in self._estimates:
             self._deadline.check()
-            self._estimates[state] = self._relaxed_plans(state)
+            is_known = self._dead_ends is not None and self._dead_ends.include(state)
+            self._estimates[state] = None if is_known else self._relaxed_plans(state)
         return self._estimates[state]
 
     def _is_safe(self, step: WeakStep) -> bool:
@@ -105,13 +122,22 @@ class WeakPlanner:
         self._judge(step.action)
         return False
 
+    def _known_dead_ends(self) -> DeadEnds:
+        if self._dead_ends is None:
+            self._dead_ends = DeadEnds(
+                self._task,
+                self._companions,
+                may_do=lambda action: action.action not in self._hopeless,
+                is_dead=lambda state: self._estimate(state) is None,
+                deadline=self._deadline,
+            )
+        return self._dead_ends
+
     def _judge(self, action: FondAction) -> None:
         """Find out whether the action is hopeless, from what may be true after it at best."""
         if action.action in self._judged:
             return
         self._judged.add(action.action)
-        if self._companions is None:
-            self._companions = Companions(self._task.determinised, self._deadline)
         at_best = [self._companions.after(outcome) for outcome in action.outcomes]
         if all(self._relaxed_plans(state) for state in at_best):
             return

@@ -1,0 +1,92 @@
+"""Dead ends in general terms: which bits a state must have one of, not to be dead for a reason already found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from bilevel.planning.bit_masks import Task, applicable_in, apply, bits_of
+from bilevel.planning.fond_mutexes import Companions
+from bilevel.planning.fond_task import FondAction, FondTask
+from bilevel.planning.planner import Deadline
+
+MOST_STATES = 30  # of a set of dead states that is generalised
+
+
+class DeadEnds:
+    """Known dead ends, each as the bits that it lacks: a state that has none of them is dead too.
+
+    `may_do` tells whether an action may be part of a policy at all, `is_dead` whether a state is known to be dead.
+    """
+
+    def __init__(
+        self,
+        task: FondTask,
+        companions: Companions,
+        may_do: Callable[[FondAction], bool],
+        is_dead: Callable[[int], bool],
+        deadline: Deadline,
+    ) -> None:
+        self._task = task
+        self._companions = companions
+        self._may_do = may_do
+        self._is_dead = is_dead
+        self._deadline = deadline
+        self._applicable = applicable_in(task.determinised)
+        self._everything = (1 << len(task.determinised.literals)) - 1
+        self._opposites = _opposites(task.determinised)
+        self._lacking: dict[int, None] = {}
+
+    def include(self, state: int) -> bool:
+        return any(not state & lacking for lacking in self._lacking)
+
+    def learn(self, states: Sequence[int]) -> None:
+        """Note that the states, which lead nowhere but to each other and to dead ends, are dead.
+
+        As many bits as possible are set in all of them as long as they lead nowhere else.
+        """
+        if len(states) > MOST_STATES or not self._is_closed(states):
+            return
+        more = 0
+        waiting = [self._candidates(states)]
+        while waiting:
+            bits = waiting.pop()
+            mask = sum(1 << bit for bit in bits)
+            if self._is_closed([state | more | mask for state in states]):
+                more |= mask
+            elif len(bits) > 1:
+                half = len(bits) // 2
+                waiting += [bits[half:], bits[:half]]
+        self._lacking.update(dict.fromkeys(self._everything & ~(state | more) for state in states))
+
+    def _candidates(self, states: Iterable[int]) -> list[int]:
+        """Bits not set in the states that could be, were it not for the opposite literal."""
+        found = self._everything
+        for state in states:
+            possible = state
+            for bit in range(len(self._opposites)):
+                conflicts = state & ~self._companions.of(bit)
+                possible |= (conflicts & ~self._opposites[bit] == 0) << bit
+            found &= possible & ~state
+        return list(bits_of(found))
+
+    def _is_closed(self, states: Sequence[int]) -> bool:
+        """Whether no step that may be taken leads from the states to one that has other bits set."""
+        self._deadline.check()
+        goal = self._task.determinised.goal
+        return not any(goal & state == goal or self._has_exit(state, states) for state in states)
+
+    def _has_exit(self, state: int, states: Sequence[int]) -> bool:
+        for index in self._applicable(state):
+            action = self._task.owners[index]
+            after = apply(state, self._task.determinised.operators[index])
+            if any(not after & ~inside for inside in states) or not self._may_do(action):
+                continue
+            if not any(self._is_dead(apply(state, outcome)) for outcome in action.outcomes):
+                return True
+        return False
+
+
+def _opposites(task: Task) -> list[int]:
+    """For each bit the mask of the bit that stands for the opposite literal, 0 where there is none."""
+    bits = {literal: 1 << bit for bit, literal in enumerate(task.literals)}
+    return [bits.get(literal._replace(present=not literal.present), 0) for literal in task.literals]
