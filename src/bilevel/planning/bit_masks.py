@@ -46,18 +46,20 @@ def apply(state: int, operator: GroundOperator) -> int:
     return state & ~operator.delete | operator.add
 
 
-def applicable_in(task: Task) -> Callable[[int], list[int]]:
+def applicable_in(task: Task, deadline: Deadline) -> Callable[[int], list[int]]:
     """A function from a state to the indices of its applicable operators, in order.
 
     Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
     """
     uses: dict[int, int] = {}
     for operator in task.operators:
+        deadline.check()
         for bit in bits_of(operator.precondition):
             uses[bit] = uses.get(bit, 0) + 1
     filed: dict[int, list[tuple[int, int]]] = {}
     always = []
     for index, operator in enumerate(task.operators):
+        deadline.check()
         if operator.precondition:
             rarest = min(bits_of(operator.precondition), key=lambda bit: (uses[bit], bit))
             filed.setdefault(rarest, []).append((operator.precondition, index))

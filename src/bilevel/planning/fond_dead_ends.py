@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from bilevel.planning.bit_masks import Task, applicable_in, apply, bits_of
+from bilevel.planning.bit_masks import Task, apply, bits_of
 from bilevel.planning.fond_mutexes import Companions
 from bilevel.planning.fond_task import FondAction, FondTask
 from bilevel.planning.planner import Deadline
@@ -15,12 +15,14 @@ MOST_STATES = 30  # of a set of dead states that is generalised
 class DeadEnds:
     """Known dead ends, each as the bits that it lacks: a state that has none of them is dead too.
 
-    `may_do` tells whether an action may be part of a policy at all, `is_dead` whether a state is known to be dead.
+    `applicable` gives the operators that apply in a state, `may_do` tells whether an action may be part of a policy at
+    all, and `is_dead` whether a state is known to be dead.
     """
 
     def __init__(
         self,
         task: FondTask,
+        applicable: Callable[[int], list[int]],
         companions: Companions,
         may_do: Callable[[FondAction], bool],
         is_dead: Callable[[int], bool],
@@ -31,7 +33,7 @@ class DeadEnds:
         self._may_do = may_do
         self._is_dead = is_dead
         self._deadline = deadline
-        self._applicable = applicable_in(task.determinised)
+        self._applicable = applicable
         self._everything = (1 << len(task.determinised.literals)) - 1
         self._opposites = _opposites(task.determinised)
         self._lacking: dict[int, None] = {}

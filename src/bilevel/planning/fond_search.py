@@ -40,8 +40,8 @@ class WeakPlanner:
     def __init__(self, task: FondTask, deadline: Deadline) -> None:
         self._task = task
         self._deadline = deadline
-        self._applicable = applicable_in(task.determinised)
-        self._relaxed_plans = RelaxedPlans(task.determinised)
+        self._applicable = applicable_in(task.determinised, deadline)
+        self._relaxed_plans = RelaxedPlans(task.determinised, deadline)
         self._supplies = ~reduce(or_, (operator.add for operator in task.determinised.operators), 0)  # never set again
         self._estimates: dict[int, Estimate | None] = {}
         self._dead_ends: DeadEnds | None = None
@@ -126,6 +126,7 @@ class WeakPlanner:
         if self._dead_ends is None:
             self._dead_ends = DeadEnds(
                 self._task,
+                self._applicable,
                 self._companions,
                 may_do=lambda action: action.action not in self._hopeless,
                 is_dead=lambda state: self._estimate(state) is None,

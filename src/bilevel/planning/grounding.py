@@ -180,7 +180,7 @@ class _Grounder:
             made = [name for name in values if name in self.pooled]
             if len(set(made)) < len(made):
                 continue
-            bound = bind_outcome(outcome, dict(zip(variables, values, strict=True)))
+            bound = bind_outcome(outcome, dict(zip(variables, values, strict=True))) if values else outcome
             before = {Atom(MADE, (name,)) for name in self._predecessors(made)}
             new = frozenset(Atom(MADE, (name,)) for name in made)
             step = Step(action.action, index, tuple(zip(variables, values, strict=True)))

@@ -67,7 +67,7 @@ def _plan_to(task: Task, state: int, parents: Parents) -> Plan:
 
 def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[bool, Plan | None]:
     """Whether the search came to an end within `most_states`, and if so a shortest plan if there is one."""
-    applicable = applicable_in(task)
+    applicable = applicable_in(task, deadline)
     parents: Parents = {task.state: (task.state, -1)}
     frontier = [task.state]
     for state in frontier:  # grows while it is read
@@ -90,7 +90,7 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Plan | None:
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
     does well.
     """
-    applicable, estimate = applicable_in(task), RelaxedPlans(task)
+    applicable, estimate = applicable_in(task, deadline), RelaxedPlans(task, deadline)
     parents: Parents = {}
     queues: tuple[list[tuple[int, int, int, int]], ...] = ([(0, 0, task.state, -1)], [])  # all steps, helpful ones
     turns = [0, 0]
@@ -125,7 +125,7 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Plan | None:
 class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, deadline: Deadline) -> None:
         self._goal = task.goal
         self._goal_bits = list(bits_of(task.goal))
         self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
@@ -134,6 +134,7 @@ class RelaxedPlans:
         self._without_condition = [i for i, count in enumerate(self._counts) if count == 0]
         self._waiting: list[list[int]] = [[] for _ in task.literals]
         for index, condition in enumerate(self._conditions):
+            deadline.check()
             for bit in condition:
                 self._waiting[bit].append(index)
 
