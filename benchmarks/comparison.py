@@ -134,6 +134,7 @@ def row(settings: Settings, kind: Trials, records: Sequence[EpisodeRecord]) -> d
         "task": kind.task,
         "recipe": kind.recipe,
         "seed": kind.seed,
+        "epochs": settings.config(kind.recipe).training.epochs if kind.recipe else None,
         "demonstrations": settings.demonstrations,
         **make_row(records).as_json(),
         "by_objects": {

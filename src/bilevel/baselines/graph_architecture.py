@@ -22,7 +22,7 @@ class GraphArchitecture:
     bias. Then the global node adds the maximum over what objects tell it, that over facts, and its own. A maximum over
     nothing is zero. Controls are read from the sum of the global node and the maxima over objects and over facts, as
     BISON's are: the paper says of all nodes, but a network that has only ever seen graphs of one size is lost in others
-    if each node adds to the sum (trained with 3 objects, it solved 10 of 10 problems with 3 blocks, 0 of 10 with one).
+    if each node adds to the sum.
     """
 
     encoding: GraphEncoding

@@ -5,11 +5,11 @@ arguments or more, with an edge to each of its arguments. Facts about one object
 nothing in the global node. Part of that changes at every step, most of it rarely: this is the scene.
 
 Positions are relative to the hand and in decimetres, as in `lowlevel.encoding`. Serial numbers and where on the table
-the hand is are left out: what is to be done never depends on them. Colours are told: they alone say what belongs where
-to a network that has no facts. So is the order of names: of blocks that are alike an expert takes the first by name,
-and a network that cannot tell which one that is learns to go between them (with it, 10 of 10 problems with 3 blocks
-were solved, without it 4). It is told as a share of all objects of the type, from 0 to 1: with more objects a number
-would be one that no demonstration shows.
+the hand is are left out: what is to be done never depends on them. Colours are told only to a network that has no
+facts, as they alone say what belongs where: one that has facts does better without, because with more objects there are
+colours that no demonstration shows. The order of names is told to both: of blocks that are alike an expert takes the
+first by name, and a network that cannot tell which one that is learns to go between them. It is told as a share of all
+objects of the type, from 0 to 1: with more objects a number would be one that no demonstration shows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from bilevel.lowlevel.encoding import AGENT_SIZE, PER_METRE
 from bilevel.symbolic.domain import NO_FACTS, Domain, Facts
 
 MOVING_SIZE = 6  # an object's position relative to the hand, how far it has travelled, and a tray's two ends
-LOOK_SIZE = 5  # its colour, whether it is wanted, and its place in the order of names
+LOOK_SIZE = 2  # whether it is wanted, and its place in the order of names
+COLOUR_SIZE = 3
 
 NOWHERE = -1  # instead of a row, for an argument that is not seen, or that a fact does not have
 
@@ -67,13 +68,17 @@ class GraphEncoding:
     arity: int  # of the relation with the most arguments, 0 where there are none
 
     @property
+    def has_facts(self) -> bool:
+        return bool(self.nullary or self.unary or self.relations)
+
+    @property
     def global_size(self) -> int:
         return AGENT_SIZE + 2 * len(self.nullary)
 
     @property
     def scene_size(self) -> int:
         """Of what a scene says about an object."""
-        return LOOK_SIZE + len(self.types) + 2 * len(self.unary)
+        return LOOK_SIZE + (0 if self.has_facts else COLOUR_SIZE) + len(self.types) + 2 * len(self.unary)
 
     @property
     def object_size(self) -> int:
@@ -84,7 +89,7 @@ class GraphEncoding:
         return 2 + len(self.relations)
 
     def scene(self, slots: Slots, observation: Observation, state: Facts, goal: Facts) -> Scene:
-        if not (self.nullary or self.unary or self.relations):
+        if not self.has_facts:
             state = goal = NO_FACTS
         visible = observation["visible"].astype(bool)
         row_of = {object_name(slots[row], observation["objects"][row]): row for row in np.flatnonzero(visible).tolist()}
@@ -93,7 +98,7 @@ class GraphEncoding:
         for name, row in row_of.items():
             look = observation["objects"][row]
             objects[row] = [
-                *look[RGB],
+                *(() if self.has_facts else look[RGB]),
                 look[WANTED],
                 places[name],
                 *(slots[row].type == type_name for type_name in self.types),
