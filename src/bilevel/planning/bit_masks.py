@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bilevel.planning.grounding import Instance, Literal, absent, present, reachable_instances
 from bilevel.planning.planner import Deadline, Step
+from bilevel.symbolic.bulk_reading import no_garbage_collection
 from bilevel.symbolic.domain import Atom, Domain, Problem
 
 
@@ -86,6 +87,7 @@ def ground_task(domain: Domain, problem: Problem, deadline: Deadline, new_object
     return replace(task, operators=tuple(operators.values()))
 
 
+@no_garbage_collection()
 def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Task | None:
     """The problem over bit masks, every outcome of each action an operator of its own, those of one action together.
 

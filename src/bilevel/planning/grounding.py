@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
+from operator import itemgetter
 from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, Step
@@ -125,8 +126,16 @@ class _Grounder:
                 if binding is not None:
                     for found in self._join(atoms[:i] + atoms[i + 1 :], binding, allowed):
                         self._instantiate(schema, found)
+        return self._in_order()
+
+    def _in_order(self) -> list[Instance]:
         places = {name: place for place, name in enumerate(self.domain.schemas)}
-        return sorted(self.instances.values(), key=lambda instance: self._order(instance.step, places))
+        keyed = []
+        for step, instance in self.instances.items():
+            self.deadline.check()
+            keyed.append((self._order(step, places), instance))
+        keyed.sort(key=itemgetter(0))
+        return [instance for _, instance in keyed]
 
     def _order(self, step: Step, places: Mapping[str, int]) -> tuple[int, list[int], int, list[int]]:
         arguments = [self.rank[name] for name in step.action.arguments]
