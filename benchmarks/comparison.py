@@ -61,6 +61,12 @@ class Settings:
             return usual
         return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
 
+    @property
+    def command(self) -> str:
+        """What gives these figures again."""
+        epochs = "" if self.epochs is None else f" --epochs {self.epochs}"
+        return f"python benchmarks/comparison.py{epochs}"
+
     def dataset(self, task: str) -> Path:
         return self.folder / "demonstrations" / task
 
@@ -149,7 +155,7 @@ def row(settings: Settings, kind: Trials, records: Sequence[EpisodeRecord]) -> d
         },
         "details": details[:3],
         "settings": dict(records[0].settings),
-        "command": "python benchmarks/comparison.py",
+        "command": settings.command,
         "versions": versions(),
         "machine": machine(),
     }
@@ -207,11 +213,12 @@ class Comparison:
 def measure(given: argparse.Namespace, settings: Settings) -> None:
     comparison = Comparison(given, settings)
     learnables = comparison.learnables()
-    for task in given.tasks if learnables else ():
+    missing = {wanted.task for wanted in learnables if not (wanted.folder(settings) / POLICY).exists()}
+    for task in [task for task in given.tasks if task in missing]:
         collect(settings, task, given.workers)
         print(f"{task}: {settings.demonstrations} demonstrations", flush=True)
     context = multiprocessing.get_context("spawn")
-    gpu = bool(learnables) and has_gpu()
+    gpu = bool(missing) and has_gpu()
     with context.Pool(given.workers, hide_gpu) as pool, context.Pool(given.gpu_processes if gpu else 1) as gpu_pool:
         learning = [
             (gpu_pool if gpu and wanted.recipe == "paper" else pool).apply_async(learn, (settings, wanted))

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from comparison_tables import cause_table, comparison_table, fond_table, thinking_table
 from markdown_tables import Render, Row, below, markdown, origin, tasks
 from policy_tables import (
     failure_table,
@@ -146,6 +147,10 @@ TABLES: Mapping[str, Table] = {
     "schedules": Table(schedule_table, "schedules.jsonl", "docs/policies.md"),
     "learning times": Table(learning_table, "learning.jsonl", "docs/policies.md"),
     "step times": Table(step_table, "learning.jsonl", "docs/policies.md"),
+    "comparison": Table(comparison_table, "comparison.jsonl", "docs/methods.md"),
+    "causes": Table(cause_table, "comparison.jsonl", "docs/methods.md"),
+    "thinking": Table(thinking_table, "inference.jsonl", "docs/methods.md"),
+    "strong-cyclic planning": Table(fond_table, "fond.jsonl", "docs/planning.md"),
     "experts": Table(experts, "experts.jsonl", "docs/worlds.md"),
     "speed": Table(speed, "world-speed.jsonl", "docs/worlds.md"),
     "demonstrations": Table(demonstrations, "demonstrations.jsonl", "docs/demonstrations.md"),

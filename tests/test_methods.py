@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from bilevel.experiments import methods
 from bilevel.experiments.failures import REASONS
 from bilevel.experiments.methods import BILEVEL, METHODS
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
 from command_line import run
 
@@ -69,3 +71,102 @@ def test_a_method_runs_end_to_end(
         assert record["steps"] > 0
     if method == "expert":
         assert record["outcome"] == "success"
+
+
+# The table and the commands
+
+
+def test_the_commands_name_every_method(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "methods")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == list(METHODS)
+    _, help_text, _ = run(capsys, "evaluate", "--help")
+    assert all(name in help_text for name in METHODS)
+    _, help_text, _ = run(capsys, "learn", "--help")
+    assert all(name in help_text for name, method in METHODS.items() if method.training)
+
+
+def test_the_list_says_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed() -> object:
+        raise BadInput("no Fast Downward; install it")
+
+    monkeypatch.setitem(methods.NEEDS, "lama", not_installed)
+    _, out, _ = run(capsys, "methods", "--json")
+    missing = {row["name"]: row["missing"] for row in json.loads(out)["methods"]}
+    assert missing["det-plan"] == missing["lama"] == "no Fast Downward; install it"
+    assert missing["bison"] is missing["ndt-plan"] is None
+
+
+@pytest.mark.parametrize("task", ["blocks", "factory-noisy", "colour"])
+def test_lama_plans_without_a_world(task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "results.jsonl"
+    options = ("--method", "lama", "--task", task, "--objects", "2,30", "--episodes", 1, "--output", output)
+    assert run(capsys, "evaluate", *options)[0] == 0
+    small, large = (json.loads(line) for line in output.read_text(encoding="utf-8").splitlines())
+    assert small["outcome"] == large["outcome"] == "success"
+    assert small["steps"] < large["steps"]
+    assert small["settings"] == {"planner": "lama", "planning_seconds": 100.0}
+
+
+def test_lama_has_a_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "results.jsonl"
+    options = ("--method", "lama", "--task", "blocks", "--objects", 400, "--episodes", 1, "--output", output)
+    assert run(capsys, "evaluate", *options, "--planning-seconds", 0.5)[0] == 0
+    record = json.loads(output.read_text(encoding="utf-8"))
+    assert (record["reason"], record["detail"]) == ("no plan", "no plan within 0.5 s")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--method", "magic"), "unknown method 'magic'; known methods: bison, expert,"),
+        (("--method", "bison"), "the method 'bison' needs a --policy; `bilevel learn` makes one"),
+        (("--method", "expert", "--policy", "p"), "the method 'expert' takes no --policy"),
+        (("--method", "expert"), "the method 'expert' needs a --task"),
+        (("--method", "expert", "--planner", "fond"), "the method 'expert' does not plan"),
+        (("--method", "expert", "--planning-seconds", "0"), "--planning-seconds must be more than 0, but is 0"),
+        (
+            ("--method", "ndt-plan", "--policy", "p", "--planner", "lama"),
+            "cannot plan with 'lama', but with fond, pr2",
+        ),
+        (("--method", "lama", "--task", "blocks", "--objects", "0"), "there can be 1 to 1000000 objects"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: tuple[str, ...], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, "evaluate", *arguments, "--output", tmp_path / "results.jsonl")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert reason in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("method", ["expert", "lama", "smolvla"])
+def test_what_is_not_learned_says_so(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "learn", tmp_path, "--method", method, "--output", tmp_path / "policy")
+    assert code == 2
+    assert err == (
+        f"bilevel: the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is\n"
+    )
+
+
+def test_methods_do_not_take_each_others_policies(
+    policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for method, folder, reason in (
+        ("bison", "pure-nn", "an end-to-end policy of the method 'pure-nn', which has no rules"),
+        ("det-plan", "pddl-nn", "an end-to-end policy of the method 'pddl-nn', which has no rules"),
+        ("pddl-nn", "pure-nn", "a policy of the method 'pure-nn', not of 'pddl-nn'"),
+        ("pure-nn", "bison", "a policy of the method 'bison', not of 'pure-nn'"),
+    ):
+        options = ("--method", method, "--policy", policies[folder], "--output", tmp_path / "results.jsonl")
+        code, _, err = run(capsys, "evaluate", *options)
+        assert (code, reason in err) == (2, True)
+
+
+def test_a_folder_says_by_which_method_it_is_measured(
+    task: str, policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "results.jsonl"
+    options = ("--objects", 1, "--episodes", 1, "--output", output)
+    assert run(capsys, "evaluate", "--policy", policies["pddl-nn"], *options)[1].startswith(f"{task}, pddl-nn: ")

@@ -24,6 +24,7 @@ from bilevel.commands.demonstration_commands import (
 from bilevel.commands.evaluate_command import Evaluate
 from bilevel.commands.export_command import ExportDemonstrations
 from bilevel.commands.learning_command import LearnRules
+from bilevel.commands.methods_command import Methods
 from bilevel.commands.plan_command import FindPlan
 from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
@@ -78,6 +79,7 @@ Command = (
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
     | Annotated[Learn, tyro.conf.subcommand("learn")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Methods, tyro.conf.subcommand("methods")]
     | Annotated[Vla, tyro.conf.subcommand("vla")]
 )
 

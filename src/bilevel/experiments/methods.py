@@ -80,12 +80,23 @@ class Method:
             )
         return self.build(self, given)
 
+    def missing(self) -> str | None:
+        """What it needs and is not here, in one line; `None` where it can be run."""
+        try:
+            self.planning(Given())
+            if self.model:
+                require_vla(self.name)
+        except BadInput as error:
+            return str(error)
+        return None
+
     def planning(self, given: Given) -> Planning | None:
         """How it plans, if it does; `BadInput` where the planner is not installed."""
         if not self.planners:
             return None
         planner = given.planner or self.planners[0]
-        NEEDS.get(planner, lambda: None)()
+        if planner in NEEDS:
+            NEEDS[planner]()
         return Planning(planner, given.planning_seconds or PLANNING_SECONDS)
 
 
