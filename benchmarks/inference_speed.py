@@ -1,6 +1,6 @@
 """How long each method thinks for each step, with 10 objects: all of them in one process, in turn.
 
-    python benchmarks/comparison.py --tasks blocks colour --recipes best     # makes the policies
+    python benchmarks/comparison.py --tasks blocks colour --recipes paper    # makes the policies
     python benchmarks/inference_speed.py
 
 Planning counts: a plan at the beginning, and every other one. The median over episodes is told, and what one step of
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=["blocks", "colour"])
     parser.add_argument("--objects", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=3)
-    parser.add_argument("--recipe", default="best")
+    parser.add_argument("--recipe", default="paper")
     parser.add_argument("--folder", type=Path, default=Path("build/comparison"), help="of `comparison.py`")
     parser.add_argument("--output", type=Path, default=Path("results/inference.jsonl"))
     given = parser.parse_args()
