@@ -89,6 +89,25 @@ def _cell(method: str, task: str, found: dict[tuple[str, str], Row], paper: bool
     return f"{row['successes']} ({' '.join(str(part['successes']) for part in row['by_objects'].values())})"
 
 
+def rival_table(all_rows: Sequence[Row], file: str) -> str:
+    """Success rates, in short."""
+    rows = cloned(all_rows)
+    found = {(row["method"], row["task"]): row for row in rows}
+    names = tasks(rows)
+    lines = [[method, *(_rate(found.get((method, task))) for task in names)] for method in methods(rows)]
+    lines += [[", ".join(NOT_RUN), *["not run"] * len(names)]]
+    sizes = list(rows[0]["by_objects"])
+    text = (
+        f"Success rates of one network of each kind over {rows[0]['episodes']} episodes, with {', '.join(sizes[:-1])} "
+        f"and {sizes[-1]} objects. {origin(rows, file)}"
+    )
+    return below(text, markdown(["method", *names], lines))
+
+
+def _rate(row: Row | None) -> str:
+    return f"{row['successes'] / row['episodes']:.2f}" if row else "–"
+
+
 def cause_table(rows: Sequence[Row], file: str) -> str:
     """Why episodes failed, for each method."""
     rows = cloned(rows)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from comparison_tables import cause_table, comparison_table, fond_table, thinking_table
+from comparison_tables import cause_table, comparison_table, fond_table, rival_table, thinking_table
 from markdown_tables import Render, Row, below, markdown, origin, tasks
 from policy_tables import (
     failure_table,
@@ -147,6 +147,7 @@ TABLES: Mapping[str, Table] = {
     "schedules": Table(schedule_table, "schedules.jsonl", "docs/policies.md"),
     "learning times": Table(learning_table, "learning.jsonl", "docs/policies.md"),
     "step times": Table(step_table, "learning.jsonl", "docs/policies.md"),
+    "rivals": Table(rival_table, "comparison.jsonl", "README.md"),
     "comparison": Table(comparison_table, "comparison.jsonl", "docs/methods.md"),
     "causes": Table(cause_table, "comparison.jsonl", "docs/methods.md"),
     "thinking": Table(thinking_table, "inference.jsonl", "docs/methods.md"),
