@@ -33,7 +33,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "environment"
 
 
-def make_quickly(folder: Path, cpu: bool) -> Iterator[tuple[str, ...]]:
+def make_quickly(folder: Path, torch_index: str | None) -> Iterator[tuple[str, ...]]:
     yield sys.executable, "-c", MAKE, str(folder), NOTE
 
 
@@ -63,16 +63,16 @@ def test_set_up_makes_the_environment(
     assert code == 0
     assert out.endswith(f"lerobot 0.4.4 is in {environment}\n")
     elsewhere = environment.with_name("elsewhere")
-    _, out, _ = run(capsys, "vla", "set-up", "--environment", elsewhere, "--cpu")
+    _, out, _ = run(capsys, "vla", "set-up", "--environment", elsewhere, "--torch-index", "here")
     assert out.endswith(f"lerobot 0.4.4 is in {elsewhere}\nset BILEVEL_VLA={elsewhere} to use it\n")
 
 
 def test_set_up_that_fails(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vla_command, "setup_commands", lambda folder, cpu: iter([("false",)]))
+    monkeypatch.setattr(vla_command, "setup_commands", lambda folder, torch_index: iter([("false",)]))
     assert run(capsys, "vla", "set-up")[::2] == (2, "bilevel: exit code 1 of: false\n")
-    monkeypatch.setattr(vla_command, "setup_commands", lambda folder, cpu: iter([("true",)]))
+    monkeypatch.setattr(vla_command, "setup_commands", lambda folder, torch_index: iter([("true",)]))
     code, _, err = run(capsys, "vla", "set-up")
     assert (code, err.startswith(f"bilevel: {environment}: no such virtual environment")) == (2, True)
 

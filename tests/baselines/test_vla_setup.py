@@ -52,12 +52,12 @@ def test_one_that_will_not(
 
 
 def test_the_commands_that_make_it() -> None:
-    venv, upgrade, lerobot = setup_commands(Path("/there"), cpu=False)
+    venv, upgrade, lerobot = setup_commands(Path("/there"), torch_index=None)
     assert venv == (sys.executable, "-m", "venv", "/there")
     assert upgrade[:4] == ("/there/bin/python", "-m", "pip", "install")
     assert lerobot[-1] == "lerobot[smolvla]>=0.4,<0.5"
-    *_, torch, _ = setup_commands(Path("/there"), cpu=True)
-    assert "https://download.pytorch.org/whl/cpu" in torch
+    *_, torch, _ = setup_commands(Path("/there"), torch_index="file:///an/index")
+    assert "file:///an/index" in torch
     assert torch[-2:] == ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")
 
 

@@ -17,8 +17,7 @@ SUPPORTED_TEXT = "0.4"
 REQUIREMENT = "lerobot[smolvla]>=0.4,<0.5"
 
 # What LeRobot 0.4 allows, without the gigabytes for GPUs.
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-CPU_TORCH = ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")
+TORCH = ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")
 
 
 def environment_folder(given: Path | None = None) -> Path:
@@ -55,13 +54,13 @@ def lerobot_version(folder: Path) -> str | None:
     return None
 
 
-def setup_commands(folder: Path, cpu: bool) -> Iterator[Sequence[str]]:
+def setup_commands(folder: Path, torch_index: str | None) -> Iterator[Sequence[str]]:
     """What makes the environment, one command after the other."""
     pip = (str(_python(folder)), "-m", "pip", "install", "--disable-pip-version-check")
     yield sys.executable, "-m", "venv", str(folder)
     yield *pip, "--upgrade", "pip"  # an old one takes many minutes to find versions that go together
-    if cpu:
-        yield *pip, "--index-url", CPU_INDEX, *CPU_TORCH
+    if torch_index:
+        yield *pip, "--index-url", torch_index, *TORCH
     yield *pip, REQUIREMENT
 
 

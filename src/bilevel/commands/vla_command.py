@@ -28,17 +28,17 @@ OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
 class SetUpVla:
     """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.
 
-    Example: bilevel vla set-up --cpu
+    Example: bilevel vla set-up
     """
 
     environment: OptionalFolder = None
     """Its folder; by default that of the variable BILEVEL_VLA, or else bilevel/smolvla in the user's cache."""
-    cpu: bool = False
-    """Fetch a build of torch for the CPU, without the gigabytes for GPUs."""
+    torch_index: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None
+    """Fetch torch from this index of packages, such as one with builds for the CPU, without the gigabytes for GPUs."""
 
     def run(self) -> int:
         folder = environment_folder(self.environment)
-        run_all(setup_commands(folder, self.cpu))
+        run_all(setup_commands(folder, self.torch_index))
         require_environment(folder)
         print(f"lerobot {lerobot_version(folder)} is in {folder}")
         if folder != environment_folder():
