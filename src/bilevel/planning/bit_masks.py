@@ -94,6 +94,7 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
     Only literals that can change and can matter have a bit. `None` where not even the relaxation reaches the goal.
     """
     instances, reached = reachable_instances(domain, problem, deadline, new_objects)
+    goal = present(problem.goal) | absent(problem.negative_goal)
     if not problem.goal <= reached:
         return None
     changing, mentioned = set[Literal](), set[Atom]()
@@ -101,11 +102,13 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
         deadline.check()
         changing |= instance.delete
         mentioned.update(literal.atom for literal in instance.condition)
-    at_first = present(problem.state) | absent((reached | mentioned) - problem.state)
+    at_first = present(problem.state) | absent((reached | mentioned | problem.negative_goal) - problem.state)
     constant = at_first - changing
     impossible = {Literal(atom, not truth) for atom, truth in constant}
+    if goal & impossible:
+        return None
     possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
-    relevant = _relevant(possible, present(problem.goal) - constant, constant, deadline)
+    relevant = _relevant(possible, goal - constant, constant, deadline)
     bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
 
     def mask(literals: Iterable[Literal]) -> int:
@@ -117,7 +120,7 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
         operators.append(
             GroundOperator(instance.step, mask(instance.condition), mask(instance.add), mask(instance.delete))
         )
-    return Task(tuple(bits), tuple(operators), mask(at_first), mask(present(problem.goal)))
+    return Task(tuple(bits), tuple(operators), mask(at_first), mask(goal))
 
 
 def _relevant(

@@ -135,7 +135,8 @@ def compile_problem(domain: Domain, problem: Problem) -> Compiled:
         {renaming.objects[name]: renaming.types[constants[name]] for name in constants},
     )
     rest = {renaming.objects[name]: renaming.types[kind] for name, kind in objects.items() if name not in constants}
-    new_problem = Problem("problem", "domain", rest, renaming.atoms(problem.state), renaming.atoms(problem.goal))
+    facts = map(renaming.atoms, (problem.state, problem.goal, problem.negative_goal))
+    new_problem = Problem("problem", "domain", rest, *facts)
     return Compiled(new_domain, new_problem, renaming.names())
 
 

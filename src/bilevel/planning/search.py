@@ -33,7 +33,8 @@ def search(
     deadline = Deadline(time_limit)
     pools = [0]
     if makes_new_objects(domain, problem):
-        pools = [len(problem.goal) << doubling for doubling in range(POOL_DOUBLINGS + 1)]
+        goals = len(problem.goal) + len(problem.negative_goal)
+        pools = [goals << doubling for doubling in range(POOL_DOUBLINGS + 1)]
     try:
         for pool in pools:
             task = ground_task(domain, problem, deadline, pool)

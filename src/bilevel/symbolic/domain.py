@@ -147,13 +147,17 @@ def schema_atoms(schema: Schema) -> Iterable[Atom]:
 
 @dataclass(frozen=True)
 class Problem:
-    """Objects with their types (without the domain's constants), what holds at first, and what shall hold."""
+    """Objects with their types (without the domain's constants), what holds at first, and what shall hold.
+
+    `negative_goal` is what shall not hold: planners know of it, rules do not.
+    """
 
     name: str
     domain_name: str
     objects: Mapping[str, str]
     state: Facts
     goal: Facts
+    negative_goal: Facts = NO_FACTS
 
     def all_objects(self, domain: Domain) -> dict[str, str]:
         """The domain's constants and the problem's objects, with their types."""

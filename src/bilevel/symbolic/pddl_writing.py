@@ -83,6 +83,7 @@ def write_problem(problem: Problem, domain: Domain) -> str:
     """The problem as one of the given domain."""
     state = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.state]))
     goal = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.goal]))
+    goal += "".join(sorted([f"\n    {_negated(atom)}" for atom in problem.negative_goal]))
     return (
         f"(define (problem {problem.name})\n"
         f"  (:domain {domain.name})\n"

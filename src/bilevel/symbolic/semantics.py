@@ -170,4 +170,4 @@ def has_negative_conditions(domain: Domain) -> bool:
 
 
 def is_solved(problem: Problem, state: Facts) -> bool:
-    return problem.goal <= state
+    return problem.goal <= state and problem.negative_goal.isdisjoint(state)

@@ -18,7 +18,7 @@ class Verdict:
 
     `steps` counts the actions carried out. Where the next one could not be, `action` is that one, `missing` are the
     facts it needs, `forbidden` those it must not find, and `faults` what else is wrong with it. Where all were carried
-    out, `unmet` are the goals that do not hold at the end.
+    out, `unmet` are the goals that do not hold at the end, and `forbidden` what holds but shall not.
     """
 
     steps: int
@@ -30,13 +30,14 @@ class Verdict:
 
     @property
     def is_valid(self) -> bool:
-        return self.action is None and not self.unmet
+        return self.action is None and not self.unmet and not self.forbidden
 
     def __str__(self) -> str:
         if self.is_valid:
             return f"valid: {self.steps} steps reach the goal"
         if self.action is None:
-            return f"not valid: after {self.steps} steps these goals do not hold: {_listed(self.unmet)}"
+            unmet = ", ".join(filter(None, [_listed(self.unmet), *(f"not {atom}" for atom in self.forbidden)]))
+            return f"not valid: after {self.steps} steps these goals do not hold: {unmet}"
         reasons = list(self.faults)
         if self.missing:
             reasons.append(f"these facts do not hold: {_listed(self.missing)}")
@@ -67,7 +68,11 @@ def validate(domain: Domain, problem: Problem, plan: Plan) -> Verdict:
                 execution.carry_out(step, action, plan.moves.get(step))
         except NotApplicable as failure:
             return failure.verdict
-        return Verdict(len(plan.actions), unmet=tuple(sorted(problem.goal.difference(execution.state))))
+        return Verdict(
+            len(plan.actions),
+            forbidden=tuple(sorted(problem.negative_goal.intersection(execution.state))),
+            unmet=tuple(sorted(problem.goal.difference(execution.state))),
+        )
 
 
 class _Execution:
