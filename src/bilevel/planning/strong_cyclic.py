@@ -86,7 +86,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found out; `reason` is one line: a counterexample, or why nothing is known."""
+    """What was found out; `reason` is one line: a counterexample, why nothing is known, or how else it is known."""
 
     kind: Kind
     graph: PolicyGraph
@@ -99,7 +99,7 @@ class Verdict:
     def __str__(self) -> str:
         count = len(self.graph.nodes)
         if self.is_strong_cyclic:
-            return f"checked: strong-cyclic, {count} reachable state{'' if count == 1 else 's'}"
+            return f"checked: strong-cyclic, {self.reason or f'{count} reachable state' + 's' * (count != 1)}"
         return f"{'not checked' if self.kind is Kind.UNKNOWN else 'not strong-cyclic'}: {self.reason}"
 
 
