@@ -158,7 +158,7 @@ def test_not_found_in_time(planner: str, capsys: pytest.CaptureFixture[str], tmp
     assert run(capsys, "problem", "blocks", "--objects", 400, "--output", tmp_path / "large.pddl")[0] == 0
     files = tmp_path / "blocks-domain.pddl", tmp_path / "large.pddl"
     answer = run(capsys, "plan", *files, "--planner", planner, "--timeout", 0.05)
-    assert answer == (1, "", "not found in 0.05 s\n")
+    assert answer == (1, "", "not found in time (0.05 s)\n")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,18 @@ def test_a_policy_is_not_believed_but_checked(
     assert "its policy is not strong-cyclic: at the start: the policy has no action" in err
 
 
-def test_a_check_that_is_not_finished_is_said(coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_that_is_too_large_to_go_through_is_proved(
+    coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "plan", *coins, "--max-states", 2)
+    assert code == 0
+    assert "checked: strong-cyclic, decision by decision, as there are more than 2 reachable states\n" in err
+
+
+def test_a_check_that_is_not_finished_is_said(
+    coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bilevel.commands.plan_command.is_proved", lambda *_: False)
     code, _, err = run(capsys, "plan", *coins, "--max-states", 2)
     assert code == 0
     assert "not checked: there are more than 2 reachable states" in err
@@ -265,3 +276,74 @@ def test_no_planner_is_left_behind(coins: tuple[Path, Path], tmp_path: Path, end
     os.close(reading)
     if end is not signal.SIGKILL:
         assert list(temporary.iterdir()) == []
+
+
+LAMPS = """(define (domain lamps) (:types lamp room)
+  (:predicates (lit ?l - lamp) (broken ?l - lamp) (in ?l - lamp ?r - room) (at ?r - room) (dark))
+  (:action go :parameters (?r - room) :precondition (not (at ?r))
+    :effect (and (at ?r) (forall (?other - room) (when (and (at ?other) (not (= ?other ?r))) (not (at ?other))))))
+  (:action switch :parameters (?r - room) :precondition (and (at ?r) (exists (?l - lamp) (in ?l ?r)))
+    :effect (forall (?l - lamp) (when (in ?l ?r) (oneof (lit ?l) (not (lit ?l))))))
+  (:action switch :parameters () :precondition (dark) :effect (not (dark))))"""
+
+LIT = """(define (problem evening) (:domain lamps) (:objects a b - lamp hall attic - room)
+  (:init (in a hall) (in b hall) (at attic) (dark)) (:goal {goal}))"""
+
+
+@pytest.fixture
+def lamps(tmp_path: Path) -> tuple[Path, Path]:
+    """A domain with most of what ADL has, and a problem with a choice of goals."""
+    files = tmp_path / "lamps.pddl", tmp_path / "evening.pddl"
+    files[0].write_text(LAMPS)
+    files[1].write_text(LIT.format(goal="(and (not (dark)) (or (lit a) (forall (?l - lamp) (broken ?l))))"))
+    return files
+
+
+def test_adl_is_planned_for_in_the_words_of_its_author(
+    lamps: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = run(capsys, "plan", *lamps)
+    assert code == 0
+    decisions = [line.split(" do ")[1] for line in out.splitlines() if " do " in line]
+    assert set(decisions) == {"switch()", "switch(hall)", "go(hall)"}
+    assert [int(line.split(":")[0]) for line in out.splitlines() if " do " in line] == sorted([1, 2, 3])
+    assert "checked: strong-cyclic" in err
+    assert run(capsys, "plan", *lamps, "--output", tmp_path / "policy.svg")[0] == 0
+    drawing = (tmp_path / "policy.svg").read_text()
+    assert "switch(hall)" in drawing
+    assert "goal:" not in drawing + out
+    assert run(capsys, "plan", *lamps, "--output", tmp_path / "policy.json")[0] == 0
+    assert "switch(hall)" in (tmp_path / "policy.json").read_text()
+
+
+@pytest.mark.parametrize("planner", ["search", "fast-downward"])
+def test_a_plan_for_adl_ends_with_an_action_of_its_author(
+    planner: str, lamps: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, "plan", *lamps, "--planner", planner)
+    assert code == 0
+    steps = [line.split(" ;")[0] for line in out.splitlines()[:-1]]
+    assert sorted(steps) == ["(go hall)", "(switch hall)", "(switch)"]
+
+
+@pytest.mark.parametrize("goal", ["(not (dark))", "(and (not (dark)) (not (at attic)))"])
+def test_goals_that_something_shall_not_hold(
+    goal: str, lamps: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lamps[1].write_text(LIT.format(goal=goal))
+    code, out, _ = run(capsys, "plan", *lamps, "--planner", "search")
+    assert code == 0
+    assert "(switch)" in out
+    assert ("(go hall)" in out) == ("attic" in goal)
+
+
+def test_a_goal_that_can_never_hold(lamps: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    lamps[1].write_text(LIT.format(goal="(or (broken a) (in a attic))"))
+    assert run(capsys, "plan", *lamps) == (1, "", "no strong-cyclic policy exists\n")
+
+
+def test_other_commands_say_that_plan_reads_adl(lamps: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "validate", *lamps, lamps[0])
+    assert code == 2
+    assert "is not supported" in err
+    assert err.rstrip().endswith("; only 'bilevel plan' reads such files")

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules, read_rules
+from bilevel.symbolic.adl import is_readable_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
 
@@ -29,8 +30,13 @@ Bound = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
-    domain = read_domain(domain_path)
-    return domain, [read_problem(path, domain) for path in problem_paths]
+    try:
+        domain = read_domain(domain_path)
+        return domain, [read_problem(path, domain) for path in problem_paths]
+    except BadInput as error:
+        if all(is_readable_for_planning(domain_path, path) for path in problem_paths[:1] or (domain_path,)):
+            raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
+        raise
 
 
 def fitting_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:

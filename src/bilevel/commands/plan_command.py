@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,7 +18,6 @@ from bilevel.commands.arguments import (
     ProblemFile,
     count,
     print_json,
-    read,
     require_at_least,
 )
 from bilevel.files import require_writable, write_atomically
@@ -37,6 +36,9 @@ from bilevel.planning.policy_formats import (
 )
 from bilevel.planning.pr2 import pr2
 from bilevel.planning.strong_cyclic import Kind, PolicyGraph, Verdict, check_policy, graph_of_plan
+from bilevel.planning.strong_cyclic_proofs import is_proved
+from bilevel.planning.users_words import users_graph, users_policy, users_steps
+from bilevel.symbolic.adl import Compiled, read_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 MOST_SECONDS = 1_000_000
@@ -104,15 +106,15 @@ class FindPlan:
 
     def run(self) -> int:
         self._check()
-        domain, (problem,) = read(self.domain, self.problem)
+        compiled = read_for_planning(self.domain, self.problem)
         if self.output is not None:
             require_writable(self.output)
-        planner = self._contingent_planner(domain)
-        answer = self._plan(domain, problem) if planner is None else self._policy(domain, problem, planner)
+        planner = self._contingent_planner(compiled.domain)
+        answer = self._plan(compiled) if planner is None else self._policy(compiled, planner)
         if answer.status is Status.ERROR:
-            raise BadInput(f"the planner failed on problem '{problem.name}': {answer.message}")
+            raise BadInput(f"the planner failed on problem '{compiled.problem.name}': {answer.message}")
         if answer.found and self.output is not None:
-            write_atomically(self.output, _rendered(answer.found, self.output, problem))
+            write_atomically(self.output, _rendered(answer.found, self.output, compiled.problem))
         self._print_json(answer) if self.json else self._print(answer)
         return 0 if answer.found else 1
 
@@ -130,18 +132,19 @@ class FindPlan:
             return None if domain.is_deterministic else CONTINGENT_PLANNERS["fond"]
         return CONTINGENT_PLANNERS.get(self.planner)
 
-    def _plan(self, domain: Domain, problem: Problem) -> _Answer:
+    def _plan(self, compiled: Compiled) -> _Answer:
         started = time.perf_counter()
-        result = PLANNERS[self.planner](domain, problem, self.timeout)
+        result = PLANNERS[self.planner](compiled.domain, compiled.problem, self.timeout)
         seconds = time.perf_counter() - started
         if result.status is Status.SOLVED:
-            return _Answer(result.status, "", seconds, _found_plan(domain, problem, result.steps))
+            return _Answer(result.status, "", seconds, _found_plan(compiled, result.steps))
         message = result.message
         if result.status is Status.UNSOLVABLE:
             message = message.replace("there is no plan", "no plan exists", 1)
         return _Answer(result.status, self._too_late(result.status) or message, seconds)
 
-    def _policy(self, domain: Domain, problem: Problem, planner: ContingentPlanner) -> _Answer:
+    def _policy(self, compiled: Compiled, planner: ContingentPlanner) -> _Answer:
+        domain, problem = compiled.domain, compiled.problem
         for name in makers_of_new_objects(domain, problem):
             raise NoModel(
                 f"action '{name}' makes new objects, for which there are no policies; "
@@ -153,12 +156,14 @@ class FindPlan:
         if result.policy is None:
             return _Answer(result.status, self._too_late(result.status) or result.message, seconds)
         verdict = check_policy(domain, problem, result.policy, self.max_states, deadline)
+        if verdict.kind is Kind.UNKNOWN and is_proved(domain, problem, result.policy, deadline):
+            verdict = replace(verdict, kind=Kind.STRONG_CYCLIC, reason=f"decision by decision, as {verdict.reason}")
         if verdict.kind in (Kind.NOT_CLOSED, Kind.NOT_PROPER):
             return _Answer(Status.ERROR, f"its policy is {verdict}", seconds)
-        return _Answer(result.status, "", seconds, _found_policy(domain, problem, result.policy, verdict))
+        return _Answer(result.status, "", seconds, _found_policy(compiled, result.policy, verdict))
 
     def _too_late(self, status: Status) -> str:
-        return f"not found in {self.timeout:g} s" if status is Status.TIMED_OUT else ""
+        return f"not found in time ({self.timeout:g} s)" if status is Status.TIMED_OUT else ""
 
     def _print(self, answer: _Answer) -> None:
         if answer.found is None:
@@ -186,22 +191,24 @@ class FindPlan:
         )
 
 
-def _found_plan(domain: Domain, problem: Problem, steps: Sequence[Step]) -> _Found:
+def _found_plan(compiled: Compiled, steps: Sequence[Step]) -> _Found:
+    domain, problem, named = compiled.domain, compiled.problem, users_steps(compiled, steps)
     return _Found(
-        plan_text(domain, steps),
-        plan_json(domain, problem, steps),
-        plan_object(steps),
+        plan_text(domain, steps, named),
+        plan_json(domain, problem, named),
+        plan_object(named),
         "step",
         [] if domain.is_deterministic else [A_HOPE],
-        len(steps) + 1,
-        lambda: graph_of_plan(domain, problem, steps),  # which is large for long plans
+        len(named) + 1,
+        lambda: users_graph(compiled, graph_of_plan(domain, problem, steps)),  # which is large for long plans
     )
 
 
-def _found_policy(domain: Domain, problem: Problem, policy: ContingentPolicy, verdict: Verdict) -> _Found:
+def _found_policy(compiled: Compiled, policy: ContingentPolicy, verdict: Verdict) -> _Found:
+    policy, verdict = users_policy(compiled, policy), replace(verdict, graph=users_graph(compiled, verdict.graph))
     return _Found(
         policy_text(policy),
-        policy_json(domain, problem, policy),
+        policy_json(compiled.domain, compiled.problem, policy),
         policy_object(policy),
         "decision",
         [str(verdict)],

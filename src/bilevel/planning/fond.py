@@ -29,7 +29,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
         task = ground_fond_task(domain, problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
-        return PolicyResult(Status.TIMED_OUT, message=f"no policy within {time_limit:g} s")
+        return PolicyResult(Status.TIMED_OUT, message=f"not found in time ({time_limit:g} s)")
     if task is None or nodes is None:
         return PolicyResult(Status.UNSOLVABLE, message="no strong-cyclic policy exists")
     return PolicyResult(Status.SOLVED, ContingentPolicy(tuple(_decision(node, task.determinised) for node in nodes)))

@@ -39,14 +39,18 @@ def condition_text(condition: Condition) -> str:
     return " & ".join(parts) or "true"
 
 
-def plan_text(domain: Domain, steps: Sequence[Step]) -> str:
-    """As the planning competitions write it; comments say what a plan in a nondeterministic domain counts on."""
+def plan_text(domain: Domain, steps: Sequence[Step], named: Sequence[Step] | None = None) -> str:
+    """As the planning competitions write it; comments say what a plan in a nondeterministic domain counts on.
+
+    `named` are the steps as they shall be called, where that is not as the domain calls them.
+    """
+    named = steps if named is None else named
     moves = {
         number: NaturesMove(step.outcome, dict(step.choice))
-        for number, step in enumerate(steps)
+        for number, step in enumerate(steps[: len(named)])
         if not domain.schemas[step.action.name].is_deterministic
     }
-    return write_plan(Plan([step.action for step in steps], moves))
+    return write_plan(Plan([step.action for step in named], moves))
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,86 @@
+"""Compiled actions and goals against the definition of ADL, on random domains."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, changed, fitting, holds, successors, written
+
+from bilevel.symbolic import semantics
+from bilevel.symbolic.adl import Compiled, compile_adl
+from bilevel.symbolic.domain import Action, Facts, is_variable
+from bilevel.symbolic.semantics import applicable, ground, is_solved
+
+
+def texts(actions: list[list[object]], state: Facts, goal: list[object]) -> tuple[str, str]:
+    predicates = " ".join(f"({n} {' '.join(f'?{i}' for i in range(arity))})" for n, arity in ARITIES.items())
+    declared = " ".join(f"{name} - {kind}" for name, kind in CONSTANTS.items())
+    domain = f"(define (domain d) (:types {' '.join(TYPES)}) (:constants {declared}) (:predicates {predicates})"
+    objects = " ".join(f"{name} - {kind}" for name, kind in OBJECTS.items())
+    facts = " ".join(written([atom.predicate, *atom.terms]) for atom in sorted(state))
+    problem = f"(define (problem p) (:domain d) (:objects {objects}) (:init {facts}) (:goal {written(goal)}))"
+    return f"{domain} {' '.join(map(written, actions))})", problem
+
+
+def compiled_successors(compiled: Compiled, state: Facts) -> dict[Action, set[frozenset[Facts]]]:
+    """For each action in the user's words what its cases that apply lead to."""
+    found: dict[Action, set[frozenset[Facts]]] = {}
+    domain, objects = compiled.domain, compiled.problem.all_objects(compiled.domain)
+    for schema in domain.schemas.values():
+        for arguments in product(*(fitting(parameter.type) for parameter in schema.parameters)):
+            action = ground(schema, arguments)
+            name = compiled.users_action(Action(schema.name, arguments))
+            if action is not None and name is not None and applicable(state, action):
+                after = frozenset(semantics.successors(state, action, domain, objects))
+                found.setdefault(name, set()).add(after)
+    return found
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 10**9))
+def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
+    draw = RandomAdl(seed)
+    actions = [draw.action(name) for name in ("one", "two", "two")]
+    first = draw.state()
+    goal = draw.condition(["a", "b", "c"], 3)
+    compiled = compile_adl(*texts(actions, first, goal))
+    changing = {name for action in actions for name in changed(action[-1])}
+    fixed = {atom for atom in first if atom.predicate not in changing}
+    for _ in range(5):
+        state = frozenset(atom for atom in draw.state() if atom.predicate in changing) | fixed
+        expected: dict[Action, set[frozenset[Facts]]] = {}
+        for action in actions:
+            kinds = action[3][2::3]
+            for arguments in product(*map(fitting, kinds)):
+                after = successors(action, arguments, state)
+                if after is not None:
+                    expected.setdefault(Action(action[1], arguments), set()).add(after)
+        assert compiled_successors(compiled, state) == expected
+        assert reaches_goal(compiled, state) == holds(goal, {}, state)
+
+
+def reaches_goal(compiled: Compiled, state: Facts) -> bool:
+    """Whether the goal holds or, where it has several cases, can be said to."""
+    finishing = [compiled.domain.schemas[name] for name, origin in compiled.origins.items() if origin is None]
+    conditions = [ground(schema, ()) for schema in finishing]
+    return is_solved(compiled.problem, state) or any(c is not None and applicable(state, c) for c in conditions)
+
+
+def test_the_random_domains_need_compiling() -> None:
+    split = variables = choices = 0
+    for seed in range(100):
+        draw = RandomAdl(seed)
+        actions = [draw.action(name) for name in ("one", "two")]
+        compiled = compile_adl(*texts(actions, draw.state(), draw.condition(["a"], 2)))
+        split += len(compiled.domain.schemas) > 4
+        choices += not compiled.domain.is_deterministic
+        variables += any(
+            is_variable(parameter.name) and ":" in parameter.name
+            for schema in compiled.domain.schemas.values()
+            for parameter in schema.parameters
+        )
+    assert split > 20
+    assert choices > 20
+    assert variables > 5
