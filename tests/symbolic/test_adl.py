@@ -1,0 +1,137 @@
+"""What only planning reads, what it is compiled into, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bilevel.planning.policy_formats import parse_policy_json
+from bilevel.symbolic.adl import Compiled, compile_adl, read_for_planning
+from bilevel.symbolic.domain import Action, Atom, BadInput
+from bilevel.symbolic.pddl import parse_domain
+
+DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
+  (:predicates (p ?x - cup) (q ?x - cup) (near ?x ?y - cup) (done))
+  {actions})"""
+PROBLEM = "(define (problem p) (:domain d) (:objects {objects}) (:init {init}) (:goal {goal}))"
+
+
+def compiled(
+    actions: str = "", objects: str = "a b - cup", init: str = "(p a)", goal: str = "(done)", effect: str = ""
+) -> Compiled:
+    actions = actions or f"(:action act :parameters (?x - cup)\n    :effect {effect})"
+    problem = PROBLEM.format(objects=objects, init=init, goal=goal)
+    return compile_adl(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
+
+
+def test_plain_files_are_left_as_they_are(tmp_path: Path) -> None:
+    text = DOMAIN.format(actions="(:action act :parameters (?x - cup) :precondition (p ?x) :effect (done))")
+    (tmp_path / "domain.pddl").write_text(text)
+    (tmp_path / "problem.pddl").write_text(PROBLEM.format(objects="a - cup", init="(p a)", goal="(done)"))
+    found = read_for_planning(tmp_path / "domain.pddl", tmp_path / "problem.pddl")
+    assert found.domain == parse_domain(text)
+    assert not found.origins
+    assert found.users_action(Action("act", ("a",))) == Action("act", ("a",))
+
+
+def test_what_never_changes_is_settled_once_and_for_all() -> None:
+    effect = "(forall (?y - cup) (when (near ?x ?y) (not (p ?y))))"
+    found = compiled(effect=effect, init="(near a b) (near a red) (near b a)")
+    deleted = {
+        found.users_action(Action(schema.name)): {atom.terms[0] for atom in schema.outcomes[0].delete}
+        for schema in found.domain.schemas.values()
+    }
+    assert deleted == {
+        Action("act", ("red",)): set(),
+        Action("act", ("a",)): {"b", "red"},
+        Action("act", ("b",)): {"a"},
+    }
+
+
+def test_an_existential_condition_is_a_parameter_that_is_not_shown() -> None:
+    found = compiled(
+        "(:action act :parameters (?x - cup) :precondition (exists (?y - cup) (near ?x ?y)) :effect (done))"
+    )
+    (schema,) = found.domain.schemas.values()
+    assert [parameter.type for parameter in schema.parameters] == ["cup", "cup"]
+    assert found.users_action(Action(schema.name, ("a", "b"))) == Action("act", ("a",))
+
+
+def test_negative_goals_are_kept_as_such() -> None:
+    problem = compiled(effect="(and (done) (p ?x))", goal="(and (not (p a)) (imply (p b) (done)) (p b))").problem
+    assert problem.negative_goal == {Atom("p", ("a",))}
+    assert problem.goal == {Atom("p", ("b",)), Atom("done")}
+
+
+def test_a_policy_for_a_compiled_action_is_not_read_as_if_it_were_plain() -> None:
+    found = compiled(effect="(when (q ?x) (oneof (done) (p ?x)))")
+    document = '{"format": 1, "policy": [{"if": [], "if_not": [], "do": "act(a)", "distance": 1}]}'
+    with pytest.raises(BadInput, match="unknown action 'act'"):
+        parse_policy_json(document, found.domain, found.problem)
+
+
+def test_constants_may_be_declared_again_with_the_same_type() -> None:
+    assert compiled(effect="(done)", objects="a red - cup").problem.all_objects(
+        compiled(effect="(done)", objects="a - cup").domain
+    ) == {"red": "cup", "a": "cup"}
+    with pytest.raises(BadInput, match=r"problem\.pddl:1:33: 'red' is a constant of type 'cup' in the domain"):
+        compiled(effect="(done)", objects="red", init="")
+
+
+@pytest.mark.parametrize(
+    ("effect", "message"),
+    [
+        ("(when (p ?x))", "4:13: 'when' takes a condition and an effect, not 1 arguments"),
+        ("(when (pp ?x) (done))", "4:20: undeclared predicate 'pp'"),
+        ("(when (p ?y) (done))", "4:22: unbound variable '?y'"),
+        ("(when (> (f) 3) (done))", "4:20: '>' is not supported: numeric conditions cannot be read"),
+        ("(when (imply (done)) (done))", "4:19: 'imply' takes 2 conditions, not 1"),
+        ("(when (not) (done))", "4:19: 'not' takes one condition, not 0"),
+        ("(forall (?y - cup))", "4:13: 'forall' takes a list of variables and one effect"),
+        ("(forall (?y - cop) (p ?y))", "4:27: unknown type 'cop'"),
+        ("(exists (?y - cup) (when (p ?y) (q ?y)))", "4:32: 'when' is not supported: 'when' inside an existential"),
+        ("(forall (?y - cup) (exists (?z - cup) (near ?y ?z)))", "4:13: '?z' is chosen twice in one outcome"),
+        ("(probabilistic 1 (done))", "4:14: 'probabilistic' is not supported"),
+        ("(oneof)", "4:13: 'oneof' needs at least one effect"),
+        ("(= ?x ?x)", "4:13: '=' cannot be an effect"),
+        ("(or (done))", "4:14: 'or' is not supported"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(effect: str, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        compiled(effect=effect)
+    assert str(error.value).startswith(f"domain.pddl:{message}")
+
+
+def test_mistakes_are_found_even_where_there_are_no_objects() -> None:
+    actions = "(:types mug) (:predicates (p)) (:action act :effect (forall (?m - mug) (nothing ?m)))"
+    with pytest.raises(BadInput, match="undeclared predicate 'nothing'"):
+        compile_adl(f"(define (domain d) {actions})", "(define (problem p) (:domain d) (:goal (and)))")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"effect": "(forall (?y - cup) (when (p ?y) (not (p ?y))))"},
+            "domain.pddl:3:3: this action has more than 4096 cases or outcomes",
+        ),
+        (
+            {"effect": "(forall (?y - cup) (oneof (p ?y) (q ?y)))"},
+            "domain.pddl:3:3: this action has more than 4096 cases or outcomes",
+        ),
+        (
+            {"effect": "(when (forall (?1 ?2 ?3 ?4 - cup) (near ?1 ?4)) (done))"},
+            "domain.pddl:4:19: the objects make more than 100000 cases of this 'forall'",
+        ),
+        (
+            {"effect": "(and (p ?x) (q ?x))", "goal": "(forall (?y - cup) (or (p ?y) (q ?y)))"},
+            "problem.pddl:1:129: the goal can be reached in more than 4096 ways",
+        ),
+    ],
+)
+def test_what_would_never_end_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        compiled(init="", objects=f"{' '.join(f'c{i}' for i in range(20))} - cup", **options)
+    assert str(error.value).startswith(message)
