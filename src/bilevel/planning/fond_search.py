@@ -45,6 +45,9 @@ class WeakPlanner:
         self._supplies = ~reduce(or_, (operator.add for operator in task.determinised.operators), 0)  # never set again
         self._estimates: dict[int, Estimate | None] = {}
         self._dead_ends: DeadEnds | None = None
+        self._operators_of: dict[Action, list[int]] = {}
+        for index, owner in enumerate(task.owners):
+            self._operators_of.setdefault(owner.action, []).append(index)
         self._hopeless: set[Action] = set()
         self._judged: set[Action] = set()  # since the last action was found hopeless
 
@@ -135,19 +138,30 @@ class WeakPlanner:
         return self._dead_ends
 
     def _judge(self, action: FondAction) -> None:
-        """Find out whether the action is hopeless, from what may be true after it at best."""
+        """Find out whether the action is hopeless; if so, its namesakes often are too, so these are judged as well."""
         if action.action in self._judged:
             return
         self._judged.add(action.action)
-        at_best = [self._companions.after(outcome) for outcome in action.outcomes]
-        if all(self._relaxed_plans(state) for state in at_best):
+        if not self._is_hopeless(action):
             return
-        self._hopeless.add(action.action)
+        self._forbid(action)
+        for name, (index, *_) in self._operators_of.items():
+            if name.name == action.action.name and name not in self._hopeless:
+                self._deadline.check()
+                if self._is_hopeless(self._task.owners[index]):
+                    self._forbid(self._task.owners[index])
         self._judged.clear()
         self._estimates = {state: None for state, estimate in self._estimates.items() if estimate is None}
-        for index, owner in enumerate(self._task.owners):
-            if owner is action:
-                self._relaxed_plans.forbid(index)
+
+    def _is_hopeless(self, action: FondAction) -> bool:
+        """Judged from what may be true after each outcome at best."""
+        at_best = [self._companions.after(outcome) for outcome in action.outcomes]
+        return not all(self._relaxed_plans(state) for state in at_best)
+
+    def _forbid(self, action: FondAction) -> None:
+        self._hopeless.add(action.action)
+        for index in self._operators_of[action.action]:
+            self._relaxed_plans.forbid(index)
 
 
 def _plan_to(state: int, parents: Parents) -> list[WeakStep]:
