@@ -13,8 +13,8 @@ SMALLEST = "--tasks blocks --recipes paper --demonstrations 4 --epochs 1 --episo
 METHODS = ("expert", "det-plan", "ndt-replan", "pure-nn")
 
 
-def run(script: str, *arguments: object) -> str:
-    command = [sys.executable, str(BENCHMARKS / script), *map(str, arguments)]
+def run(script: object, *arguments: object) -> str:
+    command = [sys.executable, str(BENCHMARKS / str(script)), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
