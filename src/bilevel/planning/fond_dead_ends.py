@@ -39,7 +39,7 @@ class DeadEnds:
         self._lacking: dict[int, None] = {}
 
     def include(self, state: int) -> bool:
-        return any(not state & lacking for lacking in self._lacking)
+        return 0 in map(state.__and__, self._lacking)
 
     def learn(self, states: Sequence[int]) -> None:
         """Note that the states, which lead nowhere but to each other and to dead ends, are dead.
@@ -58,7 +58,14 @@ class DeadEnds:
             elif len(bits) > 1:
                 half = len(bits) // 2
                 waiting += [bits[half:], bits[:half]]
-        self._lacking.update(dict.fromkeys(self._everything & ~(state | more) for state in states))
+        for state in states:
+            self._add(self._everything & ~(state | more))
+
+    def _add(self, lacking: int) -> None:
+        """Note what a dead end lacks, and forget those that lack as much and more: they say nothing new."""
+        if not self.include(self._everything & ~lacking):
+            self._lacking = {known: None for known in self._lacking if lacking & ~known}
+            self._lacking[lacking] = None
 
     def _candidates(self, states: Iterable[int]) -> list[int]:
         """Bits not set in the states that could be, were it not for the opposite literal."""
