@@ -34,7 +34,7 @@ def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]
         domain = read_domain(domain_path)
         return domain, [read_problem(path, domain) for path in problem_paths]
     except BadInput as error:
-        if all(is_readable_for_planning(domain_path, path) for path in problem_paths[:1] or (domain_path,)):
+        if problem_paths and is_readable_for_planning(domain_path, problem_paths[0]):
             raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
         raise
 

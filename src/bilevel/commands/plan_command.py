@@ -78,8 +78,8 @@ class _Answer(NamedTuple):
 class FindPlan:
     """Plan: a sequence of actions or, where the domain is nondeterministic, a policy for whatever nature does.
 
-    A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked, state by
-    state, before it is shown. Exits with 1 where there is no plan or policy, or none was found in time.
+    A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
+    shown. Exits with 1 where there is no plan or policy, or none was found in time.
 
     Examples: bilevel plan domain.pddl problem.pddl; bilevel plan tireworld.pddl p1.pddl --output policy.svg
     """
@@ -98,7 +98,7 @@ class FindPlan:
     """Where to write the plan or policy instead of printing it: as JSON where the name ends in .json, as a drawing in
     .svg or .dot, else as text."""
     max_states: int = 20_000
-    """Check a policy only if it can get into at most so many states."""
+    """Check a policy state by state if it can get into at most so many states, else decision by decision."""
     pr2_command: Shell = None
     """How to run PR2 or PRP; else the environment variable BILEVEL_PR2 says so."""
     json: bool = False

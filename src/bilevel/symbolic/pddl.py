@@ -1,7 +1,8 @@
 """PDDL files: domains, problems and plans, read and written.
 
 STRIPS with types, constants, negative preconditions, equality, `oneof` and the existential effect; costs are read and
-ignored, everything else is refused by name. Every error is a `BadInput` of the form `file:line:column: message`.
+ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput` of the
+form `file:line:column: message`.
 """
 
 from __future__ import annotations
