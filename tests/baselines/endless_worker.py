@@ -1,14 +1,19 @@
-"""Runs episodes with a fake SmolVLA for ever, in a worker process: `python endless_worker.py MODEL`."""
+"""Runs episodes with a fake SmolVLA for ever, in worker processes: `python endless_worker.py MODEL`."""
 
 from __future__ import annotations
 
+import os
 import sys
-from multiprocessing import get_context
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
 from bilevel.baselines import vla
+from bilevel.demonstrations.processes import spread
 from bilevel.environments.rendering import Image
 from bilevel.execution.rollout import rollout
 from bilevel.tasks import find_task
@@ -25,17 +30,21 @@ class Darkness:
         return np.zeros((480, 640, 3), np.uint8)
 
 
-def work(model: str) -> None:
+def start(model: str) -> Callable[[int], NoReturn]:
     vars(vla)["Picture"] = Darkness
     task = find_task("blocks")
     world = task.make(1)
     policy = vla.make_policy(vla.VlaSettings(sys.executable, model, "none", server=str(FAKE)), task, world)
-    while True:
-        rollout(world, policy, seed=3)
+
+    def work(number: int) -> NoReturn:
+        if number > 0:  # with one item alone there would be no worker
+            time.sleep(600)
+        print(os.getpid(), flush=True)
+        while True:
+            rollout(world, policy, seed=3)
+
+    return work
 
 
 if __name__ == "__main__":
-    worker = get_context("spawn").Process(target=work, args=(sys.argv[1],))
-    worker.start()
-    print(worker.pid, flush=True)
-    worker.join()
+    list(spread(partial(start, sys.argv[1]), range(2), workers=2))

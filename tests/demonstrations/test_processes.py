@@ -5,7 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +64,19 @@ def test_bad_input_in_a_worker_is_raised_here(workers: int) -> None:
 def test_a_worker_that_dies_is_noticed() -> None:
     with pytest.raises(BadInput, match=r"a worker process ended early \(exit code -9\)"):
         list(spread(die, range(6), 2))
+
+
+def test_a_worker_whose_first_process_is_killed_cleans_up_and_ends_amid_its_work(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("sleeping_workers.py")
+    first = subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.DEVNULL)
+    assert eventually(lambda: len(list(tmp_path.iterdir())) == 2)
+    first.kill()
+    first.wait()
+    assert eventually(lambda: not list(tmp_path.iterdir()))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()

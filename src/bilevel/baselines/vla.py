@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +159,6 @@ class VlaPolicy:
         self._look(observation)
         ask = {"ask": "act", "sentence": self.instruction, "state": observation["agent"].tolist()}
         if self._wants_image:
-            _end_if_orphaned()
             image = self.draw()
             answer = self._server.ask({**ask, "image": image.shape[:2]}, image.tobytes())
         else:
@@ -187,13 +184,6 @@ class VlaPolicy:
         if not np.isfinite(numbers).all():
             raise BadInput(f"{self._settings.model}: the model's action is not finite: {numbers.tolist()}")
         return np.clip(numbers, -1.0, 1.0)
-
-
-def _end_if_orphaned() -> None:
-    """A worker whose first process was killed would notice it at the end of the episode, half an hour later perhaps."""
-    first = parent_process()
-    if first is not None and not first.is_alive():
-        sys.exit("the process that started this one is gone")
 
 
 def _middle(image: Image, side: int) -> Image:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -17,6 +15,7 @@ import tyro
 import bilevel
 from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read
 from bilevel.commands.demonstration_commands import needing_worlds
+from bilevel.demonstrations.processes import Work, spread
 from bilevel.files import write_atomically
 from bilevel.planning.planner import plan_function, planner_named
 from bilevel.rules.learning import learn_rules
@@ -169,9 +168,10 @@ class LearnRules:
             for number, problem in enumerate(problems)
         ]
         parts: dict[int, Practice] = {}
-        with progress_bar() as progress, _processes(min(self.workers, len(tasks))) as spread:
+        work = spread(partial(_start, tasks), range(len(tasks)), self.workers)
+        with progress_bar() as progress, closing(work) as done:
             bar = progress.add_task("planning", total=len(tasks))
-            for number, practice in spread(run_task, tasks):
+            for number, practice in done:
                 parts[number] = practice
                 progress.update(bar, advance=1, description=str(self.problems[number].name))
         return together(parts[number] for number in sorted(parts))
@@ -192,26 +192,11 @@ class PracticeTask(NamedTuple):
 Practised = tuple[int, Practice]
 
 
-def run_task(task: PracticeTask) -> Practised:
+def _start(tasks: Sequence[PracticeTask]) -> Work[Practised]:
+    return lambda number: _practise(tasks[number])
+
+
+def _practise(task: PracticeTask) -> Practised:
     plan_for = plan_function(planner_named(task.planner), task.time_limit)
     practice = practise_one(task.domain, task.problem, task.number, plan_for, orders=task.orders, seed=task.seed)
     return task.number, practice
-
-
-Spread = Callable[[Callable[[PracticeTask], Practised], Iterable[PracticeTask]], Iterable[Practised]]
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[Spread]:
-    """A way to apply a function to many tasks, here or in other processes, which end with the block."""
-    if workers == 1:
-        yield map
-        return
-    with get_context("spawn").Pool(workers, initializer=_obey_main_process) as pool:
-        yield pool.imap_unordered
-
-
-def _obey_main_process() -> None:
-    """Ctrl-C reaches every process; only the first answers it, and ends the others, which then clean up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -1,16 +1,20 @@
 """Spreading work over processes that can be interrupted, or killed, at any time.
 
 Processes are spawned, not forked, because MuJoCo does not survive a fork. Each has a pipe of its own to this one: a
-process whose pipe breaks has died, and a process that finds its pipe broken has nobody left to work for.
+process whose pipe breaks has died. A process whose first process is gone has nobody left to work for, and ends at once,
+whatever it is at.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
@@ -122,6 +126,7 @@ def _result(connection: Connection, process: SpawnProcess) -> Any:
 def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
     """Work for as long as there is somebody to work for; when told to end, clean up."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_end_with_first_process, daemon=True).start()
     with suppress(EOFError, ConnectionError):
         try:
             work = start()
@@ -129,3 +134,14 @@ def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
                 connection.send(work(connection.recv()))
         except BadInput as error:
             connection.send(error)
+
+
+def _end_with_first_process() -> None:
+    """Wait for it to be gone, then have this process clean up and end: its planner, say, must not be left behind."""
+    first, main_thread = parent_process(), threading.main_thread().ident
+    assert first is not None
+    assert main_thread is not None
+    first.join()
+    signal.pthread_kill(main_thread, signal.SIGTERM)
+    time.sleep(PATIENCE)
+    os._exit(1)  # for a process that does not: Python may lose what a signal raises
