@@ -131,19 +131,26 @@ class RelaxedPlans:
         self._goal_bits = list(bits_of(task.goal))
         self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
         self._adds = [operator.add for operator in task.operators]
-        self._counts = [len(condition) for condition in self._conditions]
-        self._without_condition = [i for i, count in enumerate(self._counts) if count == 0]
-        self._waiting: list[list[int]] = [[] for _ in task.literals]
-        for index, condition in enumerate(self._conditions):
+        self._group_of: list[int] = []  # for each operator the number of its group: those with the same condition
+        self._groups: list[list[int]] = []
+        self._counts: list[int] = []  # the sizes of the groups' conditions
+        self._waiting: list[list[int]] = [[] for _ in task.literals]  # for each bit the groups whose condition has it
+        numbers: dict[int, int] = {}
+        for index, operator in enumerate(task.operators):
             deadline.check()
-            for bit in condition:
-                self._waiting[bit].append(index)
+            number = numbers.setdefault(operator.precondition, len(self._groups))
+            if number == len(self._groups):
+                self._groups.append([])
+                self._counts.append(len(self._conditions[index]))
+                for bit in self._conditions[index]:
+                    self._waiting[bit].append(number)
+            self._groups[number].append(index)
+            self._group_of.append(number)
+        self._without_condition = numbers.get(0)
 
     def forbid(self, index: int) -> None:
         """Make no further use of an operator."""
-        self._counts[index] += 1  # it waits for a condition that never comes true
-        if index in self._without_condition:
-            self._without_condition.remove(index)
+        self._groups[self._group_of[index]].remove(index)
 
     def __call__(self, state: int) -> tuple[int, Set[int]] | None:
         """The length of a relaxed plan and its operators that apply now, or `None` where there is none."""
@@ -166,15 +173,17 @@ class RelaxedPlans:
         """Each bit that is set, or can be before the goal is reached, and the first operator to set it, if any."""
         supporter: dict[int, int | None] = dict.fromkeys(bits_of(state))
         queue, reached, missing = list(supporter), state, self._counts.copy()
-        for index in self._without_condition:
+        for index in self._groups[self._without_condition] if self._without_condition is not None else ():
             reached = _support(supporter, queue, reached, index, self._adds[index])
         for bit in queue:  # grows while it is read
             if reached & self._goal == self._goal:
                 break
-            for index in self._waiting[bit]:
-                missing[index] -= 1
-                if missing[index] == 0 and self._adds[index] & ~reached:
-                    reached = _support(supporter, queue, reached, index, self._adds[index])
+            for number in self._waiting[bit]:
+                missing[number] -= 1
+                if missing[number] == 0:
+                    for index in self._groups[number]:
+                        if self._adds[index] & ~reached:
+                            reached = _support(supporter, queue, reached, index, self._adds[index])
         return supporter
 
 
