@@ -133,6 +133,7 @@ class RelaxedPlans:
         self._adds = [operator.add for operator in task.operators]
         self._group_of: list[int] = []  # for each operator the number of its group: those with the same condition
         self._groups: list[list[int]] = []
+        self._group_adds: list[int] = []  # at least all that the operators of each group add
         self._counts: list[int] = []  # the sizes of the groups' conditions
         self._waiting: list[list[int]] = [[] for _ in task.literals]  # for each bit the groups whose condition has it
         numbers: dict[int, int] = {}
@@ -141,10 +142,12 @@ class RelaxedPlans:
             number = numbers.setdefault(operator.precondition, len(self._groups))
             if number == len(self._groups):
                 self._groups.append([])
+                self._group_adds.append(0)
                 self._counts.append(len(self._conditions[index]))
                 for bit in self._conditions[index]:
                     self._waiting[bit].append(number)
             self._groups[number].append(index)
+            self._group_adds[number] |= operator.add
             self._group_of.append(number)
         self._without_condition = numbers.get(0)
 
@@ -180,7 +183,7 @@ class RelaxedPlans:
                 break
             for number in self._waiting[bit]:
                 missing[number] -= 1
-                if missing[number] == 0:
+                if missing[number] == 0 and self._group_adds[number] & ~reached:
                     for index in self._groups[number]:
                         if self._adds[index] & ~reached:
                             reached = _support(supporter, queue, reached, index, self._adds[index])
