@@ -118,6 +118,15 @@ def test_nothing_is_planned_once_the_goal_is_reached() -> None:
     assert len(planner.problems) == 1
 
 
+def test_where_the_goal_is_reached_at_first_a_plan_has_no_steps() -> None:
+    reached = after(START, *PLAN)
+    policy = PlannedPolicy(BLOCKS, PlanFinder(planner_named("search")), replan=False, time_limit=60)
+    policy.reset(reached, GOAL, OBJECTS)
+    assert policy.choose(reached, GOAL) is None
+    assert policy.choose(START, GOAL) is None
+    assert policy.failure == (PLAN_BROKEN, "the plan has no steps: the goal was reached when it was made")
+
+
 @pytest.mark.parametrize("replan", [False, True])
 @pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT])
 def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> None:

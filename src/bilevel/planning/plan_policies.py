@@ -57,6 +57,8 @@ class PlanGuide:
 
     def why_not(self, state: Facts) -> str:
         """What the step that it is at lacks in this state."""
+        if not self._plan:
+            return "the plan has no steps: the goal was reached when it was made"
         action, number = self._plan[self._index], self._index + 1
         missing = ", ".join(map(str, sorted(action.condition.positive - state)))
         found = ", ".join(map(str, sorted(action.condition.negative & state)))
