@@ -120,9 +120,10 @@ def test_arguments_that_make_no_sense_exit_with_2(
     assert run(capsys, "run", *arguments)[:2] == (2, "")
 
 
-@pytest.mark.parametrize("missing", ["mujoco", "gymnasium"])
-def test_missing_worlds_are_one_line(missing: str) -> None:
-    program = f"import sys; sys.modules['{missing}'] = None; from bilevel import cli; cli.main(['run', 'blocks'])"
+@pytest.mark.parametrize("arguments", ["'run', 'blocks'", "'evaluate', '--output', 'results.jsonl'", "'methods'"])
+@pytest.mark.parametrize("missing", ["mujoco", "safetensors"])
+def test_missing_worlds_are_one_line(missing: str, arguments: str) -> None:
+    program = f"import sys; sys.modules['{missing}'] = None; from bilevel import cli; cli.main([{arguments}])"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr == f"bilevel: {missing} is missing; install it with: pip install 'bilevel[worlds]'\n"

@@ -72,9 +72,9 @@ class Evaluate:
 
     def run(self) -> int:
         self._check()
-        with needing_worlds():
-            from bilevel.experiments.sweep import open_results
         evaluation = self._evaluation()
+        from bilevel.experiments.sweep import open_results
+
         with open_results(self.output, evaluation) as results:
             kept = len(results.records)
             try:
@@ -93,9 +93,10 @@ class Evaluate:
         require_positive(planning_seconds=self.planning_seconds)
 
     def _evaluation(self) -> Evaluation:
-        from bilevel.experiments.methods import find_contender, method_of
-        from bilevel.experiments.sweep import Evaluation
-        from bilevel.tasks import find_task
+        with needing_worlds():
+            from bilevel.experiments.methods import find_contender, method_of
+            from bilevel.experiments.sweep import Evaluation
+            from bilevel.tasks import find_task
 
         method = self.method or method_of(self.policy)
         contender = find_contender(method, self.policy, self.planner, self.planning_seconds)

@@ -97,7 +97,8 @@ class Run:
         require_at_least(0, seed=self.seed)
 
     def _make_policy(self, task: Task) -> MakePolicy:
-        from bilevel.experiments.methods import find_contender, method_of
+        with needing_worlds():
+            from bilevel.experiments.methods import find_contender, method_of
 
         folder = None if self.policy == EXPERT else Path(self.policy)
         contender = find_contender(method_of(folder) if folder else EXPERT, folder)
