@@ -130,6 +130,10 @@ def test_lama_has_a_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str
             "cannot plan with 'lama', but with fond, pr2",
         ),
         (("--method", "lama", "--task", "blocks", "--objects", "0"), "there can be 1 to 1000000 objects"),
+        (
+            ("--method", "lama", "--task", "colour", "--noise", "0.7", "--colours", "3"),
+            "the method 'lama' is measured without a world: it takes no --noise and no --colours",
+        ),
     ],
 )
 def test_bad_input_is_one_line(
@@ -148,6 +152,16 @@ def test_what_is_not_learned_says_so(method: str, tmp_path: Path, capsys: pytest
     assert err == (
         f"bilevel: the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is\n"
     )
+
+
+def test_pr2_needs_a_command_of_ones_own(
+    policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BILEVEL_PR2", raising=False)
+    options = ("--policy", policies["ndt-plan"], "--method", "ndt-plan", "--planner", "pr2")
+    code, _, err = run(capsys, "evaluate", *options, "--output", tmp_path / "results.jsonl")
+    assert code == 2
+    assert err == "bilevel: the planner 'pr2' is a program of your own: name its command in BILEVEL_PR2\n"
 
 
 def test_methods_do_not_take_each_others_policies(

@@ -37,14 +37,18 @@ class Contender:
                 f"but the task '{task.name}' is of the domain '{task.domain_name}'"
             )
 
-    def check(self, task: Task, objects: int, arguments: Mapping[str, Any]) -> None:
-        """`BadInput` for a task, a number of objects or arguments of the world that it cannot be measured with."""
+    def check(self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any]) -> None:
+        """`BadInput` for a task, a number of objects, or a world with noise or arguments that it is not measured in."""
         self.check_domain(task)
         most = self.most(task)
         if not 1 <= objects <= most:
             raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
         if self.make:
             task.make(objects, **arguments).close()
+        elif noise or arguments:
+            names = [*(["noise"] if noise else []), *arguments]
+            options = " and no ".join(f"--{name.replace('_', '-')}" for name in names)
+            raise BadInput(f"the method '{self.method}' is measured without a world: it takes no {options}")
 
     def most(self, task: Task) -> int:
         """The most objects that it can be measured with."""

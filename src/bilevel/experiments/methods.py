@@ -30,7 +30,10 @@ BILEVEL, END_TO_END = "bilevel", "end-to-end"  # kinds of training
 
 
 def _find_pr2() -> object:
-    return command_words(os.environ.get(VARIABLE, ""))
+    command = os.environ.get(VARIABLE, "")
+    if not command:
+        raise BadInput(f"the planner 'pr2' is a program of your own: name its command in {VARIABLE}")
+    return command_words(command)
 
 
 # What a planner needs beside this package: a function that finds it, or says what to install.

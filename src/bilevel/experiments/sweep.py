@@ -52,7 +52,7 @@ class Evaluation:
         if self.episodes < 1:
             raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
         for objects in (min(self.objects), max(self.objects)):
-            self.contender.check(task, objects, self.arguments)
+            self.contender.check(task, objects, self.noise, self.arguments)
 
     def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
         """The results in their order, from the given one on."""
