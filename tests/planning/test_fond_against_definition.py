@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from exact_fond import has_policy
 from fond_problems import random_problem
 
 from bilevel.planning.fond import fond
-from bilevel.planning.planner import Status
+from bilevel.planning.planner import Deadline, Status
 from bilevel.planning.strong_cyclic import check_policy
+from bilevel.planning.strong_cyclic_proofs import is_proved
 
 
 @pytest.mark.parametrize("first_seed", range(0, 1000, 100))
@@ -27,3 +30,20 @@ def test_random_problems_are_answered_as_the_definition_says(first_seed: int) ->
         unsolvable += expected is False
     assert unsolvable > 20, "too few of the random problems have no policy"
     assert sum(size > 2 for size in sizes) > 10, "the random problems are too easy to tell anything"
+
+
+def test_goals_that_something_shall_not_hold() -> None:
+    answers = {Status.SOLVED: 0, Status.UNSOLVABLE: 0}
+    for seed in range(300):
+        domain, problem = random_problem(seed)
+        kept, gone = sorted(problem.goal)[1:], sorted(problem.state)[:2]
+        problem = replace(problem, goal=frozenset(kept), negative_goal=frozenset(gone) - frozenset(kept))
+        expected = has_policy(domain, problem, most_states=300)
+        result = fond(domain, problem, 60)
+        if result.policy is not None:
+            assert check_policy(domain, problem, result.policy).is_strong_cyclic, seed
+            assert is_proved(domain, problem, result.policy, Deadline(60)), seed
+        if expected is not None:
+            assert result.status is (Status.SOLVED if expected else Status.UNSOLVABLE), seed
+            answers[result.status] += 1
+    assert min(answers.values()) > 20
