@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import resources
 from random import Random
 
@@ -50,6 +51,16 @@ def test_goals_that_do_not_hold_are_named() -> None:
     assert not result.is_valid
     assert result == Verdict(2, unmet=(Atom("at", ("b1", "p1")), Atom("at", ("b2", "p2"))))
     assert str(result) == "not valid: after 2 steps these goals do not hold: at(b1, p1), at(b2, p2)"
+
+
+def test_what_holds_though_it_shall_not_is_named() -> None:
+    problem = replace(
+        TWO_BLOCKS, goal=frozenset({Atom("at", ("b1", "p1"))}), negative_goal=frozenset({Atom("clear", ("b2",))})
+    )
+    result = verdict("(pick b1)\n(place b1 p1)", problem=problem)
+    assert not result.is_valid
+    assert str(result) == "not valid: after 2 steps these goals do not hold: not clear(b2)"
+    assert verdict("(pick b1)\n(place b1 p1)\n(pick b2)", problem=problem).is_valid
 
 
 def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
