@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from bilevel.planning.contingent import ContingentPlanner
 from bilevel.planning.planner import NoModel, Planner, Status
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
-from bilevel.symbolic.semantics import World, ground_action
+from bilevel.symbolic.semantics import GroundAction, World, ground_action
 
 
 class Failure(NamedTuple):
@@ -56,15 +56,18 @@ class PlanGuide:
         return None
 
     def why_not(self, state: Facts) -> str:
-        """What the step that it is at lacks in this state."""
+        """What the step that it is at lacks in this state, and the next one, if there is one."""
         if not self._plan:
             return "the plan has no steps: the goal was reached when it was made"
-        action, number = self._plan[self._index], self._index + 1
-        missing = ", ".join(map(str, sorted(action.condition.positive - state)))
-        found = ", ".join(map(str, sorted(action.condition.negative & state)))
-        lacks = f"needs {missing}" if missing else f"must not have {found}"
-        done = " and was the last" if number == len(self._plan) else ""
-        return f"step {number} of {len(self._plan)}, {action.action}, {lacks}{done}"
+        steps = list(enumerate(self._plan, 1))[self._index : self._index + 2]
+        lacks = [f"step {number} of {len(self._plan)}, {step.action}, {_lack(step, state)}" for number, step in steps]
+        return "; ".join(lacks) + (" and was the last" if len(steps) == 1 else "")
+
+
+def _lack(step: GroundAction, state: Facts) -> str:
+    missing = ", ".join(map(str, sorted(step.condition.positive - state)))
+    found = ", ".join(map(str, sorted(step.condition.negative & state)))
+    return f"needs {missing}" if missing else f"must not have {found}"
 
 
 class PlannedPolicy:
