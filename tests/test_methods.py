@@ -168,8 +168,8 @@ def test_methods_do_not_take_each_others_policies(
     policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for method, folder, reason in (
-        ("bison", "pure-nn", "an end-to-end policy of the method 'pure-nn', which has no rules"),
-        ("det-plan", "pddl-nn", "an end-to-end policy of the method 'pddl-nn', which has no rules"),
+        ("bison", "pure-nn", "a policy of the method 'pure-nn', not of bison"),
+        ("det-plan", "pddl-nn", "a policy of the method 'pddl-nn', not of bison"),
         ("pddl-nn", "pure-nn", "a policy of the method 'pure-nn', not of 'pddl-nn'"),
         ("pure-nn", "bison", "a policy of the method 'bison', not of 'pure-nn'"),
     ):

@@ -1,4 +1,7 @@
-"""A learned end-to-end policy as a folder: policy.json, domain.pddl, weights.safetensors. There are no rules in it."""
+"""A learned end-to-end policy as a folder: policy.json, domain.pddl, weights.safetensors. There are no rules in it.
+
+Who does not mind which kind of policy a folder holds reads it with `read_any`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,17 @@ from bilevel.baselines.graph_architecture import GraphArchitecture
 from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding
 from bilevel.demonstrations.json_objects import Keys
 from bilevel.environments.observation import Slots
-from bilevel.execution.policy_files import DOMAIN, SUMMARY, SavedNetwork, check_encoding, common_parts, read_parts
+from bilevel.execution.policy_files import (
+    BISON,
+    DOMAIN,
+    SUMMARY,
+    SavedNetwork,
+    check_encoding,
+    common_parts,
+    read_about,
+    read_parts,
+)
+from bilevel.execution.policy_folder import SavedPolicy, bilevel_from
 from bilevel.symbolic.domain import Domain
 
 if TYPE_CHECKING:  # they need torch, which policies do without
@@ -46,6 +59,9 @@ class SavedEndToEnd(SavedNetwork):
         return EndToEndPolicy(self.architecture, self.weights, task.labels(slots))
 
 
+KINDS: Mapping[str, type[SavedNetwork]] = {BISON: SavedPolicy, **dict.fromkeys(ENCODINGS, SavedEndToEnd)}
+
+
 def saved_end_to_end(
     dataset: Dataset, learned: LearnedEndToEnd, config: LearningConfig, *, recipe: str, seconds: float
 ) -> SavedEndToEnd:
@@ -54,7 +70,13 @@ def saved_end_to_end(
     return SavedEndToEnd(**parts, architecture=learned.architecture, kind=learned.method)
 
 
-def end_to_end_from(folder: Path, about: Mapping[str, Any]) -> SavedEndToEnd:
+def read_any(folder: Path) -> SavedPolicy | SavedEndToEnd:
+    """`BadInput`, which names the file, where one is missing, damaged, or does not fit the others."""
+    about = read_about(folder, KINDS)
+    return bilevel_from(folder, about) if about["method"] == BISON else _end_to_end_from(folder, about)
+
+
+def _end_to_end_from(folder: Path, about: Mapping[str, Any]) -> SavedEndToEnd:
     """The policy in a folder with this policy.json."""
 
     def shape(domain: Domain) -> GraphArchitecture:

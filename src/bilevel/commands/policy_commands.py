@@ -18,8 +18,9 @@ from bilevel.files import taken_by_another
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
+    from bilevel.baselines.end_to_end_folder import SavedEndToEnd
     from bilevel.demonstrations.dataset import Dataset
-    from bilevel.execution.policy_folder import SavedEndToEnd, SavedPolicy
+    from bilevel.execution.policy_folder import SavedPolicy
     from bilevel.learning import LearningConfig, Progress
     from bilevel.lowlevel.tensorboard import Note
 

@@ -216,7 +216,7 @@ def _finite(text: str) -> float:
 def _checked_about(value: Any, kinds: Mapping[str, type[SavedNetwork]]) -> dict[str, Any]:
     about = checked(value, KEYS, "the policy")
     if about["method"] not in kinds:
-        raise BadInput(f"unknown method {quoted(about['method'])}; known methods: {', '.join(kinds)}")
+        raise BadInput(f"a policy of the method {quoted(about['method'])}, not of {' or '.join(kinds)}")
     kind, given = kinds[about["method"]], about["arguments"]
     checked(given, {name: ARGUMENTS[name] for name in ARGUMENTS if name == "objects" or name in given}, "'arguments'")
     checked(about["encoding"], kind.encoding_keys, "'encoding'")

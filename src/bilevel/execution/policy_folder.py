@@ -1,6 +1,6 @@
 """A learned policy as a folder that a person can open: policy.json, rules.txt, domain.pddl, weights.safetensors.
 
-Rules may be edited by hand, and are checked as all other files are. End-to-end policies have folders without rules.
+Rules may be edited by hand, and are checked as all other files are.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bilevel.baselines.end_to_end_folder import SavedEndToEnd, end_to_end_from
-from bilevel.baselines.graph_encoding import ENCODINGS
 from bilevel.demonstrations.json_objects import Keys
 from bilevel.environments.observation import Slots
 from bilevel.execution.policies import BilevelPolicy
@@ -57,9 +55,8 @@ __all__ = [
     "RULES",
     "UNFINISHED",
     "WEIGHTS",
-    "SavedEndToEnd",
     "SavedPolicy",
-    "read_any",
+    "bilevel_from",
     "read_policy",
     "saved_policy",
     "write_policy",
@@ -102,9 +99,6 @@ class SavedPolicy(SavedNetwork):
         return BilevelPolicy(task.labels(slots), RulePolicy(self.rules, self.domain), low)
 
 
-KINDS: Mapping[str, type[SavedNetwork]] = {BISON: SavedPolicy, **dict.fromkeys(ENCODINGS, SavedEndToEnd)}
-
-
 def saved_policy(
     dataset: Dataset, learned: Learned, config: LearningConfig, *, recipe: str, seconds: float
 ) -> SavedPolicy:
@@ -115,21 +109,14 @@ def saved_policy(
     return SavedPolicy(**parts, architecture=learned.architecture, rules=consistent_names(learned.rules))
 
 
-def read_any(folder: Path) -> SavedPolicy | SavedEndToEnd:
-    """`BadInput`, which names the file, where one is missing, damaged, or does not fit the others."""
-    about = read_about(folder, KINDS)
-    return _bilevel_from(folder, about) if about["method"] == BISON else end_to_end_from(folder, about)
-
-
 def read_policy(folder: Path) -> SavedPolicy:
-    """A bilevel policy; `BadInput` for any other, too."""
-    about = read_about(folder, KINDS)
-    if about["method"] != BISON:
-        raise BadInput(f"{folder}: an end-to-end policy of the method '{about['method']}', which has no rules")
-    return _bilevel_from(folder, about)
+    """`BadInput`, which names the file, where one is missing, damaged, does not fit the others, or is not bilevel."""
+    return bilevel_from(folder, read_about(folder, {BISON: SavedPolicy}))
 
 
-def _bilevel_from(folder: Path, about: Mapping[str, Any]) -> SavedPolicy:
+def bilevel_from(folder: Path, about: Mapping[str, Any]) -> SavedPolicy:
+    """The policy in a folder with this policy.json."""
+
     def shape(domain: Domain) -> Architecture:
         encoding = encoding_of(domain)
         check_encoding(encoding, about["encoding"], folder / DOMAIN)

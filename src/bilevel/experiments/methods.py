@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bilevel.baselines.end_to_end import EndToEndPolicy
+from bilevel.baselines.end_to_end_folder import SavedEndToEnd, read_any
 from bilevel.baselines.vla import require_vla
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.policy_files import BISON
-from bilevel.execution.policy_folder import SavedEndToEnd, SavedPolicy, read_any, read_policy
+from bilevel.execution.policy_folder import SavedPolicy, read_policy
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.scaling import run_planner
 from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS

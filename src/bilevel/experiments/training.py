@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from bilevel.baselines.end_to_end_folder import saved_end_to_end
+from bilevel.baselines.end_to_end_folder import SavedEndToEnd, saved_end_to_end
 from bilevel.baselines.learning import learn_end_to_end
 from bilevel.demonstrations.dataset import Dataset
-from bilevel.execution.policy_folder import SavedEndToEnd, SavedPolicy, saved_policy, write_policy
+from bilevel.execution.policy_folder import SavedPolicy, saved_policy, write_policy
 from bilevel.experiments.methods import END_TO_END, find_method
 from bilevel.files import remove_leftovers, write_atomically
 from bilevel.learning import Curve, LearningConfig, Tell, learn_policies
