@@ -17,58 +17,41 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
 
+from kept_work import KeptWork, collect, evaluate, has_gpu, hide_gpu
 from learning_speed import write
-from policy_success import _hide_gpu as hide_gpu
-from policy_success import has_gpu
 from rule_scaling import machine
 
-from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
-from bilevel.demonstrations.recording import make_recipe
 from bilevel.execution.policy_folder import POLICY
 from bilevel.experiments.methods import METHODS, find_contender
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
-from bilevel.experiments.sweep import Evaluation, open_results, read_results
+from bilevel.experiments.sweep import Evaluation, read_results
 from bilevel.experiments.training import train
-from bilevel.learning import RECIPES, LearningConfig
-from bilevel.lowlevel.dagger import DaggerConfig
+from bilevel.learning import RECIPES
 from bilevel.tasks import TASKS
 
 COMPARED = ("bison", "expert", "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn")
 SIZES = (1, 3, 6, 10)
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(KeptWork):
     """What to measure, and where to keep it."""
 
-    folder: Path
-    demonstrations: int
-    episodes: int  # for each number of objects
     objects: tuple[int, ...]
-    epochs: int | None = None  # instead of those of the recipes, and without practice
-
-    def config(self, recipe: str) -> LearningConfig:
-        usual = RECIPES[recipe]
-        if self.epochs is None:
-            return usual
-        return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
 
     @property
     def command(self) -> str:
         """What gives these figures again."""
         epochs = "" if self.epochs is None else f" --epochs {self.epochs}"
         return f"python benchmarks/comparison.py{epochs}"
-
-    def dataset(self, task: str) -> Path:
-        return self.folder / "demonstrations" / task
 
 
 @dataclass(frozen=True)
@@ -111,12 +94,6 @@ class Trials:
         return settings.folder / "episodes" / name
 
 
-def collect(settings: Settings, task: str, workers: int) -> None:
-    recipe, slots = make_recipe(task, 3)
-    with open_collection(settings.dataset(task), recipe, slots, settings.demonstrations) as collection:
-        list(collection.collect(workers))
-
-
 def learn(settings: Settings, wanted: Learnable) -> Learnable:
     folder = wanted.folder(settings)
     if not (folder / POLICY).exists():
@@ -124,12 +101,6 @@ def learn(settings: Settings, wanted: Learnable) -> Learnable:
         unfinished = settings.folder / "unfinished"
         train(dataset, folder, wanted.learner, config, seed=wanted.seed, recipe=wanted.recipe, checkpoints=unfinished)
     return wanted
-
-
-def evaluate(settings: Settings, trials: Trials) -> Trials:
-    with open_results(trials.results(settings), trials.evaluation(settings)) as results:
-        list(results.collect())
-    return trials
 
 
 def row(settings: Settings, kind: Trials, records: Sequence[EpisodeRecord]) -> dict[str, Any]:
@@ -216,29 +187,31 @@ def measure(given: argparse.Namespace, settings: Settings) -> None:
     missing = {wanted.task for wanted in learnables if not (wanted.folder(settings) / POLICY).exists()}
     for task in [task for task in given.tasks if task in missing]:
         collect(settings, task, given.workers)
-        print(f"{task}: {settings.demonstrations} demonstrations", flush=True)
     context = multiprocessing.get_context("spawn")
     gpu = bool(missing) and has_gpu()
-    with context.Pool(given.workers, hide_gpu) as pool, context.Pool(given.gpu_processes if gpu else 1) as gpu_pool:
+    with (
+        ProcessPoolExecutor(given.workers, context, hide_gpu) as pool,
+        ProcessPoolExecutor(given.gpu_processes if gpu else 1, context) as gpu_pool,
+    ):
         learning = [
-            (gpu_pool if gpu and wanted.recipe == "paper" else pool).apply_async(learn, (settings, wanted))
+            (gpu_pool if gpu and wanted.recipe == "paper" else pool).submit(learn, settings, wanted)
             for wanted in learnables
         ]
         running = _run(pool, settings, comparison.begin({None}))
         while learning or running:
-            for learned in [result for result in learning if result.ready()]:
+            for learned in [result for result in learning if result.done()]:
                 learning.remove(learned)
-                wanted = learned.get()
+                wanted = learned.result()
                 print(f"{wanted.task}, {wanted.learner}, {wanted.recipe}: learned", flush=True)
                 running += _run(pool, settings, comparison.begin({wanted}))
-            for finished in [result for result in running if result.ready()]:
+            for finished in [result for result in running if result.done()]:
                 running.remove(finished)
-                comparison.finish(finished.get())
+                comparison.finish(finished.result())
             time.sleep(0.2)
 
 
-def _run(pool: Pool, settings: Settings, ready: Iterator[Trials]) -> list[AsyncResult[Trials]]:
-    return [pool.apply_async(evaluate, (settings, trials)) for trials in ready]
+def _run(pool: ProcessPoolExecutor, settings: Settings, ready: Iterator[Trials]) -> list[Future[Trials]]:
+    return [pool.submit(evaluate, settings, trials) for trials in ready]
 
 
 def main() -> None:
@@ -256,7 +229,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/comparison"))
     parser.add_argument("--output", type=Path, default=Path("results/comparison.jsonl"))
     given = parser.parse_args()
-    settings = Settings(given.folder, given.demonstrations, given.episodes, tuple(given.objects), given.epochs)
+    settings = Settings(
+        folder=given.folder,
+        demonstrations=given.demonstrations,
+        episodes=given.episodes,
+        objects=tuple(given.objects),
+        epochs=given.epochs,
+    )
     measure(given, settings)
 
 

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/comparison"), help="of `comparison.py`")
     parser.add_argument("--output", type=Path, default=Path("results/inference.jsonl"))
     given = parser.parse_args()
-    settings = Settings(given.folder, 0, given.episodes, (given.objects,))
+    settings = Settings(folder=given.folder, demonstrations=0, episodes=given.episodes, objects=(given.objects,))
     for name in given.tasks:
         task = TASKS[name]
         environment = task.make(given.objects)
