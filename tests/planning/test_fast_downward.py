@@ -94,6 +94,14 @@ def test_an_error_of_the_planner_is_a_result(monkeypatch: pytest.MonkeyPatch) ->
     assert "\n" not in result.message
 
 
+@pytest.mark.parametrize("exit_code", [20, 22])
+def test_want_of_memory_is_a_result_and_no_error(exit_code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "run_in_group", lambda *_: exit_code)
+    result = fast_downward(CHAIN, chain(2), 60)
+    assert (result.status, result.plan) == (Status.OUT_OF_MEMORY, None)
+    assert result.message == "no plan: Fast Downward ran out of memory"
+
+
 def test_new_objects_are_refused() -> None:
     with pytest.raises(BadInput, match="action 'roll' makes new objects, which Fast Downward cannot plan for"):
         determinise(shipped_domain("gacha"))

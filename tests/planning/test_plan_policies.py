@@ -129,7 +129,7 @@ def test_where_the_goal_is_reached_at_first_a_plan_has_no_steps() -> None:
 
 
 @pytest.mark.parametrize("replan", [False, True])
-@pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT])
+@pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT, Status.OUT_OF_MEMORY])
 def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> None:
     answer = PlanResult(status, message="so it is")
     policy = follower(Planner(answer, answer), replan=replan)

@@ -34,6 +34,7 @@ SAME_PLAN = {"PYTHONHASHSEED": "0"}  # its translator is Python: the same proble
 FOUND = range(4)
 UNSOLVABLE = (10, 11)
 OUT_OF_TIME = (21, 23, 24)
+OUT_OF_MEMORY = (20, 22)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
         if optimal:
             share = min(SHORTEST_SHARE * time_limit, deadline.seconds_left)
             result = _run(program, directory, SHORTEST, share, origins)
-        if result is None or result.status in (Status.TIMED_OUT, Status.ERROR):
+        if result is None or result.status in (Status.TIMED_OUT, Status.OUT_OF_MEMORY, Status.ERROR):
             result = _run(program, directory, QUICK, deadline.seconds_left, origins)
     if result.status is Status.TIMED_OUT:
         return replace(result, message=f"no plan within {time_limit:g} s")
@@ -117,6 +118,8 @@ def _run(
         return PlanResult(Status.TIMED_OUT)
     if exit_code in FOUND:
         return solved(read_plan(plan_file.read_text(encoding="utf-8"), origins))
+    if exit_code in OUT_OF_MEMORY:
+        return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
     if exit_code in UNSOLVABLE:
         return PlanResult(Status.UNSOLVABLE, message="there is no plan")
     return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {last_words(log_file)}")

@@ -56,6 +56,7 @@ class Status(Enum):
     SOLVED = "solved"
     UNSOLVABLE = "unsolvable"
     TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
     ERROR = "error"
 
 
