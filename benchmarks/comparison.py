@@ -39,6 +39,7 @@ from bilevel.tasks import TASKS
 
 COMPARED = ("bison", "expert", "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn")
 SIZES = (1, 3, 6, 10)
+USUAL = {"demonstrations": 200, "episodes": 10, "objects": " ".join(map(str, SIZES))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +51,11 @@ class Settings(KeptWork):
     @property
     def command(self) -> str:
         """What gives these figures again."""
-        epochs = "" if self.epochs is None else f" --epochs {self.epochs}"
-        return f"python benchmarks/comparison.py{epochs}"
+        objects = " ".join(map(str, self.objects))
+        given = {"demonstrations": self.demonstrations, "episodes": self.episodes, "objects": objects}
+        given |= {} if self.epochs is None else {"epochs": self.epochs}
+        unusual = [f" --{name} {value}" for name, value in given.items() if value != USUAL.get(name)]
+        return f"python benchmarks/comparison.py{''.join(unusual)}"
 
 
 @dataclass(frozen=True)
@@ -220,9 +224,9 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), default=list(RECIPES))
     parser.add_argument("--objects", nargs="+", type=int, default=list(SIZES))
-    parser.add_argument("--episodes", type=int, default=10, help="for each number of objects")
+    parser.add_argument("--episodes", type=int, default=USUAL["episodes"], help="for each number of objects")
     parser.add_argument("--seeds", type=int, default=1, help="how many policies of each kind")
-    parser.add_argument("--demonstrations", type=int, default=200)
+    parser.add_argument("--demonstrations", type=int, default=USUAL["demonstrations"])
     parser.add_argument("--epochs", type=int, help="train for so long and do not practise, to try this out")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--gpu-processes", type=int, default=4, help="that train at the same time on a GPU")

@@ -29,6 +29,8 @@ def test_methods_are_learned_measured_and_kept(tmp_path: Path) -> None:
     found = rows(output)
     assert {row["method"]: row["recipe"] for row in found} == {"expert": None} | dict.fromkeys(METHODS[1:], "paper")
     for row in found:
+        tried_out = "--demonstrations 4 --episodes 1 --objects 1 2 --epochs 1"
+        assert row["command"] == f"python benchmarks/comparison.py {tried_out}"
         assert list(row["by_objects"]) == ["1", "2"]
         assert row["successes"] + sum(row["reasons"].values()) == row["episodes"] == 2
     assert sorted(folder.name for folder in (made / "policies").iterdir()) == [
