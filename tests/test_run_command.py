@@ -16,10 +16,12 @@ from bilevel import narration
 from bilevel.contact_sheet import Tile, contact_sheet
 from bilevel.environments import opengl, rendering, tabletop
 from bilevel.environments.rendering import Image, Quality
+from bilevel.execution.policy_folder import write_policy
 from bilevel.narration import Shot
 from bilevel.video import Video
 from command_line import run
 from drawing import can_draw
+from idle_policy import idle_policy
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
 
@@ -280,3 +282,19 @@ def test_videos_without_their_package_are_one_line(
     code, out, err = run(capsys, "run", *BLOCKS, "--video", tmp_path / "out.mp4")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "pip install 'bilevel[video]'" in err
+
+
+def test_a_rival_shows_what_it_does_with_a_learned_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_policy(tmp_path / "policy", idle_policy())
+    code, out, _ = run(capsys, "run", "blocks", "--policy", tmp_path / "policy", "--method", "ndt-plan", "--objects", 1)
+    assert code == 1
+    assert "pick(block1)" in out.splitlines()[0]
+    for method, reason in (
+        ("lama", "does without worlds"),
+        ("expert", "takes no --policy"),
+        ("magic", "unknown method"),
+    ):
+        arguments = () if method == "lama" else ("--policy", tmp_path / "policy")
+        code, _, err = run(capsys, "run", "blocks", "--method", method, *arguments)
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert reason in err

@@ -42,6 +42,8 @@ class Run:
     """One of the eight tasks, such as blocks or gacha-noisy."""
     policy: Who = EXPERT
     """Who acts: the hand-written expert, or the learned policy in this folder (./expert for a folder of that name)."""
+    method: str | None = None
+    """How it acts, such as det-replan with the network of a bilevel policy (by default as the policy was learned)."""
     objects: Count = 3
     """How many blocks, or target colours."""
     seed: int = 0
@@ -101,9 +103,10 @@ class Run:
             from bilevel.experiments.methods import find_contender, method_of
 
         folder = None if self.policy == EXPERT else Path(self.policy)
-        contender = find_contender(method_of(folder) if folder else EXPERT, folder)
+        contender = find_contender(self.method or (method_of(folder) if folder else EXPERT), folder)
         contender.check_domain(task)
-        assert contender.make is not None
+        if contender.make is None:
+            raise BadInput(f"the method '{contender.method}' does without worlds; `bilevel evaluate` measures it")
         return contender.make
 
     def _video(self, open_things: ExitStack) -> Video | None:
