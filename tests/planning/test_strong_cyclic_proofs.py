@@ -17,12 +17,10 @@ from bilevel.planning.strong_cyclic_proofs import is_proved
 from bilevel.symbolic.domain import Action
 from bilevel.symbolic.semantics import Condition
 
-IN_TIME = Deadline(60)
-
 
 def test_a_cycle_that_can_be_left_is_proved() -> None:
-    assert is_proved(COINS, ONE_COIN, FLIPPING, IN_TIME)
-    assert is_proved(COINS, replace(ONE_COIN, goal=ONE_COIN.state), ContingentPolicy(()), IN_TIME)
+    assert is_proved(COINS, ONE_COIN, FLIPPING, Deadline(60))
+    assert is_proved(COINS, replace(ONE_COIN, goal=ONE_COIN.state), ContingentPolicy(()), Deadline(60))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +37,7 @@ def test_a_cycle_that_can_be_left_is_proved() -> None:
     ],
 )
 def test_what_does_not_follow_is_not_proved(policy: ContingentPolicy) -> None:
-    assert not is_proved(COINS, ONE_COIN, policy, IN_TIME)
+    assert not is_proved(COINS, ONE_COIN, policy, Deadline(60))
 
 
 def test_nothing_is_proved_when_the_time_is_up() -> None:
@@ -52,7 +50,7 @@ def test_what_the_planner_finds_is_proved() -> None:
     for domain, problem in problems:
         policy = fond(domain, problem, 60).policy
         if policy is not None:
-            assert is_proved(domain, problem, policy, IN_TIME)
+            assert is_proved(domain, problem, policy, Deadline(60))
             proved += 1
     assert proved > 30
 
@@ -68,7 +66,7 @@ def test_whatever_is_proved_is_strong_cyclic() -> None:
             spoilt = _spoilt(policy, rng)
             verdict = check_policy(domain, problem, spoilt)
             wrong += not verdict.is_strong_cyclic
-            if is_proved(domain, problem, spoilt, IN_TIME):
+            if is_proved(domain, problem, spoilt, Deadline(60)):
                 assert verdict.kind is Kind.STRONG_CYCLIC, seed
     assert wrong > 50
 
