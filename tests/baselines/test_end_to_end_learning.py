@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from other_process import as_received
 from tiny_demonstrations import EPISODES, PRACTISING, QUICK, TASK_OF, dataset
 
 from bilevel.baselines.end_to_end import EndToEndPolicy
@@ -183,7 +183,7 @@ def taught(ours: EndToEndLearner, config: DaggerConfig, number: int, steps: int)
 
 def test_the_controls_to_learn_are_those_of_an_expert_that_decides_by_itself() -> None:
     ours, config = learner(), DaggerConfig(rounds=1, episodes=2, patience=30)
-    elsewhere: EndToEndLearner = pickle.loads(pickle.dumps(ours))  # as it comes to another process
+    elsewhere = as_received(ours)
     for number, found in enumerate(practise(elsewhere, config, 1)):
         said = taught(ours, config, number, len(found))
         assert [control.tobytes() for control in found.controls] == [c.tobytes() for c in said if c is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from endless_worker import FAKE, Darkness
 from model_folders import make_backbone_folder, make_environment, make_policy_folder, note_download, weights
+from other_process import as_received
 
 from bilevel.baselines import vla
 from bilevel.baselines.vla import (
@@ -244,5 +244,5 @@ def test_with_everything_there_a_method_can_be_run(machine: Path, monkeypatch: p
         assert ready.name == str(wanted)
         assert (there.python, there.model) == (str(machine / "environment/bin/python"), str(wanted))
         assert (there.backbone, there.device, there.cut_actions) == (str(wanted / "backbone"), "cuda:1", cut)
-        sent = pickle.loads(pickle.dumps(ready.make))  # as it is to worker processes
+        sent = as_received(ready.make)
         assert (sent.func, sent.args) == (make_policy, (there,))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -63,7 +64,7 @@ DEMONSTRATIONS: Keys = {"command": str, "episodes": int}
 
 
 @dataclass(frozen=True)
-class SavedNetwork:
+class SavedNetwork(ABC):
     """All that is in a folder of any kind; not yet bound to an environment."""
 
     encoding_keys: ClassVar[Keys]  # of policy.json's 'encoding'
@@ -81,13 +82,13 @@ class SavedNetwork:
     versions: Mapping[str, str]
 
     @property
-    def method(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def method(self) -> str: ...
 
     @property
+    @abstractmethod
     def encoding(self) -> Any:
         """Which numbers the network is told."""
-        raise NotImplementedError
 
     @property
     def texts(self) -> dict[str, str]:
