@@ -13,9 +13,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from random import Random
+from typing import NamedTuple
 
+from bilevel.symbolic.adl import compile_adl
 from bilevel.symbolic.bulk_reading import problem_in_bulk
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.expressions import decoded
@@ -24,7 +27,10 @@ from bilevel.symbolic.pddl_problem import problem_from_text
 
 PROGRESS_EVERY = 10_000
 PROBLEMS_PER_DOMAIN = 3
-EXPECTED = ("domain read", "domain refused", "problem read in bulk", "problem read with care", "problem refused")
+EXPECTED = (
+    *("domain read", "domain refused", "problem read in bulk", "problem read with care", "problem refused"),
+    *("ADL compiled", "ADL refused"),
+)
 CLEAN_MESSAGE = re.compile(r"fuzz\.pddl:[1-9]\d*:[1-9]\d*: [^\n]+")
 NOISE = (
     *("(", ")", ") )", "(((", "-", "?x", "=", ";", "5", "\0", "é", "\r", "\r\n", "- object", "(either a b)"),
@@ -56,6 +62,42 @@ RICH_PROBLEM = """
   (:goal (and (at p1 depot) (and (seen d))))
   (:metric minimize (total-cost)))
 """
+
+# What only `bilevel plan` reads: quantifiers, disjunctions, conditional effects, negative goals.
+ADL_DOMAIN = """
+(define (domain caretaker)
+  (:requirements :adl :non-deterministic)
+  (:types room thing - object box - thing)
+  (:constants hall - room)
+  (:predicates (in ?t - thing ?r - room) (lit ?r - room) (locked ?r - room) (joined ?a ?b - room) (here ?r - room)
+               (clean ?t - thing) (all-done))
+  (:functions (total-cost))
+  (:action go
+    :parameters (?a ?b - room)
+    :precondition (and (here ?a) (or (joined ?a ?b) (joined ?b ?a)) (not (locked ?b)) (imply (locked ?a) (lit ?a)))
+    :effect (and (here ?b) (not (here ?a)) (when (not (lit ?b)) (oneof (and) (locked ?b))) (increase (total-cost) 1)))
+  (:action sweep
+    :parameters (?r - room)
+    :precondition (and (here ?r) (exists (?t - box) (in ?t ?r))
+                       (forall (?t - thing) (or (not (in ?t ?r)) (not (clean ?t)))))
+    :effect (forall (?t - thing)
+              (when (and (in ?t ?r) (not (= ?r hall))) (oneof (clean ?t) (and (not (clean ?t)) (lit ?r))))))
+  (:action end :parameters () :precondition (forall (?t - box) (clean ?t)) :effect (all-done)))
+"""
+ADL_PROBLEM = """
+(define (problem evening) (:domain caretaker)
+  (:objects a b - room x - box y - thing)
+  (:init (here hall) (joined hall a) (joined a b) (in x a) (in y b) (lit a))
+  (:goal (and (or (all-done) (clean y)) (not (locked a)) (exists (?r - room) (lit ?r)))))
+"""
+
+
+class Text(NamedTuple):
+    """Something to mutate, what reads it, and what it is called when it is refused."""
+
+    text: str
+    attempt: Callable[[bytes], str]
+    refused: str
 
 
 def random_problem(domain: Domain, rng: Random) -> Problem:
@@ -175,13 +217,27 @@ def try_problem(data: bytes, domain: Domain) -> str:
     return "problem read with care" if in_bulk is None else "problem read in bulk"
 
 
-def verdict(data: bytes, domain: Domain | None) -> str:
+def try_adl(domain: bytes, problem: bytes) -> str:
+    compile_adl(decoded(domain, "fuzz.pddl"), decoded(problem, "fuzz.pddl"), "fuzz.pddl", "fuzz.pddl")
+    return "ADL compiled"
+
+
+def all_texts(rng: Random) -> list[Text]:
+    domains, problems = originals(rng)
+    return [
+        *(Text(text, try_domain, "domain refused") for text in domains),
+        *(Text(text, partial(try_problem, domain=domain), "problem refused") for domain, text in problems),
+        Text(ADL_DOMAIN, partial(try_adl, problem=ADL_PROBLEM.encode()), "ADL refused"),
+        Text(ADL_PROBLEM, partial(try_adl, ADL_DOMAIN.encode()), "ADL refused"),
+    ]
+
+
+def verdict(data: bytes, text: Text) -> str:
     """One of `EXPECTED`, or what went wrong."""
     try:
-        return try_domain(data) if domain is None else try_problem(data, domain)
+        return text.attempt(data)
     except BadInput as error:
-        refused = "domain refused" if domain is None else "problem refused"
-        return refused if CLEAN_MESSAGE.fullmatch(str(error)) else f"message out of form: {error!s}"
+        return text.refused if CLEAN_MESSAGE.fullmatch(str(error)) else f"message out of form: {error!s}"
     except Exception:
         return traceback.format_exc()
 
@@ -191,15 +247,14 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    domains, problems = originals(Random(options.seed))
-    texts: list[tuple[Domain | None, str]] = [*((None, text) for text in domains), *problems]
+    texts = all_texts(Random(options.seed))
     counts: Counter[str] = Counter()
     start = time.perf_counter()
     for number in range(1, options.files + 1):
         rng = Random(f"{options.seed}/{number}")
-        domain, text = rng.choice(texts)
-        data = mutated(text, rng, rng.choice(texts)[1])
-        result = verdict(data, domain)
+        text = rng.choice(texts)
+        data = mutated(text.text, rng, rng.choice(texts).text)
+        result = verdict(data, text)
         counts[result] += 1
         if result not in EXPECTED:
             print(f"seed {options.seed}, file {number}:\n{data!r}\n{result}")
