@@ -23,12 +23,16 @@ PAPER = {
     "smolvla": (0.00,) * 8,
     "smolvla-metaworld": (0.00,) * 8,
 }
-NOT_RUN = ("smolvla", "smolvla-metaworld")  # without the published weights
 
 
 def methods(rows: Sequence[Row]) -> list[str]:
     """Those that were measured, in the usual order."""
     return [method for method in METHODS if any(row["method"] == method for row in rows)]
+
+
+def not_run(rows: Sequence[Row]) -> list[str]:
+    """Published models without results: nothing stands in for their weights."""
+    return [name for name, method in METHODS.items() if method.model and name not in methods(rows)]
 
 
 def cloned(rows: Sequence[Row]) -> list[Row]:
@@ -42,7 +46,7 @@ def comparison_table(all_rows: Sequence[Row], file: str) -> str:
     names = tasks(rows)
     lines = [
         [f"{method}, *paper's*" if paper else method, *(_cell(method, task, found, paper) for task in names)]
-        for method in [*methods(rows), *NOT_RUN]
+        for method in [*methods(rows), *not_run(rows)]
         for paper in (False, True)
         if not paper or method in PAPER
     ]
@@ -81,11 +85,9 @@ def _widest(total: int) -> float:
 def _cell(method: str, task: str, found: dict[tuple[str, str], Row], paper: bool) -> str:
     if paper:
         return f"*{PAPER[method][list(TASKS).index(task)]:.2f}*"
-    if method in NOT_RUN:
-        return "not run"
     row = found.get((method, task))
     if row is None:
-        return "–"
+        return "not run" if METHODS[method].model else "–"
     return f"{row['successes']} ({' '.join(str(part['successes']) for part in row['by_objects'].values())})"
 
 
@@ -95,7 +97,7 @@ def rival_table(all_rows: Sequence[Row], file: str) -> str:
     found = {(row["method"], row["task"]): row for row in rows}
     names = tasks(rows)
     lines = [[method, *(_rate(found.get((method, task))) for task in names)] for method in methods(rows)]
-    lines += [[", ".join(NOT_RUN), *["not run"] * len(names)]]
+    lines += [[method, *["not run"] * len(names)] for method in not_run(rows)]
     sizes = list(rows[0]["by_objects"])
     text = (
         f"Success rates of one network of each kind over {rows[0]['episodes']} episodes, with {', '.join(sizes[:-1])} "
