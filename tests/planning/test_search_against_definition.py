@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import product
 
 import pytest
+from exact_fond import all_actions
 
 from bilevel.planning.planner import Status, achieves_goal
 from bilevel.planning.search import search
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
-from bilevel.symbolic.semantics import GroundAction, applicable, ground, successors
+from bilevel.symbolic.semantics import applicable, successors
 
 TYPES = {"thing": "object", "cup": "thing", "lid": "thing"}
 ARITIES = {"p": 0, "q": 1, "r": 1, "s": 2, "t": 2}
@@ -66,15 +66,6 @@ def random_walk(rng: random.Random, domain: Domain, problem: Problem) -> Facts:
         ]
         state = rng.choice(possible) if possible else state
     return state
-
-
-def all_actions(domain: Domain, problem: Problem) -> list[GroundAction]:
-    objects = problem.all_objects(domain)
-    found = []
-    for schema in domain.schemas.values():
-        fitting = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in schema.parameters]
-        found += [action for arguments in product(*fitting) if (action := ground(schema, arguments)) is not None]
-    return found
 
 
 def shortest_length(domain: Domain, problem: Problem, most_states: int) -> int | None:
