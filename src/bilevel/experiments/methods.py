@@ -70,6 +70,11 @@ class Method:
     model: bool = False  # a published one, which --policy may name
     name: str = ""  # its key in the table
 
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether it is measured without a world."""
+        return self.build is _symbolic
+
     def load(self, given: Given) -> Contender:
         """Who is to be measured; `BadInput` where something is missing, or given and not needed."""
         if self.training and given.policy is None:

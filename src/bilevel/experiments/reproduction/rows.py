@@ -1,0 +1,146 @@
+"""What was found, in a few lines of JSON: one for each row of the table, task and seed, one for each large problem.
+
+The report is made of these lines alone, but for its films. They are small enough to be kept with a project.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.expressions import read_text
+
+
+@dataclass(frozen=True)
+class Size:
+    """All episodes with one number of objects."""
+
+    objects: int
+    episodes: int
+    successes: int
+    reasons: Mapping[str, int]  # of the failures, the commonest first
+    mean_steps: float | None  # of the successes
+    policy_microseconds: float | None  # for each step, with labels and all planning
+    physics_microseconds: float | None
+    peak_mebibytes: float | None  # of the process that ran them, and of its planner
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the network came about. Methods may share one, and its cost."""
+
+    seconds: float  # of one network, in a process of its own, labels and practice included
+    peak_mebibytes: float | None
+    device: str  # cpu or cuda
+    networks: int  # that were trained side by side, and shared the seconds
+    epochs: int
+    samples: int
+    validation_loss: float
+    machine: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table on one task, with one seed."""
+
+    task: str
+    entrant: str  # in `ENTRANTS`
+    method: str
+    recipe: str | None
+    seed: int
+    sizes: Sequence[Size]
+    training: Training | None
+    details: Sequence[str]  # what policies said about failures of theirs, at most three
+    settings: Mapping[str, Any]  # of the method
+    digest: str | None  # of the policy
+    versions: Mapping[str, str]
+
+    @property
+    def successes(self) -> int:
+        return sum(size.successes for size in self.sizes)
+
+    @property
+    def episodes(self) -> int:
+        return sum(size.episodes for size in self.sizes)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How long a large problem took, symbols alone."""
+
+    task: str
+    solver: str  # rules or lama
+    objects: int
+    seconds: float  # on one core
+    solved: bool
+    timed_out: bool
+    actions: int
+    peak_mebibytes: float
+    versions: Mapping[str, str]
+    machine: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class About:
+    """What the rows have in common."""
+
+    experiment: Mapping[str, Any]
+    command: str
+    machines: Sequence[Mapping[str, Any]]  # that took part
+    failures: Sequence[Mapping[str, str]]  # work that failed twice: unit, error
+    rules: Mapping[str, str]  # the text of the rules that were learned, by task
+
+
+Line = About | Row | Scaling
+KINDS: Mapping[str, type[Any]] = {"about": About, "row": Row, "scaling": Scaling}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All of it."""
+
+    about: About
+    rows: Sequence[Row]
+    scaling: Sequence[Scaling]
+
+    def lines(self) -> str:
+        """One line of JSON each."""
+        kinds = {kind: name for name, kind in KINDS.items()}
+        found: Iterable[Line] = (self.about, *self.rows, *self.scaling)
+        return "".join(f"{json.dumps({'kind': kinds[type(line)], **asdict(line)})}\n" for line in found)
+
+
+def read_findings(path: Path) -> Findings:
+    """What `Findings.lines` wrote; `BadInput` for anything else."""
+    found: dict[str, list[Any]] = {name: [] for name in KINDS}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        kind, made = _read_line(f"{path}, line {number}", line)
+        found[kind].append(made)
+    if len(found["about"]) != 1:
+        raise BadInput(f"{path}: a line that says how it was made is missing")
+    return Findings(found["about"][0], found["row"], found["scaling"])
+
+
+def _read_line(where: str, line: str) -> tuple[str, Any]:
+    try:
+        value = json.loads(line)
+        kind = value.pop("kind")
+        return kind, _made(KINDS[kind], value)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(f"{where}: not a line that `bilevel reproduce` wrote") from None
+
+
+Made = TypeVar("Made")
+
+
+def _made(kind: type[Made], value: dict[str, Any]) -> Made:
+    if set(value) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+        raise ValueError
+    if kind is Row:
+        value["sizes"] = [_made(Size, size) for size in value["sizes"]]
+        value["training"] = value["training"] and _made(Training, value["training"])
+    return kind(**value)
