@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import numpy as np
 
-from bilevel.environments.observation import Array
+from bilevel.demonstrations.skills import SKILLS, Skills
+from bilevel.environments.observation import Array, Slots
+from bilevel.execution import policy_folder
 from bilevel.execution.policy_folder import SavedPolicy
 from bilevel.library import domain_text
 from bilevel.lowlevel.architecture import Architecture
@@ -36,3 +42,14 @@ def idle_policy() -> SavedPolicy:
         summary={**counts, "demonstrations": {"command": "bilevel collect", "episodes": 1}, "seconds": 1.0},
         versions={"bilevel": "0.1.0"},
     )
+
+
+@contextmanager
+def moving_as_the_expert() -> Iterator[None]:
+    """Meanwhile the network of any policy for blocks moves as the expert does."""
+
+    def skills(architecture: Architecture, weights: object, slots: Slots) -> Skills:
+        return Skills(SKILLS["blocks"], slots)
+
+    with patch.object(policy_folder, "GnnPolicy", skills):
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.skills import SKILLS, Skills
 from bilevel.environments import opengl, tabletop
-from bilevel.environments.observation import Slots
 from bilevel.environments.rendering import Image
-from bilevel.execution import policy_folder
 from bilevel.execution.policy_folder import write_policy
 from bilevel.experiments.changes import UNEXPECTED
 from bilevel.experiments.failures import REASONS
-from bilevel.lowlevel.architecture import Architecture
 from bilevel.narration import FAILURES, LINES_BELOW, SURPRISES, Decision, Shot
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Action
 from bilevel.video import Video, with_lines_below
 from command_line import run
-from idle_policy import PICK, PLACE, idle_policy
+from idle_policy import PICK, PLACE, idle_policy, moving_as_the_expert
 
 BLOCKS = ("blocks", "--objects", "1", "--seed", "4")
 WHY_PICK = "Because block1 is clear, place1 is clear, the gripper is free and block1 belongs at place1, pick block1."
@@ -39,14 +36,10 @@ def policy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def skilled(monkeypatch: pytest.MonkeyPatch, policy: Path) -> Path:
+def skilled(policy: Path) -> Iterator[Path]:
     """A policy whose network moves as the expert does."""
-
-    def skills(architecture: Architecture, weights: object, slots: Slots) -> Skills:
-        return Skills(SKILLS["blocks"], slots)
-
-    monkeypatch.setattr(policy_folder, "GnnPolicy", skills)
-    return policy
+    with moving_as_the_expert():
+        yield policy
 
 
 def test_each_decision_is_told_with_its_rule_bindings_and_sentence(

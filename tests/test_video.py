@@ -47,6 +47,18 @@ def test_odd_sizes_are_made_even(tmp_path: Path) -> None:
     assert frames(tmp_path / "out.mp4")[0].shape == (96, 128, 3)
 
 
+def test_pictures_can_be_made_smaller_and_files_too(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (96, 128, 3), np.uint8)
+    sizes = []
+    for name, encoder in (("fine.mp4", {"crf": "10"}), ("coarse.mp4", {"crf": "45"})):
+        with Video(tmp_path / name, fps=25, width=64, encoder=encoder) as video:
+            video.add(noise, "pick(block1)", below=2)
+            video.add(noise[::2, ::2], "pick(block1)", below=2)  # which is small enough as it is
+        sizes.append((tmp_path / name).stat().st_size)
+    assert frames(tmp_path / "fine.mp4")[0].shape == (48 + 30, 64, 3)
+    assert sizes[0] > 2 * sizes[1]
+
+
 def test_a_name_may_hold_a_colon(tmp_path: Path) -> None:
     write_video(tmp_path / "http: a test.mp4", [plain(RED)], fps=25)
     assert [file.name for file in tmp_path.iterdir()] == ["http: a test.mp4"]

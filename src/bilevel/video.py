@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -35,12 +35,19 @@ INK = (245, 246, 248)
 
 
 class Video:
-    """A video being written. The whole of it is at its path once it is closed, and nothing of it before."""
+    """A video being written. The whole of it is at its path once it is closed, and nothing of it before.
 
-    def __init__(self, path: Path, fps: float) -> None:
+    Pictures wider than `width` are made smaller; `encoder` holds options of libx264.
+    """
+
+    def __init__(
+        self, path: Path, fps: float, *, width: int | None = None, encoder: Mapping[str, str] = ENCODER
+    ) -> None:
         package("PIL.ImageFont")
         self.path = path
         self.fps = fps
+        self._width = width
+        self._encoder = dict(encoder)
         self._av = package("av")
         self._part = path.parent / f".{path.name}.{os.getpid()}.part"
         self._container: Any = None
@@ -57,6 +64,8 @@ class Video:
         """The next picture, of the same size as the others. Its caption is written over its lowest part, or below it,
         where there is room for as many lines as `below` says.
         """
+        if self._width is not None:
+            picture = _narrowed(picture, self._width)
         if below:
             picture = with_lines_below(picture, caption, below)
         elif caption:
@@ -108,7 +117,7 @@ class Video:
         # Without "file:" a colon in the name would be taken for the end of a protocol's.
         self._container = self._av.open(f"file:{self._part}", "w", format="mp4", options={"movflags": "faststart"})
         rate = Fraction(self.fps).limit_denominator(1000)
-        self._stream = self._container.add_stream("libx264", rate=rate, options=ENCODER)
+        self._stream = self._container.add_stream("libx264", rate=rate, options=self._encoder)
         self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
 
     def _encode(self, frame: Any) -> None:
@@ -175,6 +184,16 @@ def fitted(line: str, width: float, size: float) -> tuple[str, Any]:
     while len(line) > 1 and font.getlength(line) > width:
         line = line[:-2] + "…"
     return line, font
+
+
+def _narrowed(picture: Image, width: int) -> Image:
+    """The picture at most so wide, every pixel the mean of those that it stands for."""
+    from PIL import Image as PillowImage
+
+    if picture.shape[1] <= width:
+        return picture
+    size = width, round(picture.shape[0] * width / picture.shape[1])
+    return np.asarray(PillowImage.fromarray(picture).resize(size, PillowImage.Resampling.BOX), np.uint8)
 
 
 def _even(picture: Image) -> Image:

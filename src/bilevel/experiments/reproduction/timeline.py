@@ -29,9 +29,9 @@ class Beat:
     """A step at which something is new: another action, other facts, or an event."""
 
     step: int
-    action: str | None  # from here on; `None` at the end
+    action: str | None  # from here on; `None` at the end, and where the policy does not say
     rule: Fired | None
-    appeared: Sequence[str]  # facts
+    appeared: Sequence[str]  # facts; at the beginning, none does
     vanished: Sequence[str]
     goals_left: Sequence[str]
     events: Sequence[str]  # what nature did: reported by the world
@@ -47,7 +47,8 @@ class Timeline:
     seed: int
     outcome: str
     steps: int
-    steps_per_second: float  # of the film
+    steps_per_second: float  # of the film: a step is shown so many seconds after its beginning
+    pictures_per_second: float  # a step that is not drawn is shown with the next that is
     seconds: float  # that the film lasts
     beats: Sequence[Beat]
 

@@ -1,0 +1,177 @@
+"""Films: an episode of a policy to look at, with a timeline that says, moment by moment, what was done and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bilevel.environments.tabletop import SUCCESS, Tabletop
+from bilevel.execution.policies import WatchedPolicy
+from bilevel.execution.rollout import Episode, Moment, rollout
+from bilevel.experiments.evaluation import MakePolicy, run_episode
+from bilevel.experiments.methods import find_contender
+from bilevel.experiments.reproduction.settings import BISON, find_entrant
+from bilevel.experiments.reproduction.timeline import Beat, Fired, Timeline
+from bilevel.narration import DRAWN, LINES_BELOW, STEPS_PER_SECOND, Decision, rules_of
+from bilevel.rules.explanation.formats import explain_match
+from bilevel.rules.matching import Match
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import Action, Facts
+from bilevel.tasks import find_task
+from bilevel.video import Video
+
+FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
+LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
+TRIED = 10  # episodes, in search of one worth looking at
+SURPRISE = "teleport"  # the kind of event that noisy worlds have and others have not
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a film is drawn and stored: small, since a page holds one for each task."""
+
+    width: int = 480  # pixels
+    quality: str = "good"  # of the pictures before they are made smaller
+    speed: float = 0.5  # of what really happens; a sentence takes a while to read
+    encoder: Mapping[str, str] = field(default_factory=lambda: {"crf": "29", "preset": "slower", "threads": "1"})
+
+    @property
+    def steps_per_second(self) -> float:
+        return self.speed * STEPS_PER_SECOND
+
+
+LOOK = Look()
+
+
+def make_film(
+    policy: Path | None, task: str, objects: int, seed: int, video: Path, entrant: str = BISON, look: Look = LOOK
+) -> Timeline:
+    """Run a policy for one episode and write a film of it with captions; `BadInput` where nothing can be drawn.
+
+    The seed is that of the world, as `bilevel run` takes it.
+    """
+    known, make_policy = find_task(task), _maker(policy, task, entrant)
+    environment = known.make(objects, render_mode="rgb_array", quality=look.quality)
+    with closing(environment):
+        environment.render()  # where that is impossible, it is said before a file is begun
+        teller = Teller(make_policy(known, environment))
+        pictures_per_second = look.steps_per_second / DRAWN
+        with Video(video, pictures_per_second, width=look.width, encoder=look.encoder) as film:
+            episode, pictures = _shoot(environment, teller, seed, film)
+    return Timeline(
+        task=task,
+        entrant=entrant,
+        objects=objects,
+        seed=seed,
+        outcome=episode.outcome,
+        steps=episode.steps,
+        steps_per_second=look.steps_per_second,
+        pictures_per_second=pictures_per_second,
+        seconds=pictures / pictures_per_second,
+        beats=teller.beats,
+    )
+
+
+def _shoot(environment: Tabletop, teller: Teller, seed: int, film: Video) -> tuple[Episode, int]:
+    """Draw an episode, and its end for a second; how it went, and how many pictures there are.
+
+    A step that is not drawn is shown with the next one that is.
+    """
+    pictures = 0
+
+    def watch(moment: Moment) -> None:
+        nonlocal pictures
+        teller(moment)
+        if (teller.steps - 1) % DRAWN == 0:
+            film.add(environment.render(), teller.caption, LINES_BELOW)
+            pictures += 1
+
+    episode = rollout(environment, teller.policy, seed, watch=watch, stop=lambda: teller.steps >= LONGEST)
+    teller.end(episode)
+    last, held = environment.render(), round(film.fps)
+    for _ in range(held):
+        film.add(last, episode.outcome, LINES_BELOW)
+    return episode, pictures + held
+
+
+class Teller:
+    """Watches a policy along an episode, and keeps a beat of each step at which something is new."""
+
+    def __init__(self, policy: WatchedPolicy) -> None:
+        self.policy = policy
+        self.beats: list[Beat] = []
+        self.steps = 0
+        self.caption = ""  # what is being done, and why
+        self._seen: tuple[Action | None, Facts, Facts] | None = None  # the action, the state, the goal
+
+    def __call__(self, moment: Moment) -> None:
+        action, state, goal = seen = self.policy.action, self.policy.state, self.policy.labels.goal(moment.observation)
+        if seen != self._seen or moment.info["events"]:
+            rules = rules_of(self.policy)
+            match = rules.explain(state, goal) if rules and action else None
+            self._tell(action, _fired(rules, match), state, goal, moment.info["events"])
+            self.caption = Decision(self.steps, action, match).caption() if action else ""
+            self._seen = seen
+        self.steps += 1
+
+    def end(self, episode: Episode) -> None:
+        """Tell what was seen last, whether or not it is new."""
+        labels, seen = self.policy.labels, episode.observation
+        self._tell(None, None, labels.state(seen), labels.goal(seen), episode.info["events"])
+
+    def _tell(
+        self, action: Action | None, rule: Fired | None, state: Facts, goal: Facts, events: Sequence[str]
+    ) -> None:
+        _, before, _ = self._seen or (None, state, goal)  # at the beginning, nothing changes
+        self.beats.append(
+            Beat(
+                step=self.steps,
+                action=str(action) if action else None,
+                rule=rule,
+                appeared=_texts(state - before),
+                vanished=_texts(before - state),
+                goals_left=_texts(goal - state),
+                events=list(events),
+            )
+        )
+
+
+def _fired(rules: RulePolicy | None, match: Match | None) -> Fired | None:
+    if rules is None or match is None:
+        return None
+    number = rules.rules.index(match.rule) + 1
+    return Fired(number, str(match.rule), dict(sorted(match.binding.items())), explain_match(match))
+
+
+def _texts(facts: Facts) -> list[str]:
+    return [str(fact) for fact in sorted(facts)]
+
+
+def interesting_seed(
+    policy: Path | None, task: str, objects: int = FILMED, base: int = 0, entrant: str = BISON, tried: int = TRIED
+) -> int:
+    """The seed of the first episode of an evaluation that is worth a film: it succeeds, in a noisy world in spite of a
+    surprise. Where there is none among the first few, that of the first that succeeds, or else of the first.
+    """
+    known, make_policy = find_task(task), _maker(policy, task, entrant)
+    environment = known.make(objects)
+    with closing(environment):
+        acting = make_policy(known, environment)
+        succeeded: list[int] = []
+        for episode in range(tried):
+            run = run_episode(environment, acting, evaluation_seed(base, episode))
+            if run.outcome == SUCCESS and run.steps <= LONGEST:
+                if not known.noisy or SURPRISE in run.events:
+                    return run.seed
+                succeeded.append(run.seed)
+    return succeeded[0] if succeeded else evaluation_seed(base, 0)
+
+
+def _maker(policy: Path | None, task: str, entrant: str) -> MakePolicy:
+    contender = find_contender(find_entrant(entrant).method, policy)
+    contender.check_domain(find_task(task))
+    assert contender.make is not None, "entrants act in worlds"
+    return contender.make

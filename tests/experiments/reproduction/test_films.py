@@ -1,0 +1,180 @@
+"""Films of episodes, and what their timelines say: the same as the world and the policy themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+from bilevel.environments import opengl
+from bilevel.environments.tabletop import SUCCESS, Tabletop
+from bilevel.execution.policy_folder import write_policy
+from bilevel.execution.rollout import STOPPED
+from bilevel.experiments.reproduction import films
+from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
+from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
+from bilevel.narration import DRAWN
+from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import BadInput
+from bilevel.video import Video
+from drawing import can_draw
+from idle_policy import PICK, PLACE, idle_policy, moving_as_the_expert
+
+SMALL = Look(width=96, quality="fast", encoder={"crf": "40", "preset": "ultrafast"})
+NOISY = 3  # objects, in a noisy world
+
+WHY_PLACE = "Because you hold block1, place1 is clear and block1 belongs at place1, place block1 at place1."
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("films") / "policy"
+    write_policy(folder, idle_policy())
+    with moving_as_the_expert():
+        yield folder
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """Films whose pictures are not drawn: for each, the step that the world is at, and the caption."""
+    shown: list[tuple[int, str]] = []
+
+    def note(film: Any, world: int, caption: str = "", below: int = 0) -> None:
+        shown.append((world, caption))
+
+    monkeypatch.setattr(Video, "add", note)
+    monkeypatch.setattr(Video, "close", lambda film: film.discard())
+    monkeypatch.setattr(Tabletop, "render", lambda world: world._steps)
+    return shown
+
+
+def test_a_timeline_tells_actions_rules_facts_and_goals(
+    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    pick, *_, place, end = told.beats
+    assert (told.outcome, told.beats[0].step, end.step) == (SUCCESS, 0, told.steps)
+    assert (pick.action, place.action, end.action) == ("pick(block1)", "place(block1, place1)", None)
+    assert pick.rule
+    assert place.rule
+    assert (pick.rule.number, pick.rule.text) == (2, PICK)
+    assert (place.rule.number, place.rule.text) == (1, PLACE)
+    assert place.rule.binding == {"?b": "block1", "?p": "place1"}
+    assert place.rule.sentence == WHY_PLACE
+    assert (pick.appeared, pick.vanished, pick.goals_left) == ([], [], ["at(block1, place1)"])
+    assert (place.appeared, "gripper-free()" in place.vanished) == (["holding(block1)"], True)
+    assert ("at(block1, place1)" in end.appeared, end.goals_left, end.events) == (True, [], [])
+    (tmp_path / "film.json").write_text(told.text(), encoding="utf-8")
+    assert read_timeline(tmp_path / "film.json") == told
+
+
+def test_every_step_is_shown_when_the_timeline_says_and_the_end_for_a_second(
+    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    held = round(told.pictures_per_second)
+    for picture, (step, caption) in enumerate(undrawn[:-held]):
+        assert picture / told.pictures_per_second == step / told.steps_per_second
+        doing = [beat for beat in told.beats if beat.step <= step][-1]
+        assert doing.rule
+        assert caption.replace("\n", " ") == f"{doing.action} {doing.rule.sentence}"
+    assert set(undrawn[-held:]) == {(told.steps, SUCCESS)}
+    assert undrawn[-held - 1][0] in range(told.steps - DRAWN, told.steps)
+    assert told.seconds == len(undrawn) / told.pictures_per_second
+
+
+def test_events_are_told_as_the_world_reports_them(
+    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    happened = Tabletop.happened
+
+    def note(world: Tabletop, event: str) -> None:
+        reported.append(event)
+        happened(world, event)
+
+    monkeypatch.setattr(Tabletop, "happened", note)
+    seed = interesting_seed(policy, "blocks-noisy", NOISY)
+    reported.clear()
+    told = make_film(policy, "blocks-noisy", NOISY, seed, tmp_path / "film.mp4", look=SMALL)
+    assert told.outcome == SUCCESS
+    assert [event for beat in told.beats for event in beat.events] == reported
+    assert any(event.startswith("teleport block") for event in reported)
+    steps = [beat.step for beat in told.beats]
+    assert steps == sorted(set(steps))
+    for before, beat in zip(told.beats, told.beats[1:], strict=False):
+        gone = set(before.goals_left) - set(beat.goals_left)
+        assert gone <= set(beat.appeared)
+        assert beat.events or beat.appeared or beat.vanished or beat.action != before.action
+
+
+def test_a_seed_worth_a_film_is_one_of_an_evaluation(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = [evaluation_seed(3, episode) for episode in range(films.TRIED)]
+    assert interesting_seed(policy, "blocks", 1, base=3) == seeds[0]
+    noisy = interesting_seed(policy, "blocks-noisy", NOISY, base=3)
+    assert noisy in seeds
+    assert noisy == interesting_seed(policy, "blocks-noisy", NOISY, base=3)
+    monkeypatch.setattr(films, "SURPRISE", "what never happens")
+    assert interesting_seed(policy, "blocks-noisy", 1, base=3, tried=2) == seeds[0]  # the first that succeeds
+    monkeypatch.setattr(films, "LONGEST", 1)
+    assert interesting_seed(policy, "blocks", 1, base=3, tried=2) == seeds[0]  # or the first of all
+
+
+def test_an_endless_episode_is_not_shown_to_its_end(
+    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(films, "LONGEST", 9)
+    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    assert (told.outcome, told.steps, told.beats[-1].step) == (STOPPED, 9, 9)
+    assert [step for step, _ in undrawn[:6]] == [0, 2, 4, 6, 8, 9]
+
+
+def test_the_expert_has_no_rules_to_tell(undrawn: list[tuple[int, str]], tmp_path: Path) -> None:
+    told = make_film(None, "blocks", 1, 4, tmp_path / "film.mp4", "expert", SMALL)
+    assert (told.beats[0].action, told.beats[0].rule) == ("pick(block1)", None)
+    assert undrawn[0] == (0, "pick(block1)")
+
+
+def test_a_film_lasts_as_long_as_its_timeline_says_and_is_the_same_every_time(policy: Path, tmp_path: Path) -> None:
+    if not can_draw():
+        with pytest.raises(BadInput, match="no pictures: "):
+            make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+        assert list(tmp_path.iterdir()) == []
+        return
+    first, second = (_film(policy, tmp_path / name) for name in ("first.mp4", "second.mp4"))
+    assert first == second
+    with av.open(str(tmp_path / "first.mp4")) as film:
+        stream = film.streams.video[0]
+        assert (stream.codec_context.name, stream.pix_fmt, stream.width) == ("h264", "yuv420p", 96)
+        assert stream.frames / first[0].pictures_per_second == first[0].seconds
+
+
+def _film(policy: Path, path: Path) -> tuple[Timeline, bytes]:
+    return make_film(policy, "blocks", 1, 4, path, look=SMALL), path.read_bytes()
+
+
+def test_where_nothing_can_be_drawn_a_line_says_so(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> str:
+        raise BadInput("no pictures: nothing works here")
+
+    monkeypatch.setattr(opengl, "backend", nowhere)
+    with pytest.raises(BadInput, match="no pictures: nothing works here"):
+        make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_policy_of_another_domain_is_refused(policy: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="the task 'gacha' is of the domain 'gacha'"):
+        make_film(policy, "gacha", 1, 4, tmp_path / "film.mp4")
+
+
+def test_what_is_no_timeline_is_refused(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"beats": [{}]}', '{"beats": 1}'):
+        (tmp_path / "film.json").write_text(text, encoding="utf-8")
+        with pytest.raises(BadInput, match="not the timeline of a film"):
+            read_timeline(tmp_path / "film.json")
