@@ -28,6 +28,7 @@ from bilevel.commands.methods_command import Methods
 from bilevel.commands.plan_command import FindPlan
 from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
+from bilevel.commands.reproduce_command import Reproduce
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
 from bilevel.commands.run_command import Run
 from bilevel.commands.vla_command import Vla
@@ -79,6 +80,7 @@ Command = (
     | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
     | Annotated[Learn, tyro.conf.subcommand("learn")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Methods, tyro.conf.subcommand("methods")]
     | Annotated[Vla, tyro.conf.subcommand("vla")]
 )

@@ -26,6 +26,7 @@ def without_seconds(path: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         assert set(line.pop("seconds")) == {"policy", "physics"}
+        assert line.pop("peak_mebibytes") > 1
     return [{key: line[key] for key in line} for line in lines]
 
 

@@ -7,8 +7,9 @@ list of all files. What a file holds depends on the recipe and its number alone,
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,10 @@ from bilevel.demonstrations.recording import Recorder
 from bilevel.environments.observation import Slots
 from bilevel.files import remove_leftovers, taken_by_another, write_atomically
 from bilevel.symbolic.domain import BadInput
+
+
+class Taken(BadInput):
+    """Somebody else is at it."""
 
 
 @dataclass
@@ -79,6 +84,24 @@ def _start(recipe: Recipe, folder: Path) -> Work[tuple[int, Entry]]:
 
 
 @contextmanager
+def open_when_free(
+    folder: Path, recipe: Recipe, slots: Slots, episodes: int, patience: float = 10.0
+) -> Iterator[Collection]:
+    """As `open_collection`, but wait some seconds for one who is about to end, as workers of a killed process are."""
+    end = time.monotonic() + patience
+    with ExitStack() as open_things:
+        while True:
+            try:
+                collection = open_things.enter_context(open_collection(folder, recipe, slots, episodes))
+                break
+            except Taken:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+        yield collection
+
+
+@contextmanager
 def open_collection(folder: Path, recipe: Recipe, slots: Slots, episodes: int) -> Iterator[Collection]:
     """Begin a data set, or take up one that was begun: look at what is there, and keep others out meanwhile."""
     check_number(episodes)
@@ -117,7 +140,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
     try:
         if taken_by_another(handle):
-            raise BadInput(f"{folder}: another process is collecting here; wait for it or choose another --output")
+            raise Taken(f"{folder}: another process is collecting here; wait for it or choose another --output")
         yield
     finally:
         os.close(handle)

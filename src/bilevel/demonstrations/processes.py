@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -40,14 +41,14 @@ def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int
         if items:
             yield from map(start(), items)
         return
-    team = [_spawn(start) for _ in range(min(workers, len(items)))]
+    team = [spawn(partial(_serve, start)) for _ in range(min(workers, len(items)))]
     try:
         yield from _hand_out({connection: process for process, connection in team}, list(items))
     finally:
         for process, _ in team:
             process.terminate()
         for process, connection in team:
-            _see_off(process)
+            see_off(process)
             connection.close()
 
 
@@ -62,11 +63,14 @@ def in_order(results: Iterable[tuple[int, Result]], begin: int = 0) -> Iterator[
             following += 1
 
 
-def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]:
-    """A process that never sees Ctrl-C, which reaches all of them: only the first answers it, and ends the others."""
+def spawn(serve: Callable[[Connection], None]) -> tuple[SpawnProcess, Connection]:
+    """A process that serves whoever is at the other end of a pipe.
+
+    It never sees Ctrl-C, which reaches all of them: only the first answers it, and ends the others.
+    """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(start, theirs), daemon=True)
+    process = context.Process(target=serve, args=(theirs,), daemon=True)
     resource_tracker.ensure_running()  # which lets Ctrl-C through when it starts
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
     try:
@@ -77,7 +81,7 @@ def _spawn(start: Callable[[], Work[Result]]) -> tuple[SpawnProcess, Connection]
     return process, ours
 
 
-def _see_off(process: SpawnProcess) -> None:
+def see_off(process: SpawnProcess) -> None:
     """Wait for a process that was told to end, and end one that does not: Python may lose what a signal raises."""
     process.join(PATIENCE)
     if process.is_alive():
@@ -125,8 +129,7 @@ def _result(connection: Connection, process: SpawnProcess) -> Any:
 
 def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
     """Work for as long as there is somebody to work for; when told to end, clean up."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    threading.Thread(target=_end_with_first_process, daemon=True).start()
+    end_with_first_process()
     with suppress(EOFError, ConnectionError):
         try:
             work = start()
@@ -136,8 +139,14 @@ def _serve(start: Callable[[], Work[Result]], connection: Connection) -> None:
             connection.send(error)
 
 
-def _end_with_first_process() -> None:
-    """Wait for it to be gone, then have this process clean up and end: its planner, say, must not be left behind."""
+def end_with_first_process() -> None:
+    """From now on this process ends, cleaning up, when it is told to, or the one that spawned it is gone."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=_wait_for_its_end, daemon=True).start()
+
+
+def _wait_for_its_end() -> None:
+    """Then have this process clean up and end: its planner, say, must not be left behind."""
     first, main_thread = parent_process(), threading.main_thread().ident
     assert first is not None
     assert main_thread is not None

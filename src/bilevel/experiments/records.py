@@ -35,8 +35,10 @@ RECORD: Keys = {
     "changes": dict,
     "versions": dict,
     "seconds": dict,
+    "peak_mebibytes": (*NUMBER, _NONE),
 }
-LATER: Mapping[str, Any] = {"settings": {}, "detail": None}  # keys that records did not always have
+# Keys that records did not always have.
+LATER: Mapping[str, Any] = {"settings": {}, "detail": None, "peak_mebibytes": None}
 BEGINNING = b'{"task": "'  # of every line
 CHANGES: Keys = dict.fromkeys((*KINDS, "unexpected"), int)
 SECONDS: Keys = {"policy": NUMBER, "physics": NUMBER}
@@ -76,6 +78,7 @@ class EpisodeRecord:
     changes: Changes
     versions: Mapping[str, str]
     seconds: Mapping[str, float] = field(compare=False)
+    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it, and its planner
 
     @property
     def success(self) -> bool:
@@ -86,7 +89,9 @@ class EpisodeRecord:
         return json.dumps({**asdict(self), "changes": counts}) + "\n"
 
 
-def make_record(contender: Contender, trial: Trial, episode: int, run: Run) -> EpisodeRecord:
+def make_record(
+    contender: Contender, trial: Trial, episode: int, run: Run, peak_mebibytes: float | None = None
+) -> EpisodeRecord:
     return EpisodeRecord(
         task=trial.task,
         method=contender.method,
@@ -106,6 +111,7 @@ def make_record(contender: Contender, trial: Trial, episode: int, run: Run) -> E
         changes=run.changes,
         versions=versions(),
         seconds={name: round(seconds, 4) for name, seconds in asdict(run.seconds).items()},
+        peak_mebibytes=peak_mebibytes,
     )
 
 

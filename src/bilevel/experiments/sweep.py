@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.evaluation import Trial
+from bilevel.experiments.machines import peak_memory
 from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record, versions
 from bilevel.files import taken_by_another
 from bilevel.seeds import evaluation_seed
@@ -64,7 +65,9 @@ class Evaluation:
         """Run one of the jobs."""
         objects, episode = self.jobs[index]
         trial = Trial(self.task, objects, self.episodes, self.seed, self.noise, self.arguments)
-        return make_record(self.contender, trial, episode, self.contender.run(trial, episode))
+        with peak_memory() as peak:
+            run = self.contender.run(trial, episode)
+        return make_record(self.contender, trial, episode, run, peak.mebibytes)
 
 
 def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:

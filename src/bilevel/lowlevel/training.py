@@ -70,7 +70,7 @@ class Training:
     ) -> None:
         """Begin with new networks, one for each seed, or where `initial` ones are given with these."""
         self.architecture, self.seeds, self.config = architecture, tuple(seeds), config
-        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device or usual_device()
         self.network = architecture.networks(seeds, initial).to(self.device)
         learned, held_out = split(samples, config.set_aside)
         self._learned, self._held_out = self._table(learned), self._table(held_out)
@@ -182,6 +182,10 @@ class Training:
         better = losses < self._best_loss
         self._best_loss[better], self._best_epoch[better] = losses[better], self.epoch
         self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
+
+
+def usual_device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _adam(network: Networks, rate: Tensor) -> torch.optim.Adam:

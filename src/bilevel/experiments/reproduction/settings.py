@@ -68,6 +68,7 @@ class Experiment:
     epochs: int = 200  # of cloning, in the paper's setting
     end_to_end_epochs: int = 200  # the same for networks that do all
     planning_seconds: float = 100.0  # for each plan
+    lama_seconds: float = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
 
     def config(self, learner: str, recipe: str) -> LearningConfig:
@@ -92,5 +93,6 @@ class Wanted:
     objects: Sequence[int] = tuple(range(1, 11))
     episodes: int = 10  # for each number of objects
     seeds: Sequence[int] = (0, 1, 2)  # a network each, and worlds of its own
+    table: bool = True
     scaling: bool = True  # how long rules and LAMA take for large problems
     films: bool = True  # an episode of each task to look at

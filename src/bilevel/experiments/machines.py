@@ -1,0 +1,74 @@
+"""What machine this is, how fast, and how much memory a process has needed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    return {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.system()}
+
+
+def _cpu() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+class Peak:
+    """The most memory that this process, and programs that it ran, have held; known at the end."""
+
+    mebibytes: float = 0.0
+
+
+@contextmanager
+def peak_memory() -> Iterator[Peak]:
+    """Measures from here on, where the system can (Linux); elsewhere since the process began.
+
+    Of programs that were run meanwhile, the largest ever counts: systems tell no more.
+    """
+    forget_peak()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = Peak()
+    try:
+        yield peak
+    finally:
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ran = after.ru_utime + after.ru_stime > before.ru_utime + before.ru_stime
+        peak.mebibytes = round(own_peak() + (_mebibytes(after.ru_maxrss) if ran else 0.0), 1)
+
+
+def forget_peak() -> None:
+    """Begin anew, where the system can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def own_peak() -> float:
+    """The most memory of this process, in mebibytes."""
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 2**10
+    return _mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def _mebibytes(most: int) -> float:
+    return most / (2**20 if sys.platform == "darwin" else 2**10)

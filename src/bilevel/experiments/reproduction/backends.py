@@ -1,0 +1,66 @@
+"""What does the work: told to start units, it says how they get on."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import Protocol
+
+from bilevel.experiments.reproduction.units import Unit
+from bilevel.symbolic.domain import BadInput
+
+
+@dataclass(frozen=True)
+class Told:
+    """How far a unit is."""
+
+    unit: Unit
+    note: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What it makes is in the folder."""
+
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Failed:
+    """It raised something, or its process was killed."""
+
+    unit: Unit
+    error: str  # one line
+    traceback: str = ""
+
+
+Event = Told | Finished | Failed
+
+
+class Backend(Protocol):
+    """Processes here, or on a cluster."""
+
+    @property
+    def workers(self) -> int:
+        """How many units it can do at the same time, as far as it knows now."""
+
+    def has_room(self, unit: Unit) -> bool: ...
+
+    def start(self, unit: Unit) -> None:
+        """Begin a unit that there is room for."""
+
+    def events(self, timeout: float) -> list[Event]:
+        """What has happened; if nothing has, wait for so many seconds."""
+
+    def close(self) -> None:
+        """Stop whatever is being done."""
+
+
+def failure(unit: Unit, error: BaseException) -> Failed:
+    """What can be said of an error: one line for what a user can mend, and where it happened for anything else."""
+    if isinstance(error, BadInput):
+        return Failed(unit, str(error))
+    where = traceback.extract_tb(error.__traceback__)
+    place = f" ({where[-1].filename.rpartition('/')[2]}, line {where[-1].lineno})" if where else ""
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return Failed(unit, words + place, "".join(traceback.format_exception(error)))

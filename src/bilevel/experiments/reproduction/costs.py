@@ -1,0 +1,106 @@
+"""How long units will take: a rough guess from what they do, which gets better as some of them are done.
+
+The guesses are in seconds of one core of the machine on which they were measured, so what matters is their ratio.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from bilevel.experiments.methods import METHODS
+from bilevel.experiments.reproduction.settings import BISON, Entrant, Experiment
+from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Unit
+
+# Steps that an expert takes with three objects.
+STEPS = {
+    "blocks": 268,
+    "blocks-noisy": 284,
+    "factory": 547,
+    "factory-noisy": 632,
+    "colour": 595,
+    "colour-noisy": 627,
+    "gacha": 1096,
+    "gacha-noisy": 1150,
+}
+STEP = 0.36e-3  # seconds, of a world with its expert
+LABEL = 80e-6  # for each step of a demonstration
+LEARN = {BISON: 26e-6, "pddl-nn": 190e-6, "pure-nn": 95e-6}  # for each sample of an epoch
+ON_GPU = 1 / 25
+THINK = {"pddl-nn": 0.25e-3, "pure-nn": 0.15e-3}  # for each step
+STALLED = {"pddl-nn": 1300, "pure-nn": 2000}  # steps for each object, of those that often run until the time is up
+PLAN = {"det-plan": 0.35, "det-replan": 0.35}  # seconds
+BEGIN = 0.5  # seconds, of a world
+ORDER = (Collect, Train, Film, Scale, Evaluate)
+
+
+def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
+    """Seconds on one core."""
+    steps = STEPS[unit.task]
+    if isinstance(unit, Collect):
+        return BEGIN + experiment.demonstrations * steps * STEP
+    if isinstance(unit, Train):
+        return _training(unit, experiment, steps) * (ON_GPU if gpu else 1.0)
+    if isinstance(unit, Evaluate):
+        return BEGIN + unit.episodes * _episode(unit.entrant, unit.objects, steps)
+    if isinstance(unit, Film):
+        return 20.0
+    assert isinstance(unit, Scale)
+    return experiment.lama_seconds / 4 if unit.solver == LAMA else 1.0
+
+
+def _training(unit: Train, experiment: Experiment, steps: int) -> float:
+    samples = experiment.demonstrations * steps
+    learn = LEARN.get(unit.learner, LEARN[BISON])
+    config = experiment.config(unit.learner, unit.recipe)
+    practice = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
+    seconds = samples * LABEL + samples * learn * config.training.epochs
+    seconds += practice * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + practice) * learn
+    return seconds * len(unit.seeds)
+
+
+def _episode(entrant: Entrant, objects: int, steps: int) -> float:
+    method = entrant.method
+    per_object = STALLED.get(method, steps / 3)
+    plans = PLAN.get(method, 0.0) * (objects if METHODS[method].replan else 1)
+    return objects * per_object * (0.22e-3 + THINK.get(method, 0.11e-3)) + plans
+
+
+class Forecast:
+    """What is left, corrected by how wrong the guesses for units of the same kind were so far."""
+
+    def __init__(self, experiment: Experiment, gpu: bool = False) -> None:
+        self._experiment, self._gpu = experiment, gpu
+        self._began: dict[Unit, float] = {}
+        self._guessed: dict[str, float] = {}  # by kind, of those that are done
+        self._taken: dict[str, float] = {}
+
+    def rank(self, unit: Unit) -> tuple[int, float]:
+        """First what others need, and of each kind the longest, so that it does not end last."""
+        return ORDER.index(type(unit)), -self.guess(unit)
+
+    def guess(self, unit: Unit) -> float:
+        return guess(unit, self._experiment, self._gpu)
+
+    def begin(self, unit: Unit) -> None:
+        self._began[unit] = time.monotonic()
+
+    def finish(self, unit: Unit) -> None:
+        self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)
+        self._taken[unit.kind] = self._taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
+
+    def _correction(self, kind: str) -> float:
+        """Of this kind, or where nothing of it is done yet, of all."""
+        if self._guessed.get(kind, 0.0) > 0:
+            return self._taken[kind] / self._guessed[kind]
+        guessed = sum(self._guessed.values())
+        return sum(self._taken.values()) / guessed if guessed else 1.0
+
+    def seconds_left(self, units: Iterable[Unit], workers: int) -> float:
+        """Of the wall clock, with so many workers."""
+        left = []
+        for unit in units:
+            expected = self.guess(unit) * self._correction(unit.kind)
+            spent = time.monotonic() - self._began[unit] if unit in self._began else 0.0
+            left.append(max(expected - spent, 0.1 * expected))
+        return max(sum(left) / max(workers, 1), max(left, default=0.0))

@@ -1,0 +1,65 @@
+"""The units of work that make up what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bilevel.experiments.methods import METHODS
+from bilevel.experiments.reproduction.settings import BISON, Entrant, Wanted
+from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train, Unit
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import TASKS
+
+SCALED = ("blocks", "colour", "gacha")  # the tasks whose domains differ
+SIZES = (3, 10, 30, 100, 300, 1000, 3000, 10_000)
+LAMAS_SIZES = tuple(size for size in SIZES if size <= 300)  # it does not get beyond
+LAMAS_TASKS = ("blocks", "colour")  # of Gacha, whose blocks come into being, it has no model
+
+
+def require_methods(wanted: Wanted) -> None:
+    """`BadInput` for a method that lacks something here, before any work is done."""
+    for entrant in wanted.entrants:
+        if missing := METHODS[entrant.method].missing():
+            raise BadInput(f"the method '{entrant.name}' cannot be run here: {missing}; or leave it out of --methods")
+
+
+def plan_units(wanted: Wanted, side_by_side: bool = False) -> list[Unit]:
+    """What is to be done, each thing once. Networks of a kind can be trained side by side, which only a GPU likes."""
+    trainings = list(_trainings(wanted, side_by_side))
+    units: list[Unit] = [Collect(task) for task in wanted.tasks if any(unit.task == task for unit in trainings)]
+    units += trainings
+    units += [
+        Evaluate(task, entrant, seed, objects, wanted.episodes)
+        for task in (wanted.tasks if wanted.table else ())
+        for entrant in wanted.entrants
+        for seed in wanted.seeds
+        for objects in wanted.objects
+        if objects <= TASKS[task].most_objects
+    ]
+    if shown := [entrant for entrant in wanted.entrants if entrant.method == BISON]:
+        units += _shown(wanted, shown[-1])
+    return units
+
+
+def _trainings(wanted: Wanted, side_by_side: bool) -> Iterator[Train]:
+    kinds = {(entrant.learner, entrant.recipe): None for entrant in wanted.entrants}  # in their order, each once
+    groups: Iterable[tuple[int, ...]] = [tuple(wanted.seeds)] if side_by_side else [(seed,) for seed in wanted.seeds]
+    for task in wanted.tasks:
+        for learner, recipe in kinds:
+            if learner is not None and recipe is not None:
+                yield from (Train(task, learner, recipe, seeds) for seeds in groups)
+
+
+def _shown(wanted: Wanted, entrant: Entrant) -> Iterator[Unit]:
+    """What is made of the learned policies besides: large problems for their rules, and films."""
+    seed = wanted.seeds[0]
+    for task in wanted.tasks:
+        if wanted.films:
+            yield Film(task, entrant, seed)
+        if wanted.scaling and task in SCALED:
+            assert entrant.learner is not None
+            assert entrant.recipe is not None
+            rules = Train(task, entrant.learner, entrant.recipe, (seed,))
+            yield from (Scale(task, RULES, size, rules) for size in SIZES)
+            if task in LAMAS_TASKS and METHODS[LAMA].missing() is None:
+                yield from (Scale(task, LAMA, size, None) for size in LAMAS_SIZES)
