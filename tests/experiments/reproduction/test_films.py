@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 import pytest
 
 from bilevel.environments import opengl
 from bilevel.environments.tabletop import SUCCESS, Tabletop
+from bilevel.execution.policies import BilevelPolicy
 from bilevel.execution.policy_folder import write_policy
 from bilevel.execution.rollout import STOPPED
+from bilevel.experiments.evaluation import run_episode
 from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
 from bilevel.narration import DRAWN
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import find_task
 from bilevel.video import Video
 from drawing import can_draw
 from idle_policy import PICK, PLACE, idle_policy, moving_as_the_expert
@@ -98,9 +103,11 @@ def test_events_are_told_as_the_world_reports_them(
 
     monkeypatch.setattr(Tabletop, "happened", note)
     seed = interesting_seed(policy, "blocks-noisy", NOISY)
+    with closing(find_task("blocks-noisy").make(NOISY)) as world:
+        unseen = run_episode(world, BilevelPolicy.load(policy, world.slots), seed)
     reported.clear()
     told = make_film(policy, "blocks-noisy", NOISY, seed, tmp_path / "film.mp4", look=SMALL)
-    assert told.outcome == SUCCESS
+    assert (told.outcome, told.steps) == (unseen.outcome, unseen.steps)
     assert [event for beat in told.beats for event in beat.events] == reported
     assert any(event.startswith("teleport block") for event in reported)
     steps = [beat.step for beat in told.beats]
@@ -109,6 +116,24 @@ def test_events_are_told_as_the_world_reports_them(
         gone = set(before.goals_left) - set(beat.goals_left)
         assert gone <= set(beat.appeared)
         assert beat.events or beat.appeared or beat.vanished or beat.action != before.action
+
+
+def test_what_nature_moves_is_drawn_where_it_is(
+    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    astray: list[float] = []
+
+    def compare(world: Tabletop) -> int:
+        drawn = [world.simulation.data.body(f"block{number + 1}").xpos for number in range(NOISY)]
+        astray.append(float(np.abs(np.array(drawn) - world.simulation.blocks()).max()))
+        return 0
+
+    seed = interesting_seed(policy, "blocks-noisy", NOISY)
+    monkeypatch.setattr(Tabletop, "render", compare)
+    monkeypatch.setattr(films, "DRAWN", 1)
+    make_film(policy, "blocks-noisy", NOISY, seed, tmp_path / "film.mp4", look=SMALL)
+    assert len(astray) > 100
+    assert max(astray[1:]) < 1e-6
 
 
 def test_a_seed_worth_a_film_is_one_of_an_evaluation(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

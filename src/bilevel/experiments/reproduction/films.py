@@ -85,6 +85,8 @@ def _shoot(environment: Tabletop, teller: Teller, seed: int, film: Video) -> tup
     def watch(moment: Moment) -> None:
         nonlocal pictures
         teller(moment)
+        if moment.info["events"]:
+            environment.save()  # things that nature has put elsewhere are drawn there from now on, not one step later
         if (teller.steps - 1) % DRAWN == 0:
             film.add(environment.render(), teller.caption, LINES_BELOW)
             pictures += 1
