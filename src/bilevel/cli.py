@@ -28,6 +28,7 @@ from bilevel.commands.methods_command import Methods
 from bilevel.commands.plan_command import FindPlan
 from bilevel.commands.policy_commands import Learn
 from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
+from bilevel.commands.report_command import Report
 from bilevel.commands.reproduce_command import Reproduce
 from bilevel.commands.rule_commands import ShowRules, VerifyRules
 from bilevel.commands.run_command import Run
@@ -81,6 +82,7 @@ Command = (
     | Annotated[Learn, tyro.conf.subcommand("learn")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Methods, tyro.conf.subcommand("methods")]
     | Annotated[Vla, tyro.conf.subcommand("vla")]
 )

@@ -1,0 +1,68 @@
+"""The command that makes a page to look at from what `bilevel reproduce` has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from bilevel.commands.arguments import Output, count, print_json
+from bilevel.commands.demonstration_commands import needing_worlds
+from bilevel.files import require_writable
+from bilevel.symbolic.domain import BadInput
+
+Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR|FILE.jsonl")]
+OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+
+
+@contextmanager
+def needing_report() -> Iterator[None]:
+    """What pages and figures are made with is an extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe", "matplotlib"):
+            raise
+        raise BadInput(f"{error.name} is missing; install it with: pip install 'bilevel[report]'") from None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
+
+    The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
+    Markdown and LaTeX, and the figures as PDF and PNG.
+
+    Example: bilevel report build/reproduction --output build/report.html
+    """
+
+    source: Source
+    """Folder that `bilevel reproduce` has written, or a file of findings alone, which has no films."""
+    output: Output
+    """Where to write the page."""
+    files: OptionalFolder = None
+    """Folder for tables and figures (by default beside the page: report-files for report.html)."""
+    page_only: bool = False
+    """Write no tables and figures."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        if self.page_only and self.files:
+            raise BadInput("--files and --page-only exclude each other")
+        with needing_worlds(), needing_report():
+            from bilevel.experiments.report.writing import write_report
+        require_writable(self.output)
+        written = write_report(self.source, self.output, self.files, with_files=not self.page_only)
+        folder = str(written.folder) if written.folder else None
+        if self.json:
+            print_json(output=str(written.page), folder=folder, files=written.files)
+            return 0
+        print(f"written to {written.page}")
+        if folder:
+            print(f"{count(written.files, 'file')} with tables and figures in {folder}")
+        return 0

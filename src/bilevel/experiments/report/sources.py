@@ -1,0 +1,100 @@
+"""What a report is made from: a folder of `bilevel reproduce`, or the findings of one in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from bilevel.experiments.failures import REASONS
+from bilevel.experiments.reproduction.rows import Findings, Row, Size, Training, read_findings
+from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import TASKS
+
+FINDINGS, FILMS = "findings.jsonl", "films"
+
+Film = tuple[Timeline, bytes]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Findings, and the films that there are."""
+
+    findings: Findings
+    films: Sequence[Film]
+    is_folder: bool  # a file has no films
+
+
+def read_source(path: Path) -> Source:
+    """`BadInput` for anything that `bilevel reproduce` has not made."""
+    file = path / FINDINGS if path.is_dir() else path
+    if not file.is_file():
+        missing = f"no {FINDINGS} in this folder" if path.is_dir() else "no such file or folder"
+        raise BadInput(f"{path}: {missing}; `bilevel reproduce --output DIR` makes a folder to report on")
+    findings = read_findings(file)
+    for problem in _problems(findings):
+        raise BadInput(f"{file}: {problem}; `bilevel reproduce` writes no such findings")
+    return Source(findings, list(_films(path / FILMS)) if path.is_dir() else [], path.is_dir())
+
+
+def _films(folder: Path) -> Iterator[Film]:
+    """Those that are whole: a film and its timeline."""
+    for task in TASKS:
+        film, timeline = folder / f"{task}.mp4", folder / f"{task}.json"
+        if film.is_file() and timeline.is_file():
+            try:
+                yield read_timeline(timeline), film.read_bytes()
+            except OSError as error:
+                raise BadInput(f"{film}: cannot be read: {error.strerror}") from None
+
+
+# What findings must be, beside lines of the right form
+
+
+def _problems(findings: Findings) -> Iterator[str]:
+    """The first is enough."""
+    seen: set[tuple[str, str, int]] = set()
+    if not (findings.rows or findings.scaling):
+        yield "there are no results in it yet"
+    for row in findings.rows:
+        yield from _problems_of_row(row)
+        key = row.task, row.entrant, row.seed
+        if key in seen:
+            yield f"two lines for {row.entrant} on {row.task} with seed {row.seed}"
+        seen.add(key)
+    for one in findings.scaling:
+        if one.task not in TASKS or not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
+            yield f"odd numbers, or an unknown task, in a large problem of '{one.task}'"
+    about = findings.about
+    if not all(isinstance(part, Mapping) for part in (about.experiment, about.rules, *about.failures)):
+        yield "the line that says how it was made is odd"
+
+
+def _problems_of_row(row: Row) -> Iterator[str]:
+    if row.task not in TASKS:
+        yield f"unknown task '{row.task}'"
+    elif row.entrant not in ENTRANTS:
+        yield f"unknown method '{row.entrant}'"
+    elif not all(map(_is_sound, row.sizes)) or (row.training and not _is_sound_training(row.training)):
+        yield f"odd numbers in the line for {row.entrant} on {row.task} with seed {row.seed}"
+
+
+def _is_sound(size: Size) -> bool:
+    """Whether its numbers can be true."""
+    costs = size.mean_steps, size.policy_microseconds, size.physics_microseconds, size.peak_mebibytes
+    if not _are_numbers(size.objects, size.episodes, size.successes, *(cost for cost in costs if cost is not None)):
+        return False
+    if not isinstance(size.reasons, Mapping) or not set(size.reasons) <= set(REASONS):
+        return False
+    return size.objects > 0 and size.successes + sum(size.reasons.values()) == size.episodes
+
+
+def _is_sound_training(training: Training) -> bool:
+    return _are_numbers(training.seconds, training.networks, training.peak_mebibytes or 0)
+
+
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(value, int | float) and isfinite(value) and value >= 0 for value in values)

@@ -1,0 +1,69 @@
+"""How methods and causes look, on the page and on paper: a colour for each family, told apart by marker and line too.
+
+The hues are those of Okabe and Ito, which colour-blind people can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bilevel.experiments.failures import REASONS
+
+
+@dataclass(frozen=True)
+class Style:
+    """Of a series: its colour on light and on dark ground, its marker, and whether that and the line are full."""
+
+    light: str
+    dark: str
+    marker: str = "circle"
+    full: bool = True
+
+
+SERIES: Mapping[str, Style] = {
+    "bison": Style("#0072b2", "#56b4e9"),
+    "bison-paper": Style("#4a9bd1", "#9ad2f5", full=False),
+    "expert": Style("#6b7280", "#a3abb8", "plus", full=False),
+    "det-plan": Style("#e08a2e", "#f6b26b", "up", full=False),
+    "det-replan": Style("#c8500a", "#ff8a3d", "up"),
+    "ndt-plan": Style("#35b78f", "#7fe0c0", "square", full=False),
+    "ndt-replan": Style("#00805c", "#2cc795", "square"),
+    "pddl-nn": Style("#a2447f", "#e387bf", "diamond"),
+    "pddl-nn-practised": Style("#6f2b86", "#c79bea", "star"),
+    "pure-nn": Style("#cc79a7", "#f2b3d6", "diamond", full=False),
+    "pure-nn-practised": Style("#9b72c9", "#d9c2f2", "star", full=False),
+    "smolvla": Style("#8a6d3b", "#cfb27a", "down", full=False),
+    "smolvla-metaworld": Style("#8a6d3b", "#cfb27a", "down"),
+    "rules": Style("#0072b2", "#56b4e9"),
+    "lama": Style("#c8500a", "#ff8a3d", "up", full=False),
+}
+SUCCESS = "success"
+_CAUSES = {
+    "no rule": ("#56b4e9", "#56b4e9"),
+    "no model": ("#8d99ae", "#7d889c"),
+    "no plan": ("#4c5a73", "#a9b4c8"),
+    "plan broken": ("#e69f00", "#e8a91c"),
+    "physics": ("#222222", "#f5f5f5"),
+    "label": ("#f0e442", "#f0e442"),
+    "stall": ("#cc79a7", "#d583b2"),
+    "drop": ("#d55e00", "#e56a10"),
+    "collision": ("#8c2d04", "#b5501f"),
+    "time": ("#0072b2", "#3a8fc4"),
+}
+CAUSES: Mapping[str, Style] = {
+    SUCCESS: Style("#cfe3d8", "#28453a"),
+    **{reason: Style(*_CAUSES[reason]) for reason in REASONS},
+}
+
+
+def palette(dark: bool) -> str:
+    """The colours as CSS variables."""
+    named = {**{f"series-{key}": style for key, style in SERIES.items()}}
+    named |= {f"cause-{slug(key)}": style for key, style in CAUSES.items()}
+    return "".join(f"--{name}:{style.dark if dark else style.light};" for name, style in named.items())
+
+
+def slug(name: str) -> str:
+    """A name that CSS can take."""
+    return name.replace(" ", "-")

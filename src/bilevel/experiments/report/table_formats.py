@@ -1,0 +1,108 @@
+"""A table as CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+Value = str | int | float | None
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "µ": r"\textmu{}", "×": r"$\times$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "\n": " ",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Text:
+    """What stands in a cell: something, maybe set off, and something less important after it."""
+
+    main: str
+    aside: str = ""
+    strong: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.main} {self.aside}".strip()
+
+
+@dataclass(frozen=True)
+class Table:
+    """For people: a header and rows of texts. For programs: records of plain values, which CSV has."""
+
+    name: str  # of its files
+    title: str
+    caption: str
+    header: Sequence[str]
+    lines: Sequence[Sequence[Text]]
+    records: Sequence[Mapping[str, Value]]
+
+
+def as_csv(table: Table) -> str:
+    """The records, with all digits."""
+    text = io.StringIO()
+    names = list(table.records[0]) if table.records else []
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.records)
+    return text.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """The caption, and the table below it."""
+    rule = "|---|" + "---:|" * (len(table.header) - 1)
+    lines = [[_markdown(cell) for cell in line] for line in table.lines]
+    header = [_in_markdown(name) for name in table.header]
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (header, *lines))
+    return (
+        f"**{_in_markdown(table.title)}.** {_in_markdown(table.caption)}\n\n" + "\n".join((first, rule, *others)) + "\n"
+    )
+
+
+def _markdown(cell: Text) -> str:
+    main = f"**{_in_markdown(cell.main)}**" if cell.strong else _in_markdown(cell.main)
+    return f"{main} *{_in_markdown(cell.aside)}*" if cell.aside else main
+
+
+def _in_markdown(text: str) -> str:
+    for character in "\\`*_<|":
+        text = text.replace(character, f"\\{character}")
+    return " ".join(text.split())
+
+
+def as_latex(table: Table) -> str:
+    """A `table` for a document that uses the package booktabs."""
+    lines = [[_latex(cell) for cell in line] for line in table.lines]
+    body = [" & ".join(cells) + r" \\" for cells in lines]
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_in_latex(f'{table.title}. {table.caption}')}}}",
+            rf"\label{{tab:{table.name}}}",
+            r"\begin{tabular}{l" + "r" * (len(table.header) - 1) + "}",
+            r"\toprule",
+            " & ".join(map(_in_latex, table.header)) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _latex(cell: Text) -> str:
+    main = rf"\textbf{{{_in_latex(cell.main)}}}" if cell.strong else _in_latex(cell.main)
+    return rf"{main} {{\scriptsize {_in_latex(cell.aside)}}}" if cell.aside else main
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {"csv": as_csv, "md": as_markdown, "tex": as_latex}

@@ -1,0 +1,88 @@
+"""Numbers as people read them, and what the causes of failure mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+NOTHING = "–"
+
+# What it means that an episode ended so, for somebody who has read nothing else.
+CAUSE_MEANINGS: Mapping[str, str] = {
+    "success": "all goals were achieved in time",
+    "no rule": "the policy did not know what to do: no rule applied",
+    "no model": "the planner cannot express what may happen, such as objects that do not exist yet",
+    "no plan": "the planner found no plan, or none in time",
+    "plan broken": "what happened is not what the plan was made for, and planning again is not allowed",
+    "physics": "the simulation became unstable",
+    "label": "the labels flickered: changes of the symbolic state were undone at once",
+    "stall": "stuck: nothing that it did had an effect any more",
+    "drop": "it kept losing what it held or needed",
+    "collision": "it kept upsetting things that it had nothing to do with",
+    "time": "it was still making progress when the steps were up",
+}
+
+
+def rate(value: float) -> str:
+    """0.97; only where all succeed it is 1.00, and only where none does 0.00."""
+    text = f"{value:.2f}"
+    if text == "1.00" and value < 1:
+        return ">0.99"
+    return "<0.01" if text == "0.00" and value > 0 else text
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """0.57–0.68, or with three digits where two would be the same."""
+    low, high = bounds
+    digits = 3 if low < high and f"{low:.2f}" == f"{high:.2f}" else 2
+    return f"{low:.{digits}f}–{high:.{digits}f}"
+
+
+def per_cent(value: float) -> str:
+    text = f"{100 * value:.1f}".removesuffix(".0")
+    return f"{text}%"
+
+
+def seconds(value: float) -> str:
+    """40 ms, 3.2 s, 12 min or 3.4 h."""
+    if value < 1:
+        return f"{1000 * value:.2g} ms"
+    if value < 120:
+        return f"{value:.3g} s"
+    return f"{value / 60:.3g} min" if value < 7200 else f"{value / 3600:.3g} h"
+
+
+def microseconds(value: float) -> str:
+    return f"{value:,.0f} µs" if value < 10_000 else f"{value / 1000:,.1f} ms"
+
+
+def mebibytes(value: float) -> str:
+    return f"{value:,.0f} MiB" if value < 10_240 else f"{value / 1024:,.1f} GiB"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """1–10, or 1, 3 and 6: runs of three numbers and more are told by their ends."""
+    parts: list[str] = []
+    rest = sorted(set(numbers))
+    while rest:
+        run = 1
+        while run < len(rest) and rest[run] == rest[0] + run:
+            run += 1
+        taken = run if run > 2 else 1
+        parts.append(f"{rest[0]}–{rest[run - 1]}" if run > 2 else str(rest[0]))
+        rest = rest[taken:]
+    return listed(parts)
+
+
+def listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def of_value(value: object) -> str:
+    """A setting: yes or no, a number without needless zeros, or as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

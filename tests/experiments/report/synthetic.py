@@ -1,0 +1,92 @@
+"""Findings made up for tests: as many as a test needs, with numbers that look like those of a real run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
+from bilevel.experiments.reproduction.settings import ENTRANTS, USUAL
+from bilevel.tasks import TASKS
+
+BLOCKS_RULES = """# Rules for the domain blocks
+variables: ?b - block, ?p - place
+
+1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)
+2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)
+"""
+VERSIONS = {"bilevel": "0.1.0", "python": "3.11.7", "mujoco": "3.4.0"}
+MACHINE = {"cpu": "AMD EPYC", "cores": 2, "system": "Linux"}
+CAUSES = {"det-plan": "plan broken", "ndt-plan": "plan broken", "pddl-nn": "stall", "pure-nn": "stall"}
+# How much of an episode is lost with each object, roughly, and in the noisy twins.
+DECAY = {"det-plan": (0.06, 0.16), "ndt-plan": (0.02, 0.14), "pddl-nn": (0.08, 0.1), "pure-nn": (0.16, 0.18)}
+
+
+def about(**changes: Any) -> About:
+    experiment = {"demonstrations": 200, "shown": 3, "epochs": 200, "planning_seconds": 100.0, "quick": False}
+    given = About(experiment, "bilevel reproduce --output build/all", [MACHINE], [], {"blocks": BLOCKS_RULES})
+    return replace(given, **changes)
+
+
+def size(objects: int, successes: int, episodes: int = 10, cause: str = "stall", microseconds: float = 100.0) -> Size:
+    lost = episodes - successes
+    steps = 85.0 * objects if successes else None
+    return Size(objects, episodes, successes, {cause: lost} if lost else {}, steps, microseconds, 230.0, 400.0)
+
+
+def row(task: str, entrant: str, seed: int, sizes: Sequence[Size], **changes: Any) -> Row:
+    known = ENTRANTS[entrant]
+    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.learner else None
+    digest = "0123456789abcdef" if training else None
+    return replace(
+        Row(task, entrant, known.method, known.recipe, seed, sizes, training, [], {}, digest, VERSIONS), **changes
+    )
+
+
+def scaling(task: str, solver: str, objects: int, seconds: float, timed_out: bool = False) -> Scaling:
+    actions = 0 if timed_out else 2 * objects
+    return Scaling(task, solver, objects, seconds, not timed_out, timed_out, actions, 45.5, VERSIONS, MACHINE)
+
+
+def large_problems(task: str = "blocks") -> list[Scaling]:
+    rules = [scaling(task, "rules", n, 4e-5 * n + 0.002) for n in (10, 100, 1000, 10_000)]
+    return [
+        *rules,
+        scaling(task, "lama", 10, 0.16),
+        scaling(task, "lama", 100, 2.0),
+        scaling(task, "lama", 1000, 100.0, True),
+    ]
+
+
+def successes(entrant: str, task: str, seed: int, objects: int, episodes: int) -> int:
+    """Some number that falls with the number of objects."""
+    if entrant not in DECAY:
+        planned = entrant.endswith("plan") and task.startswith("gacha")
+        return 0 if planned else episodes
+    if task.startswith("gacha") and entrant != "pure-nn":
+        return episodes if entrant == "pddl-nn" else 0
+    lost = DECAY[entrant][task.endswith("-noisy")] * (objects - 1) + 0.03 * (seed - 1)
+    return max(0, min(episodes, round(episodes * (1 - lost * 1.4))))
+
+
+def run_like(
+    tasks: Sequence[str] = tuple(TASKS),
+    entrants: Sequence[str] = USUAL,
+    objects: Sequence[int] = tuple(range(1, 11)),
+    seeds: Sequence[int] = (0, 1, 2),
+    episodes: int = 10,
+    changes: Mapping[str, Any] | None = None,
+) -> Findings:
+    """As a run of `bilevel reproduce` might find it."""
+    rows = []
+    for task in tasks:
+        for number, entrant in enumerate(entrants):
+            for seed in seeds:
+                cause = "no model" if task.startswith("gacha") and "plan" in entrant else CAUSES.get(entrant, "time")
+                sizes = [
+                    size(n, successes(entrant, task, seed, n, episodes), episodes, cause, 90.0 + 40 * number + n)
+                    for n in objects
+                ]
+                rows.append(row(task, entrant, seed, sizes))
+    return Findings(about(**(changes or {})), rows, large_problems())
