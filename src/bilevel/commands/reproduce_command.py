@@ -98,7 +98,7 @@ class Reproduce:
         began = time.monotonic()
         progress = self._work(kept, wanted)
         self._tell(kept, progress, time.monotonic() - began)
-        return 1 if progress.failed else 0
+        return 1 if progress.failed or progress.waiting else 0
 
     def _check(self) -> None:
         counts = {"episodes": self.episodes, "seeds": self.seeds, "workers": self.workers, "epochs": self.epochs}

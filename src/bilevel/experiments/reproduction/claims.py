@@ -2,8 +2,9 @@
 
 Whoever begins a piece of work claims it by a file that only one can make. A run shows that it is alive by a file of its
 own, in which it counts. If it stops counting for a minute, or its process is known to be gone, its claims are void, and
-somebody else makes the next one: claims have numbers, and the highest counts. Should a run come back to life after its
-work was taken, both do it, and write the same files; nothing is lost but time.
+somebody else makes one with the next number. Whoever has made a claim looks for others before it holds: of two who see
+each other's, neither does, and both try again later. Should a run come back to life after its work was taken, both do
+it, and write the same files; nothing is lost but time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Claims:
     def __init__(self, kept: Kept) -> None:
         self._claims, self._runs = kept.claims, kept.runs
         self._run = uuid.uuid4().hex
-        self._held: set[str] = set()
+        self._held: dict[str, Path] = {}  # our claims
         self._heard: dict[str, tuple[Any, float]] = {}  # of each run, how far it has counted, and since when
         self._about = {"host": _host(), "pid": os.getpid(), "started": _started(os.getpid()), "machine": machine()}
         self._count = 0
@@ -55,9 +55,7 @@ class Claims:
         """Done, or given up."""
         for key in keys:
             if key in self._held:
-                self._held.remove(key)
-                for _, path in self._made(key):
-                    path.unlink(missing_ok=True)
+                self._remove(key, self._held.pop(key))
 
     def close(self) -> None:
         self._over.set()
@@ -68,36 +66,53 @@ class Claims:
 
     def _take(self, key: str) -> bool:
         made = self._made(key)
-        if made and not self._is_void(read_json(made[-1][1])):
+        if any(not self._is_void(path) for _, path in made):
             return False
-        number = made[-1][0] + 1 if made else 1
+        ours = self._claims / f"{_file_name(key)}.{made[-1][0] + 1 if made else 1}"
+        if not self._make(ours):
+            return False
+        if any(path != ours and not self._is_void(path) for _, path in self._made(key)):
+            ours.unlink(missing_ok=True)
+            return False
+        self._held[key] = ours
+        return True
+
+    def _make(self, path: Path) -> bool:
+        """Unless somebody was faster."""
         part = self._claims / f".{self._run}.part"
         part.write_text(json.dumps({"run": self._run, **self._about}), encoding="utf-8")
         try:
-            os.link(part, self._claims / f"{_file_name(key)}.{number}")
-        except FileExistsError:  # somebody was faster
+            os.link(part, path)
+        except FileExistsError:
             return False
         finally:
             part.unlink()
-        self._held.add(key)
         return True
 
+    def _remove(self, key: str, ours: Path) -> None:
+        """Our claim, and void ones from before; if ours was taken for void, the later one stays."""
+        for _, path in self._made(key):
+            path.unlink(missing_ok=True)
+            if path == ours:
+                break
+
     def _made(self, key: str) -> list[tuple[int, Path]]:
-        """The claims to something, the valid one last."""
+        """All claims to something, in the order of their numbers."""
         found = self._claims.glob(f"{_file_name(key)}.*")
         return sorted((int(path.suffix[1:]), path) for path in found if path.suffix[1:].isdecimal())
 
-    def _is_void(self, claim: Mapping[str, Any] | None) -> bool:
-        if claim is None:  # it was removed while we looked
+    def _is_void(self, path: Path) -> bool:
+        claim = read_json(path)
+        if claim is None:  # it is gone, or nobody can tell whose it is
             return True
-        name = str(claim.get("run"))
-        if claim.get("host") == _host() and _started(int(claim["pid"])) != claim["started"]:
+        name, pid = str(claim.get("run")), claim.get("pid")
+        if claim.get("host") == _host() and not (isinstance(pid, int) and _started(pid) == claim.get("started")):
             return True
         run = read_json(self._runs / f"{name}.json")
         if run is None or run.get("ended"):
             return True
         count, since = self._heard.get(name, (None, 0.0))
-        if count != run.get("count"):
+        if name not in self._heard or count != run.get("count"):
             self._heard[name] = run.get("count"), time.monotonic()
             return False
         return time.monotonic() - since > PATIENCE

@@ -40,7 +40,7 @@ def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
     if isinstance(unit, Collect):
         return BEGIN + experiment.demonstrations * steps * STEP
     if isinstance(unit, Train):
-        return _training(unit, experiment, steps) * (ON_GPU if gpu else 1.0)
+        return _training(unit, experiment, steps) * (ON_GPU if gpu and unit.likes_gpu else 1.0)
     if isinstance(unit, Evaluate):
         return BEGIN + unit.episodes * _episode(unit.entrant, unit.objects, steps)
     if isinstance(unit, Film):

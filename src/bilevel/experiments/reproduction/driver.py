@@ -74,17 +74,8 @@ class Driver:
         return progress
 
     def _is_hope(self) -> bool:
-        """Whether something waits whose needs are there or may yet come."""
-        given_up = {name for unit in self.progress.failed for name in unit.gives}
-        while more := {
-            name
-            for unit in self.progress.waiting
-            if given_up.intersection(unit.needs)
-            for name in unit.gives
-            if name not in given_up
-        }:
-            given_up |= more
-        return any(not given_up.intersection(unit.gives) for unit in self.progress.waiting)
+        """Whether something waits that can be done now; asked while nothing is running."""
+        return any(self._known.issuperset(unit.needs) for unit in self.progress.waiting)
 
     def _start_what_can_be(self) -> None:
         now = time.monotonic()
@@ -92,7 +83,7 @@ class Driver:
             if not self._known.issuperset(unit.needs) or self._not_before.get(unit, 0.0) > now:
                 continue
             if not self._backend.has_room(unit):
-                if unit.is_training:
+                if unit.likes_gpu:  # there may still be room for others
                     continue
                 break
             if not self._claims.take(unit.gives):

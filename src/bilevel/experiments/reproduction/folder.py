@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def open_folder(folder: Path, experiment: Experiment) -> Kept:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            if any(child.suffix != ".part" for child in folder.iterdir()):
+            if not all(child.name.lstrip(".").startswith(EXPERIMENT) for child in folder.iterdir()):
                 raise BadInput(f"{folder}: holds other files; choose a new folder as --output")
             _begin(path, json.dumps(asdict(experiment), indent=1) + "\n")
     except OSError as error:
@@ -111,8 +112,9 @@ def open_folder(folder: Path, experiment: Experiment) -> Kept:
     known = read_experiment(folder)
     if known != experiment:
         was, now = asdict(known), asdict(experiment)
-        others = ", ".join(f"{name} {was[name]}, not {now[name]}" for name in was if was[name] != now[name])
-        raise BadInput(f"{folder}: was begun with {others}; choose another --output".replace("_", " "))
+        different = [name for name in was if was[name] != now[name]]
+        others = ", ".join(f"{name.replace('_', ' ')} {was[name]}, not {now[name]}" for name in different)
+        raise BadInput(f"{folder}: was begun with {others}; choose another --output")
     return Kept(folder, experiment)
 
 
@@ -129,7 +131,7 @@ def read_experiment(folder: Path) -> Experiment:
 
 def _begin(path: Path, text: str) -> None:
     """Write a file in one piece, unless somebody else does just now: then theirs counts."""
-    part = path.with_suffix(f".{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     write_atomically(part, text)
     try:
         os.link(part, path)
@@ -143,6 +145,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """An object in a file, or `None` where there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

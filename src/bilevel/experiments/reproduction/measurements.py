@@ -59,15 +59,11 @@ def kept_records(
     path = kept.episodes(task, entrant.name, seed, objects)
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+        records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
+        policy = kept.policy_of(entrant, task, seed)
+        digest = _digest(policy, _changed(policy)) if policy else None
+    except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
         return []
-    whole = data[: data.rfind(b"\n") + 1]
-    try:
-        records = list(read_results(path, whole))
-    except BadInput:
-        return []
-    policy = kept.policy_of(entrant, task, seed)
-    digest = _digest(policy, _changed(policy)) if policy else None
     fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
     fresh = not to_go_on or all(record.versions == versions() for record in records)
     return records if fit and fresh else []

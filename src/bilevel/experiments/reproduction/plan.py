@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from bilevel.experiments.methods import METHODS
-from bilevel.experiments.reproduction.settings import BISON, Entrant, Wanted
+from bilevel.experiments.reproduction.settings import BISON, Wanted
 from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train, Unit
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
@@ -25,34 +25,38 @@ def require_methods(wanted: Wanted) -> None:
 
 def plan_units(wanted: Wanted, side_by_side: bool = False) -> list[Unit]:
     """What is to be done, each thing once. Networks of a kind can be trained side by side, which only a GPU likes."""
-    trainings = list(_trainings(wanted, side_by_side))
-    units: list[Unit] = [Collect(task) for task in wanted.tasks if any(unit.task == task for unit in trainings)]
-    units += trainings
-    units += [
-        Evaluate(task, entrant, seed, objects, wanted.episodes)
-        for task in (wanted.tasks if wanted.table else ())
-        for entrant in wanted.entrants
-        for seed in wanted.seeds
-        for objects in wanted.objects
-        if objects <= TASKS[task].most_objects
-    ]
-    if shown := [entrant for entrant in wanted.entrants if entrant.method == BISON]:
-        units += _shown(wanted, shown[-1])
-    return units
+    ends = [*_evaluations(wanted), *_shown(wanted)]
+    needed = {name for unit in ends for name in unit.needs}
+    trainings = [unit for unit in _trainings(wanted, side_by_side) if needed.intersection(unit.gives)]
+    shown = {unit.task for unit in trainings}
+    return [*(Collect(task) for task in wanted.tasks if task in shown), *trainings, *ends]
+
+
+def _evaluations(wanted: Wanted) -> Iterator[Evaluate]:
+    for task in wanted.tasks if wanted.table else ():
+        for entrant in wanted.entrants:
+            for seed in wanted.seeds:
+                for objects in wanted.objects:
+                    if objects <= TASKS[task].most_objects:
+                        yield Evaluate(task, entrant, seed, objects, wanted.episodes)
 
 
 def _trainings(wanted: Wanted, side_by_side: bool) -> Iterator[Train]:
     kinds = {(entrant.learner, entrant.recipe): None for entrant in wanted.entrants}  # in their order, each once
-    groups: Iterable[tuple[int, ...]] = [tuple(wanted.seeds)] if side_by_side else [(seed,) for seed in wanted.seeds]
     for task in wanted.tasks:
         for learner, recipe in kinds:
             if learner is not None and recipe is not None:
-                yield from (Train(task, learner, recipe, seeds) for seeds in groups)
+                together = Train(task, learner, recipe, tuple(wanted.seeds))
+                apart = [Train(task, learner, recipe, (seed,)) for seed in wanted.seeds]
+                yield from [together] if side_by_side and together.likes_gpu else apart
 
 
-def _shown(wanted: Wanted, entrant: Entrant) -> Iterator[Unit]:
-    """What is made of the learned policies besides: large problems for their rules, and films."""
-    seed = wanted.seeds[0]
+def _shown(wanted: Wanted) -> Iterator[Unit]:
+    """What is made of BISON's policies besides, its last row's: large problems for their rules, and films."""
+    shown = [entrant for entrant in wanted.entrants if entrant.method == BISON]
+    if not shown:
+        return
+    entrant, seed = shown[-1], wanted.seeds[0]
     for task in wanted.tasks:
         if wanted.films:
             yield Film(task, entrant, seed)

@@ -28,20 +28,22 @@ class Processes:
     def __init__(self, kept: Kept, workers: int, gpu_share: float = 0.0) -> None:
         """Units that train get this share of a GPU; with none they use the CPU, and come to the same bits anywhere."""
         self.workers, self._kept, self._gpu_share = workers, kept, gpu_share
-        self._most_training = int(1 / gpu_share + 1e-9) if gpu_share else workers
+        self._most_on_gpu = int(1 / gpu_share + 1e-9) if gpu_share else workers
         self._team: list[_Worker] = []
 
     def has_room(self, unit: Unit) -> bool:
         busy = [worker.unit for worker in self._team if worker.unit]
-        training = sum(other.is_training for other in busy)
-        return len(busy) < self.workers and not (unit.is_training and training >= self._most_training)
+        on_gpu = sum(other.likes_gpu for other in busy)
+        return len(busy) < self.workers and not (unit.likes_gpu and on_gpu >= self._most_on_gpu)
 
     def start(self, unit: Unit) -> None:
+        for worker in [worker for worker in self._team if not (worker.unit or worker.process.is_alive())]:
+            self._dismiss(worker)  # it was killed when it had nothing to do
         idle = [worker for worker in self._team if worker.unit is None]
         if unit.is_alone or not idle:
             if len(self._team) >= self.workers:
                 self._dismiss(idle[0])
-            self._team.append(worker := self._hire())
+            self._team.append(worker := self._hire(unit))
         else:
             worker = idle[0]
         worker.unit = unit
@@ -60,8 +62,9 @@ class Processes:
             see_off(worker.process)
             worker.connection.close()
 
-    def _hire(self) -> _Worker:
-        return _Worker(*spawn(partial(_serve, self._kept, self._gpu_share > 0)))
+    def _hire(self, unit: Unit) -> _Worker:
+        hide_gpu = unit.is_training and not (self._gpu_share and unit.likes_gpu)
+        return _Worker(*spawn(partial(_serve, self._kept, hide_gpu)))
 
     def _dismiss(self, worker: _Worker) -> None:
         self._team.remove(worker)
@@ -88,10 +91,10 @@ class Processes:
         return [event]
 
 
-def _serve(kept: Kept, with_gpu: bool, connection: Connection) -> None:
+def _serve(kept: Kept, hide_gpu: bool, connection: Connection) -> None:
     """Do units for as long as there is somebody to do them for."""
     end_with_first_process()
-    if not with_gpu:
+    if hide_gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     with suppress(EOFError, ConnectionError):
         while True:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bilevel.experiments.machines import forget_peak, machine, own_peak
 from bilevel.experiments.reproduction.folder import Kept, read_json
 from bilevel.experiments.reproduction.measurements import kept_records, measure_lama, measure_rules, measured
-from bilevel.experiments.reproduction.settings import Entrant
+from bilevel.experiments.reproduction.settings import PAPER, Entrant
 from bilevel.files import write_atomically
 
 if TYPE_CHECKING:  # it needs torch, which only training does
@@ -50,6 +50,10 @@ class Unit(ABC):
 
     @property
     def is_training(self) -> bool:
+        return False
+
+    @property
+    def likes_gpu(self) -> bool:
         return False
 
     @property
@@ -124,6 +128,11 @@ class Train(Unit):
     def is_training(self) -> bool:
         return True
 
+    @property
+    def likes_gpu(self) -> bool:
+        """Practice is a matter of episodes, not of epochs."""
+        return self.recipe == PAPER
+
     def missing(self, kept: Kept) -> list[int]:
         return [seed for seed in self.seeds if not kept.has_policy(self.task, self.learner, self.recipe, seed)]
 
@@ -149,6 +158,8 @@ class Train(Unit):
         from bilevel.experiments.training import train_together
 
         missing, checkpoints = self.missing(kept), self._checkpoints(kept)
+        if not missing:
+            return
         cost = Cost([kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing])
         train_together(
             read_dataset(kept.demonstrations(self.task)),
