@@ -51,6 +51,8 @@ class EndToEndPolicy:
     A network without facts does not look at them.
     """
 
+    is_memoryless = True  # what it does depends on what it sees alone
+
     def __init__(self, architecture: GraphArchitecture, weights: Weights, labels: Labels) -> None:
         self.labels = labels
         self.state: Facts = NO_FACTS

@@ -12,10 +12,11 @@ from bilevel.environments.noise import Bursts, Jostle
 from bilevel.environments.observation import Observation
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy, Control, WatchedPolicy
-from bilevel.execution.rollout import NO_ACTION, Moment, Watch, rollout
+from bilevel.execution.rollout import NO_ACTION, STOPPED, Moment, Watch, rollout
 from bilevel.experiments.changes import Changes, count_changes, find_changes
 from bilevel.experiments.chronicle import Chronicle
-from bilevel.experiments.failures import reason_of_failure
+from bilevel.experiments.failures import SETTLED, reason_of_failure
+from bilevel.experiments.settling import Settling, may_settle
 from bilevel.planning.plan_policies import Failure, PlannedPolicy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Domain
@@ -92,17 +93,19 @@ def run_episode(
 ) -> Run:
     """One episode from a seed, in the environment of a task, with bursts of noise of this amplitude."""
     chronicle = Chronicle(policy, watch)
-    clock = Clock(policy, chronicle)
+    settling = Settling() if may_settle(environment, policy, noise) else None
+    clock = Clock(policy, chronicle, settling)
     disturb = Jostle(Bursts(amplitude=noise), seed) if noise else None
     episode = rollout(environment, clock, seed, disturb=disturb, watch=clock.watch, stop=clock.stop)
     clock.stop()  # which a rollout does not ask after the last step
     chronicle.finish(policy.labels.state(episode.observation), episode.info["events"])
     changes = find_changes(_domain(environment), chronicle.runs(), policy.labels.objects(episode.observation))
     failure = _own_account(policy) if episode.outcome == NO_ACTION else None
+    outcome = SETTLED if episode.outcome == STOPPED else episode.outcome
     return Run(
         seed=seed,
-        outcome=episode.outcome,
-        reason=reason_of_failure(episode.outcome, episode.steps, changes, failure),
+        outcome=outcome,
+        reason=reason_of_failure(outcome, episode.steps, changes, failure),
         detail=failure.detail if failure else None,
         steps=episode.steps,
         events=chronicle.events(),
@@ -128,8 +131,8 @@ def _domain(environment: Tabletop) -> Domain:
 class Clock:
     """Acts as its policy does, and measures how long that takes, and how long a step of the world."""
 
-    def __init__(self, policy: WatchedPolicy, watch: Watch) -> None:
-        self._policy, self._watch = policy, watch
+    def __init__(self, policy: WatchedPolicy, watch: Watch, settling: Settling | None = None) -> None:
+        self._policy, self._watch, self._settling = policy, watch, settling
         self._began = math.nan  # when the world began the step that it is at, if it is at one
         self.policy_seconds = self.physics_seconds = 0.0
 
@@ -146,14 +149,16 @@ class Clock:
 
     def watch(self, moment: Moment) -> None:
         self._watch(moment)
+        if self._settling:
+            self._settling(moment)
         self._began = perf_counter()
 
     def stop(self) -> bool:
-        """Asked after every step: it never wants to stop, but knows that the step is over."""
+        """Asked after every step, so it knows that the step is over; it stops where nothing will happen any more."""
         if not math.isnan(self._began):
             self.physics_seconds += perf_counter() - self._began
             self._began = math.nan
-        return False
+        return self._settling is not None and self._settling.is_over
 
 
 def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:

@@ -8,7 +8,7 @@
 | plan broken | the same, as its plan is not for what happened |
 | physics | ended because the simulation became unstable |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
-| stall | brought nothing about at its end: for 1000 steps, or ten times as long as the longest action took before |
+| stall | came to rest for good, or brought nothing about at its end: for 1000 steps, or ten times its longest action |
 | drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
 | time | was still making progress at the step limit |
 
@@ -25,6 +25,7 @@ from bilevel.execution.rollout import NO_ACTION
 from bilevel.experiments.changes import EXOGENOUS, FLICKER, OWN, Change, count_changes
 from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, Failure
 
+SETTLED = "settled"  # the outcome of an episode in which everything has come to rest for good
 LAST_PART = 1000  # steps
 MUCH_LONGER = 10  # times
 MANY_FLICKERS = 5
@@ -38,7 +39,7 @@ def reason_of_failure(
     """`None` for a success; `steps` is how long the episode was, `failure` what the policy itself says."""
     if failure:
         return failure.reason
-    known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics"}
+    known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics", SETTLED: "stall"}
     if outcome in known:
         return known[outcome]
     last = count_changes([change for change in changes if change.moment > steps - LAST_PART])
