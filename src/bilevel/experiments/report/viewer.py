@@ -75,10 +75,11 @@ def viewer_html(films: Sequence[tuple[Timeline, bytes]]) -> str:
     if not films:
         return ""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(_page_file("viewer.html"))
     episodes = [_episode(timeline, video) for timeline, video in films]
-    styles, program = (Markup(_page_file(f"viewer.{kind}")) for kind in ("css", "js"))
-    return template.render(episodes=episodes, styles=styles, program=program, clock=clock)
+    template, styles, program = (_page_file(f"viewer.{kind}") for kind in ("html", "css", "js"))
+    return environment.from_string(template).render(
+        episodes=episodes, styles=Markup(styles), program=Markup(program), clock=clock
+    )
 
 
 def clock(seconds: float) -> str:
