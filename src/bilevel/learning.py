@@ -7,15 +7,24 @@ How a network is trained and practises, `learn_networks`, is the same for polici
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from bilevel.demonstrations.dataset import Dataset
 from bilevel.demonstrations.traces import abstract
 from bilevel.lowlevel.architecture import Architecture, Shape, Weights
-from bilevel.lowlevel.checkpoint import fingerprint, resume, write_checkpoint
+from bilevel.lowlevel.checkpoint import (
+    fingerprint,
+    practice_fingerprint,
+    read_episode,
+    resume,
+    write_checkpoint,
+    write_episode,
+)
 from bilevel.lowlevel.dagger import BilevelLearner, DaggerConfig, Learner, practise
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.samples import Experience, Samples, encode_episode, together
@@ -26,6 +35,8 @@ from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput
 
 Found = TypeVar("Found", bound=Experience)
+
+SAVED_EVERY = 20.0  # seconds, where an epoch takes longer
 
 
 @dataclass(frozen=True)
@@ -187,8 +198,10 @@ def _with_practice(
     """The network after all rounds of DAgger."""
     for round_ in range(1, config.rounds + 1):
         before = network.trained
-        episodes = []
-        for episode in practise(learner(before), config, round_, workers):
+        run = practice_fingerprint(trainer.architecture, before, samples, config, round_)
+        practice = partial(practise, learner(before), config, round_, workers)
+        episodes: list[Found] = []
+        for episode in trainer.keep(practice, run, samples, config.episodes):
             episodes.append(episode)
             trainer.tell(Progress(f"practising, round {round_}", len(episodes), config.episodes))
         samples = samples.followed_by(episodes)
@@ -220,14 +233,28 @@ class _Trainer:
         if path:
             resume(path, training, run)
         while not training.done:
-            epoch = training.one_epoch()
-            self.tell(Progress(stage, training.epoch, self.config.epochs, epoch))
+            epoch = training.learn(SAVED_EVERY if path else math.inf)
             if path:
                 write_checkpoint(path, training, run)
+            self.tell(Progress(stage, training.epoch, self.config.epochs, epoch))
         return [
             LearnedNetwork(trained, (self._curve(training.curve, index),), len(samples))
             for index, trained in enumerate(training.result())
         ]
+
+    def keep(self, practice: Callable[[int], Iterator[Found]], run: str, like: Found, total: int) -> Iterator[Found]:
+        """So many episodes: those that were kept, then those that practice from the next one on gives, kept as well."""
+        if self.checkpoints is None:
+            yield from practice(0)
+            return
+        paths = [self.checkpoints / f"{run[:16]}-{number:03d}.safetensors" for number in range(total)]
+        done = 0
+        while done < total and (known := read_episode(paths[done], like, run)) is not None:
+            yield known
+            done += 1
+        for path, episode in zip(paths[done:], practice(done), strict=True):
+            write_episode(path, episode, run)
+            yield episode
 
     def _curve(self, epochs: Sequence[Epoch], index: int) -> Curve:
         """That of one network."""

@@ -66,6 +66,11 @@ class GraphSamples:
         yield from self.steps().values()
         yield from self.scenes.arrays()
 
+    def with_arrays(self, arrays: Sequence[NDArray[Any]]) -> GraphSamples:
+        names = list(self.steps())
+        steps: dict[str, Any] = dict(zip(names, arrays, strict=False))
+        return replace(self, scenes=Scenes(*arrays[len(names) :]), **steps)
+
     def steps(self) -> dict[str, NDArray[Any]]:
         """All arrays with a row per step."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scenes"}

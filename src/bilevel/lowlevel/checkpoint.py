@@ -1,13 +1,16 @@
-"""Checkpoints of a training run: all of its numbers in one file, from which it goes on as if it had never stopped."""
+"""What is kept of a training run: all of its numbers in one file, from which it goes on as if it had never stopped.
+
+The same goes for practice, of which every episode is kept.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,38 +18,83 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from bilevel.files import write_atomically
+from bilevel.lowlevel.architecture import Shape
+from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.samples import Experience
-from bilevel.lowlevel.training import Epoch, Training
+from bilevel.lowlevel.training import Epoch, Trained, Training
+
+Found = TypeVar("Found", bound=Experience)
 
 
 def fingerprint(training: Training, samples: Experience) -> str:
     """All that a run depends on, asked before its first epoch: no other one goes on from its checkpoint."""
-    digest = hashlib.sha256(repr((training.architecture, training.seeds, training.config, training.device)).encode())
-    digest.update(training.network.flat.detach().cpu().numpy().tobytes())
-    for array in samples.arrays():
+    about = (training.architecture, training.seeds, training.config, training.device)
+    return _fingerprint(about, [training.network.flat.detach().cpu().numpy(), *samples.arrays()])
+
+
+def practice_fingerprint(
+    architecture: Shape, network: Trained, samples: Experience, config: DaggerConfig, round_: int
+) -> str:
+    """The same for the practice of a network that has learned from these samples."""
+    weights = [network.weights[name] for name in sorted(network.weights)]
+    return _fingerprint((architecture, network.seed, config, round_), [*weights, *samples.arrays()])
+
+
+def _fingerprint(about: tuple[object, ...], arrays: Iterable[NDArray[Any]]) -> str:
+    digest = hashlib.sha256(repr(about).encode())
+    for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
+# Training
+
+
 def write_checkpoint(path: Path, training: Training, run: str) -> None:
     """`run` is the fingerprint."""
-    state, curve = training.state(), json.dumps([asdict(epoch) for epoch in training.curve])
-    write_atomically(path, save(state, {"run": run, "curve": curve, "digest": _digest(state, curve)}))
+    _write(path, run, training.state(), json.dumps([asdict(epoch) for epoch in training.curve]))
 
 
 def resume(path: Path, training: Training, run: str) -> bool:
     """Go on from a checkpoint, if there is one that is whole and of this run."""
+    found = _read(path, run)
+    if found is None:
+        return False
+    state, curve = found
+    training.restore(state, [Epoch(**epoch) for epoch in json.loads(curve)])
+    return True
+
+
+# Practice
+
+
+def write_episode(path: Path, episode: Experience, run: str) -> None:
+    _write(path, run, {f"{number:02d}": array for number, array in enumerate(episode.arrays())})
+
+
+def read_episode(path: Path, like: Found, run: str) -> Found | None:
+    """An episode that was kept, if it is whole and of this practice."""
+    found = _read(path, run)
+    return like.with_arrays([array for _, array in sorted(found[0].items())]) if found else None
+
+
+# Files
+
+
+def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], curve: str = "") -> None:
+    about = {"run": run, "curve": curve, "digest": _digest(state, curve)}
+    write_atomically(path, save(dict(state), about))
+
+
+def _read(path: Path, run: str) -> tuple[dict[str, NDArray[Any]], str] | None:
     try:
         with safe_open(path, "numpy") as file:
             about = file.metadata() or {}
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
     except (OSError, SafetensorError):
-        return False
+        return None
     curve = about.get("curve", "")
-    if about.get("run") != run or about.get("digest") != _digest(state, curve):
-        return False
-    training.restore(state, [Epoch(**epoch) for epoch in json.loads(curve)])
-    return True
+    return (state, curve) if about.get("run") == run and about.get("digest") == _digest(state, curve) else None
 
 
 def _digest(state: Mapping[str, NDArray[Any]], curve: str) -> str:

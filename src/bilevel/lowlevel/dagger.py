@@ -104,11 +104,13 @@ class BilevelLearner:
         return encode_episode(self.architecture.encoding, slots, seen, situations, controls, number)
 
 
-def practise(learner: Learner[Found], config: DaggerConfig, round_: int, workers: int = 1) -> Iterator[Found]:
-    """The samples of each episode of a round, in the order of their numbers."""
+def practise(
+    learner: Learner[Found], config: DaggerConfig, round_: int, workers: int = 1, begin: int = 0
+) -> Iterator[Found]:
+    """The samples of each episode of a round, in the order of their numbers, from the given one on."""
     start = partial(_start, learner, config, round_)
-    with closing(spread(start, range(config.episodes), workers)) as done:
-        yield from in_order(done)
+    with closing(spread(start, range(begin, config.episodes), workers)) as done:
+        yield from in_order(done, begin)
 
 
 def _start(learner: Learner[Found], config: DaggerConfig, round_: int) -> Work[tuple[int, Found]]:

@@ -37,6 +37,9 @@ class Experience(Protocol):
     def arrays(self) -> Iterator[NDArray[Any]]:
         """All that there is to learn from."""
 
+    def with_arrays(self: Self, arrays: Sequence[NDArray[Any]]) -> Self:
+        """The same with other arrays, in the order above."""
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -60,6 +63,9 @@ class Samples:
 
     def arrays(self) -> Iterator[NDArray[Any]]:
         return (getattr(self, field.name) for field in fields(self))
+
+    def with_arrays(self, arrays: Sequence[NDArray[Any]]) -> Samples:
+        return Samples(*arrays)
 
 
 def together(parts: Iterable[Samples]) -> Samples:

@@ -7,6 +7,7 @@ network of the epoch that does best on them is kept. Several networks, with a se
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ class Training:
         self._loss = torch.zeros(len(self.seeds), device=self.device)  # summed over the batches of an epoch
         self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
         self.curve: list[Epoch] = []
+        self._number = 0  # of the next batch in its epoch
         self._best = self.network.flat.detach().clone()
         self._best_loss = np.full(len(self.seeds), np.inf, np.float32)
         self._best_epoch = np.zeros(len(self.seeds), np.int64)
@@ -101,20 +103,35 @@ class Training:
 
     def one_epoch(self) -> Epoch:
         """Learn from every sample once, in an order that depends on the seed and the epoch alone."""
-        batches, size = self._batches, self._batch
-        orders = [np.random.default_rng([seed, self.epoch]).permutation(self._samples) for seed in self.seeds]
-        index = torch.from_numpy(np.stack(orders)[:, : batches * size]).to(self.device).view(-1, batches, size)
-        self._loss.zero_()
+        epoch = self.learn()
+        assert epoch is not None
+        return epoch
+
+    def learn(self, seconds: float = math.inf) -> Epoch | None:
+        """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it."""
+        end, batches, order = time.monotonic() + seconds, self._batches, self._order()
+        if self._number == 0:
+            self._loss.zero_()
         with _one_thread():
-            for number in range(batches):
-                progress = (self.epoch + number / batches) / self.config.epochs
+            while self._number < batches:
+                progress = (self.epoch + self._number / batches) / self.config.epochs
                 self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
-                self._index.copy_(index[:, number])
+                self._index.copy_(order[:, self._number])
                 self._advance()
+                self._number += 1
+                if time.monotonic() > end and self._number < batches:
+                    return None
+        self._number = 0
         validation = self._validate()
         self.curve.append(Epoch(self.epoch + 1, (self._loss / batches).tolist(), validation.tolist()))
         self._keep_best(validation)
         return self.curve[-1]
+
+    def _order(self) -> Tensor:
+        """(networks, batches, batch): that of the samples in this epoch."""
+        orders = [np.random.default_rng([seed, self.epoch]).permutation(self._samples) for seed in self.seeds]
+        index = torch.from_numpy(np.stack(orders)[:, : self._batches * self._batch])
+        return index.to(self.device).view(-1, self._batches, self._batch)
 
     def result(self) -> list[Trained]:
         found = zip(self.network.weights(self._best), self.seeds, self._best_epoch, self._best_loss, strict=True)
@@ -122,13 +139,15 @@ class Training:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All numbers of this run but its curve, as they are now."""
-        best = {"best_loss": self._best_loss.copy(), "best_epoch": self._best_epoch.copy()}
+        arrays = {"best_loss": self._best_loss.copy(), "best_epoch": self._best_epoch.copy()}
+        arrays |= {"number": np.array(self._number)}
         tensors = {"best": self._best, **self._tensors()}
-        return best | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in tensors.items()}
+        return arrays | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in tensors.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
         """Go on from the state of a run that began like this one."""
-        self.curve = list(curve)
+        state = {"number": np.array(0), "loss": np.zeros(len(self.seeds), np.float32), **state}  # not in old files
+        self.curve, self._number = list(curve), int(state["number"])
         self._best_loss, self._best_epoch = np.array(state["best_loss"]), np.array(state["best_epoch"])
         self._best = torch.tensor(state["best"], device=self.device)
         with torch.no_grad():
@@ -137,7 +156,7 @@ class Training:
 
     def _tensors(self) -> dict[str, Tensor]:
         """What a step changes."""
-        return {"flat": self.network.flat, **self._optimiser.state[self.network.flat]}
+        return {"flat": self.network.flat, "loss": self._loss, **self._optimiser.state[self.network.flat]}
 
     def _step(self) -> None:
         """Learn from the samples at the index, (networks, batch)."""
