@@ -153,7 +153,7 @@ def uninterrupted(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> by
     ("number", "code", "message"),
     [
         (signal.SIGKILL, -signal.SIGKILL, ""),
-        (signal.SIGINT, 130, "bilevel: interrupted at training, 4 of 6; run the same command again to go on\n"),
+        (signal.SIGINT, 130, "bilevel: interrupted at training, 3 of 6; run the same command again to go on\n"),
     ],
     ids=["killed", "interrupted"],
 )
@@ -183,15 +183,16 @@ def test_killed_or_interrupted_it_goes_on_to_the_same_weights(
 def count_epochs(monkeypatch: pytest.MonkeyPatch, last: int | None = None) -> list[Epoch]:
     """A list of the epochs trained from now on; after the `last` one comes Ctrl-C."""
     trained: list[Epoch] = []
-    one_epoch = Training.one_epoch
+    learn = Training.learn
 
-    def counted(training: Training) -> Epoch:
+    def counted(training: Training, seconds: float) -> Epoch | None:
         if len(trained) == last:
             raise KeyboardInterrupt
-        trained.append(one_epoch(training))
-        return trained[-1]
+        if epoch := learn(training, seconds):
+            trained.append(epoch)
+        return epoch
 
-    monkeypatch.setattr(Training, "one_epoch", counted)
+    monkeypatch.setattr(Training, "learn", counted)
     return trained
 
 

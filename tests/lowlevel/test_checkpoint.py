@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from tiny_data import architecture, samples
 
 from bilevel.lowlevel.architecture import Architecture, Weights
-from bilevel.lowlevel.checkpoint import fingerprint, resume, write_checkpoint
+from bilevel.lowlevel.checkpoint import (
+    fingerprint,
+    practice_fingerprint,
+    read_episode,
+    resume,
+    write_checkpoint,
+    write_episode,
+)
+from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Trained, Training, TrainingConfig
 
@@ -80,6 +88,20 @@ def test_a_resumed_run_ends_as_one_that_never_stopped(tmp_path: Path) -> None:
     assert [path.name for path in path.parent.iterdir()] == [path.name]
 
 
+def test_a_run_resumed_in_the_middle_of_an_epoch_ends_as_one_that_never_stopped(tmp_path: Path) -> None:
+    config = replace(SHORT, batch=16)
+    never_stopped, stopped, resumed = (begin(config=config) for _ in range(3))
+    finish(never_stopped)
+    run = identity(stopped)
+    stopped.one_epoch()
+    assert stopped.learn(seconds=0) is None
+    write_checkpoint(tmp_path / "run", stopped, run)
+    assert resume(tmp_path / "run", resumed, run)
+    assert numbers(resumed) == numbers(stopped)
+    finish(resumed)
+    assert numbers(resumed) == numbers(never_stopped)
+
+
 def test_a_finished_run_is_resumed_with_nothing_left_to_do(tmp_path: Path) -> None:
     finished = begin()
     finish(finished)
@@ -123,6 +145,51 @@ def test_a_fingerprint_depends_on_all_that_a_run_depends_on() -> None:
     }
     assert len(set(runs.values())) == len(runs)
     assert runs["the same"] == fingerprint(begin(), ours)
+
+
+# Practice
+
+
+def test_an_episode_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path, ours = tmp_path / "folder" / "episode", samples()
+    nothing = ours.where(np.zeros(len(ours), np.bool_))
+    for episode in (ours, nothing):
+        write_episode(path, episode, "run")
+        found = read_episode(path, ours, "run")
+        assert isinstance(found, Samples)
+        assert [(array.dtype, array.tobytes()) for array in found.arrays()] == [
+            (array.dtype, array.tobytes()) for array in episode.arrays()
+        ]
+
+
+def test_a_damaged_episode_is_none_and_so_is_one_of_another_practice(tmp_path: Path) -> None:
+    path = tmp_path / "episode"
+    assert read_episode(path, samples(), "run") is None
+    write_episode(path, samples(), "run")
+    assert read_episode(path, samples(), "another run") is None
+    data = path.read_bytes()
+    for damaged in (data[:-1], data[:100], b"", data[:-1] + bytes([data[-1] ^ 1])):
+        path.write_bytes(damaged)
+        assert read_episode(path, samples(), "run") is None
+
+
+def test_practice_depends_on_all_that_its_episodes_depend_on() -> None:
+    shape, ours, config = architecture(hidden=3), samples(), DaggerConfig(rounds=1)
+    (network,) = first_epoch().result()
+    moved = {name: array + np.float32(0.5) for name, array in network.weights.items()}
+    less = ours.where(ours.episodes > 0)
+    runs = {
+        practice_fingerprint(shape, network, ours, config, 1),
+        practice_fingerprint(shape, network, ours, config, 2),
+        practice_fingerprint(shape, network, ours, replace(config, noise=0.5), 1),
+        practice_fingerprint(shape, network, less, config, 1),
+        practice_fingerprint(shape, replace(network, weights=moved), ours, config, 1),
+        practice_fingerprint(shape, replace(network, seed=1), ours, config, 1),
+    }
+    assert len(runs) == 6
+
+
+# Damage
 
 
 def check_damaged(path: Path, data: bytes) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tiny_data import architecture, dataset, samples, studied
 
+from bilevel import learning
 from bilevel.demonstrations.dataset import Dataset
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.learning import RECIPES, Learned, LearningConfig, Progress, learn_policies
+from bilevel.execution.rollout import Episode, rollout
+from bilevel.learning import RECIPES, Learned, LearningConfig, Progress, Tell, learn_policies
+from bilevel.lowlevel import dagger
 from bilevel.lowlevel.architecture import Architecture
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.training import TrainingConfig
@@ -90,23 +95,93 @@ class Stopped(Exception):
     """Somebody pulled the plug."""
 
 
+def stop_after(stage: str, done: int) -> Tell:
+    def pull_the_plug(progress: Progress) -> None:
+        if (progress.stage, progress.done) == (stage, done):
+            raise Stopped
+
+    return pull_the_plug
+
+
 @pytest.mark.parametrize("stage", ["training", "training, round 1"])
 def test_a_learner_that_was_stopped_goes_on(tmp_path: Path, stage: str) -> None:
     config = replace(PRACTISING, training=TrainingConfig(epochs=3))
     (never_stopped,) = learn_policies(dataset(), [0], config)
 
-    def pull_the_plug(progress: Progress) -> None:
-        if (progress.stage, progress.done) == (stage, 2):
-            raise Stopped
-
     with pytest.raises(Stopped):
-        learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=pull_the_plug)
+        learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=stop_after(stage, 2))
     told: list[Progress] = []
     (resumed,) = learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=told.append)
     assert same(resumed, never_stopped)
     assert (stage, 1) not in [(progress.stage, progress.done) for progress in told]
     (again,) = learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=told.append)
     assert same(again, never_stopped)
+
+
+@pytest.fixture
+def practised(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds of all worlds that somebody practises in."""
+    seeds: list[int] = []
+
+    def noted(environment: object, policy: object, seed: int, **options: Any) -> Episode:
+        seeds.append(seed)
+        return rollout(environment, policy, seed, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(dagger, "rollout", noted)
+    return seeds
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_practice_that_was_stopped_goes_on_with_the_next_episode(
+    tmp_path: Path, practised: list[int], workers: int
+) -> None:
+    config = replace(PRACTISING, dagger=replace(PRACTISING.dagger, episodes=4))
+    (never_stopped,) = learn_policies(dataset(), [0], config)
+    seeds = practised.copy()
+    practised.clear()
+    with pytest.raises(Stopped):
+        learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=stop_after("practising, round 1", 3))
+    assert practised == seeds[:3]
+    practised.clear()
+    (resumed,) = learn_policies(dataset(), [0], config, checkpoints=tmp_path, workers=workers)
+    assert practised == seeds[3:]
+    assert same(resumed, never_stopped)
+    assert same(learn_policies(dataset(), [0], config, checkpoints=tmp_path)[0], never_stopped)
+    assert practised == seeds[3:]
+
+
+def test_a_broken_episode_and_all_after_it_are_practised_again(tmp_path: Path, practised: list[int]) -> None:
+    (never_stopped,) = learn_policies(dataset(), [0], PRACTISING, checkpoints=tmp_path)
+    seeds = practised.copy()
+    (second,) = tmp_path.glob("*-001.safetensors")
+    second.write_bytes(second.read_bytes()[:-1])
+    practised.clear()
+    (again,) = learn_policies(dataset(), [0], PRACTISING, checkpoints=tmp_path)
+    assert practised == seeds[1:]
+    assert same(again, never_stopped)
+
+
+def test_a_learner_that_was_stopped_in_the_middle_of_an_epoch_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(QUICK, training=TrainingConfig(epochs=2, batch=16))
+    (never_stopped,) = learn_policies(dataset(), [0], config)
+    monkeypatch.setattr(learning, "SAVED_EVERY", 0.0)
+    steps: list[int] = []
+
+    def pull_the_plug(progress: Progress) -> None:
+        if progress.stage == "training":
+            steps.append(progress.done)
+            if len(steps) % 5 == 0:
+                raise Stopped
+
+    for _ in range(1000):
+        with suppress(Stopped):
+            (resumed,) = learn_policies(dataset(), [0], config, checkpoints=tmp_path, tell=pull_the_plug)
+            break
+    assert same(resumed, never_stopped)
+    assert len(steps) == 2 * (never_stopped.samples * 3 // 4 // 16)
+    assert steps == sorted(steps)
 
 
 def test_a_round_without_samples_is_not_taken_for_the_training_before_it(tmp_path: Path) -> None:

@@ -123,6 +123,41 @@ def test_a_restored_run_goes_on_bit_by_bit() -> None:
     assert stopped.epoch == 2
 
 
+@pytest.mark.parametrize("pause", [1, 4, 10])
+def test_a_run_restored_in_the_middle_of_an_epoch_goes_on_bit_by_bit(pause: int) -> None:
+    config = TrainingConfig(epochs=2, batch=16)
+    never_stopped, stopped, resumed = (begin(0, 1, config=config) for _ in range(3))
+    first = stopped.one_epoch()
+    for _ in range(pause):
+        assert stopped.learn(seconds=0) is None
+    resumed.restore(stopped.state(), stopped.curve)
+    assert (stopped.epoch, resumed.epoch) == (1, 1)
+    for ours, theirs in zip(finish(resumed), finish(never_stopped), strict=True):
+        assert same(ours.weights, theirs.weights)
+    assert resumed.curve == never_stopped.curve
+    assert resumed.curve[0] == first
+
+
+def test_an_epoch_of_many_pauses_is_one_without_any() -> None:
+    paused, whole = (begin(0, config=replace(SHORT, batch=16)) for _ in range(2))
+    pauses = 0
+    while (epoch := paused.learn(seconds=0)) is None:
+        pauses += 1
+    assert pauses == paused.state()["step"] - 1 > 3
+    assert epoch == whole.one_epoch()
+    assert same(paused.network.weights()[0], whole.network.weights()[0])
+
+
+def test_a_state_from_between_epochs_need_not_say_so() -> None:
+    """Files of versions that did not know any other."""
+    stopped, resumed = begin(0), begin(0)
+    stopped.one_epoch()
+    known = {name: array for name, array in stopped.state().items() if name not in ("number", "loss")}
+    resumed.restore(known, stopped.curve)
+    assert [same(a.weights, b.weights) for a, b in zip(finish(resumed), finish(stopped), strict=True)] == [True]
+    assert resumed.curve == stopped.curve
+
+
 def test_what_was_handed_out_stays_as_it_is_while_training_goes_on() -> None:
     training = begin(0)
     training.one_epoch()
