@@ -9,20 +9,8 @@ from markdown_tables import Row, below, markdown, origin, tasks
 
 from bilevel.experiments.evaluation import wilson_interval
 from bilevel.experiments.methods import METHODS
+from bilevel.experiments.report.paper import PAPER
 from bilevel.tasks import TASKS
-
-# The success rates that the paper reports, over 1 to 10 objects, in the order of the tasks; of the expert it has none.
-PAPER = {
-    "bison": (0.99, 0.95, 0.97, 0.62, 0.54, 0.99, 0.65, 0.64),
-    "det-plan": (0.90, 0.34, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00),
-    "det-replan": (0.98, 0.97, 0.94, 0.59, 0.00, 0.00, 0.00, 0.00),
-    "ndt-plan": (0.99, 0.39, 0.00, 0.00, 0.61, 0.01, 0.00, 0.00),
-    "ndt-replan": (0.99, 0.97, 0.94, 0.51, 0.26, 0.17, 0.00, 0.00),
-    "pddl-nn": (0.33, 0.20, 0.18, 0.07, 0.12, 0.36, 0.51, 0.60),
-    "pure-nn": (0.00,) * 8,
-    "smolvla": (0.00,) * 8,
-    "smolvla-metaworld": (0.00,) * 8,
-}
 
 
 def methods(rows: Sequence[Row]) -> list[str]:

@@ -8,22 +8,21 @@ from collections.abc import Sequence
 from markdown_tables import Row, below, markdown, origin, tasks
 
 from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.report.paper import paper_rate
 
 RECIPES = {"paper": "paper's setting", "best": "our recipe"}
 KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "jostled": "n = 3, jostled"}
-
-# The success rates of BISON that its paper reports.
-PAPER = {
-    "blocks": 0.99, "blocks-noisy": 0.95, "factory": 0.97, "factory-noisy": 0.62,
-    "colour": 0.54, "colour-noisy": 0.99, "gacha": 0.65, "gacha-noisy": 0.64,
-}  # fmt: skip
 
 
 def success_table(rows: Sequence[Row], file: str) -> str:
     columns = [("sizes", "paper"), ("sizes", "best"), ("jostled", "paper"), ("jostled", "best"), ("large", "best")]
     header = ["task", "BISON in the paper", *(f"{RECIPES[recipe]}, {KINDS[kind]}" for kind, recipe in columns)]
     lines = [
-        [task, f"{PAPER[task]:.2f}", *(_rate(_chosen(rows, task, kind, recipe)) for kind, recipe in columns)]
+        [
+            task,
+            f"{paper_rate('bison', task):.2f}",
+            *(_rate(_chosen(rows, task, kind, recipe)) for kind, recipe in columns),
+        ]
         for task in tasks(rows)
     ]
     models = len({(row["task"], row["recipe"], row["seed"]) for row in rows})

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bilevel.experiments.report.styles import SERIES, SUCCESS
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -81,7 +83,7 @@ class Bar:
 
     @property
     def successes(self) -> int:
-        return sum(part.episodes for part in self.parts if part.cause == "success")
+        return sum(part.episodes for part in self.parts if part.cause == SUCCESS)
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ class Figure:
 
     @property
     def legend(self) -> list[Series]:
-        """Each series once, in the order in which they come."""
+        """Each series once, in the order of the styles."""
         found = {series.key: series for panel in self.panels for series in panel.series}
-        return list(found.values())
+        return [found[key] for key in SERIES if key in found]
 
 
 # Axes
@@ -116,6 +118,7 @@ _TIMES |= {3600.0: "1 h", 36000.0: "10 h"}
 _MORE_TIMES = {2.0: "2 s", 5.0: "5 s", 20.0: "20 s", 30.0: "30 s", 120.0: "2 min", 300.0: "5 min", 1200.0: "20 min"}
 _MORE_TIMES |= {1800.0: "30 min", 7200.0: "2 h", 18000.0: "5 h"}
 _FACTORS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
+LEAST_SPAN = 4.0  # times as much at the end of a logarithmic axis as at its beginning
 ENOUGH = 3  # marks on an axis
 APART = 0.15  # of the axis, lest their texts meet
 _PREFIXES = ((1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -155,10 +158,10 @@ def _log_axis(title: str, low: float, high: float, choices: Sequence[Mapping[flo
 
 
 def _bounds(values: Iterable[float]) -> tuple[float, float]:
-    """A little more than what there is, so that no mark is at the edge."""
+    """A little more than what there is, so that no mark is at the edge; and no small difference looks large."""
     known = [value for value in values if value > 0] or [1.0, 10.0]
     low, high = min(known), max(known)
-    margin = max((high / low) ** 0.08, 1.25)
+    margin = max((high / low) ** 0.08, math.sqrt(LEAST_SPAN / (high / low)))
     return low / margin, high * margin
 
 

@@ -65,7 +65,7 @@ OF_TASKS: Mapping[tuple[str, str], str] = {
     ),
 }
 _PRACTISED = " Here it has practised, too, which the paper's has not."
-_UNKNOWN = "We know no reason."
+_UNKNOWN = "Higher than the paper's, and we know no reason for it."
 _LOWER = (
     "Lower than the paper's. The worlds and their noise are ours; why it is lower here we do not know, and the causes "
     "of failure are below."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bilevel.experiments.report.scores import REFERENCE, Cell, cells, tasks_in
-from bilevel.experiments.report.wording import interval, per_cent, plural, rate
+from bilevel.experiments.report.wording import interval, listed, per_cent, plural, rate
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import BISON, PAPER, Entrant
 from bilevel.tasks import TASKS
@@ -29,8 +29,8 @@ def outcome(findings: Findings) -> str:
     sentences = [_bison(findings, _best(bison))] if bison else []
     if rivals:
         best = _best(rivals)
-        names = " and ".join(in_text(cell.entrant) for cell in rivals if _rate(cell) == _rate(best))
-        sentences.append(f"the best of its rivals, {names}, {_share(best)}")
+        names = listed([in_text(cell.entrant) for cell in rivals if _rate(cell) == _rate(best)])
+        sentences.append(f"the best of its rivals, {names}, {per_cent(_rate(best))} of as many")
     told = "; ".join(sentences) or "only the expert has been run"
     return f"{told[0].upper()}{told[1:]}."
 
@@ -42,10 +42,6 @@ def _bison(findings: Findings, cell: Cell) -> str:
         f"{in_text(cell.entrant)} solves {cell.score.successes:,} of {cell.score.episodes:,} episodes of {where} "
         f"(95% interval {interval(cell.score.interval)})"
     )
-
-
-def _share(cell: Cell) -> str:
-    return f"{per_cent(_rate(cell))} of as many"
 
 
 def in_text(entrant: Entrant) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.resources import files
-from importlib.util import find_spec
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,11 +13,12 @@ from bilevel.experiments.report.charts import Figure
 from bilevel.experiments.report.differences import WORTH_A_WORD, differences
 from bilevel.experiments.report.figures import figures, shown_objects
 from bilevel.experiments.report.headline import numbers, outcome
-from bilevel.experiments.report.scores import cells, entrants_in, missing, rows_of, seeds_in
+from bilevel.experiments.report.scores import Cell, cells, entrants_in, missing, rows_of, seeds_in
 from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
 from bilevel.experiments.report.svg import bar_svg, micro_svg, panel_svg, swatch
 from bilevel.experiments.report.tables import absence, scope
+from bilevel.experiments.report.viewer import viewer_html
 from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, listed, of_value, plural, ranges, rate
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.rules.explanation.english import sentence
@@ -68,6 +67,7 @@ def _words() -> dict[str, object]:
         "bar_svg": lambda bar, first: Markup(bar_svg(bar, first)),
         "swatch": lambda key: Markup(swatch(key)),
         "absence": absence,
+        "cell_tip": cell_tip,
         "interval": interval,
         "listed": listed,
         "of_value": of_value,
@@ -101,7 +101,7 @@ def _facts(source: Source) -> dict[str, object]:
         "films": source.films,
         "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in source.films}],
         "is_folder": source.is_folder,
-        "viewer": _viewer(source),
+        "viewer": Markup(viewer_html(source.films)),
         "settings": _settings(findings),
         "versions": _versions(findings),
         "experiment": [(EXPERIMENT.get(key, key), value) for key, value in findings.about.experiment.items()],
@@ -110,10 +110,17 @@ def _facts(source: Source) -> dict[str, object]:
     }
 
 
-def _viewer(source: Source) -> Markup:
-    if not find_spec("bilevel.experiments.report.viewer"):
-        return Markup("")
-    return Markup(import_module("bilevel.experiments.report.viewer").viewer_html(source.films))
+def cell_tip(cell: Cell) -> str:
+    """All about a cell that has a score."""
+    assert cell.score is not None
+    lines = [
+        f"{cell.entrant.title}, {cell.task or 'all tasks'}",
+        f"success\t{rate(cell.score.rate)}",
+        f"95% interval\t{interval(cell.score.interval)}",
+        f"episodes\t{cell.score.successes:,} of {cell.score.episodes:,}",
+        f"with each seed\t{', '.join(map(rate, cell.score.by_seed))}",
+    ]
+    return "\n".join(lines if cell.paper is None else [*lines, f"paper\t{rate(cell.paper)}"])
 
 
 def _causes(figure: Figure | None) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ METADATA: dict[str, dict[str, Any]] = {
 def figure_bytes(figure: Figure, suffix: str) -> bytes:
     """The figure as a file of this kind."""
     with matplotlib.rc_context(SETTINGS):
-        sheet = _panels(figure.panels) if figure.panels else _stacks(figure.stacks)
+        sheet = _panels(figure.panels, figure.legend) if figure.panels else _stacks(figure.stacks)
         content = io.BytesIO()
         sheet.savefig(content, format=suffix, metadata=METADATA[suffix])
         return content.getvalue()
@@ -57,13 +57,12 @@ def _sheet(count: int, columns: int, size: tuple[float, float], legend: float) -
     return sheet, places[:count]
 
 
-def _panels(panels: Sequence[Panel]) -> Sheet:
+def _panels(panels: Sequence[Panel], legend: Sequence[Series]) -> Sheet:
     kind = panels[0].kind
     sheet, places = _sheet(len(panels), COLUMNS[kind], SIZES[kind], 0.7)
     for place, panel in zip(places, panels, strict=True):
         _panel(sheet, place, panel)
-    titles = {series.key: series.title for panel in panels for series in panel.series}
-    handles = [places[0].plot([], [], label=title, **_look(key))[0] for key, title in titles.items()]
+    handles = [places[0].plot([], [], label=series.title, **_look(series.key))[0] for series in legend]
     sheet.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5), frameon=False)
     return sheet
 

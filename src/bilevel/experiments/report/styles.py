@@ -22,8 +22,8 @@ class Style:
 
 
 SERIES: Mapping[str, Style] = {
-    "bison": Style("#0072b2", "#56b4e9"),
     "bison-paper": Style("#4a9bd1", "#9ad2f5", full=False),
+    "bison": Style("#0072b2", "#56b4e9"),
     "expert": Style("#6b7280", "#a3abb8", "plus", full=False),
     "det-plan": Style("#e08a2e", "#f6b26b", "up", full=False),
     "det-replan": Style("#c8500a", "#ff8a3d", "up"),
@@ -59,7 +59,7 @@ CAUSES: Mapping[str, Style] = {
 
 def palette(dark: bool) -> str:
     """The colours as CSS variables."""
-    named = {**{f"series-{key}": style for key, style in SERIES.items()}}
+    named = {f"series-{key}": style for key, style in SERIES.items()}
     named |= {f"cause-{slug(key)}": style for key, style in CAUSES.items()}
     return "".join(f"--{name}:{style.dark if dark else style.light};" for name, style in named.items())
 

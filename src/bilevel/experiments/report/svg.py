@@ -41,12 +41,13 @@ FRAMES = {"small": Frame(320, 228, 38), "wide": Frame(430, 300, 50, bottom=44)}
 def tag(name: str, content: str = "", **attributes: object) -> str:
     """An element; `class_` is `class`, and `stroke_width` is `stroke-width`. `content` is not escaped."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    text = "".join(f' {key}="{escape(_number(value))}"' for key, value in named.items())
+    text = "".join(f' {key}="{_attribute(value)}"' for key, value in named.items())
     return f"<{name}{text}>{content}</{name}>"
 
 
-def _number(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+def _attribute(value: object) -> str:
+    text = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+    return escape(text).replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 # Markers
@@ -260,8 +261,7 @@ def bar_svg(bar: Bar, first: bool) -> str:
         box = tag("rect", x=begin, y=0, width=width, height=20, style=style, class_="part")
         parts.append(hit(box, part.tip, first=first and number == 0))
         begin += width
-    successes = next((part.episodes for part in bar.parts if part.cause == "success"), 0)
-    label = f"{bar.title}: {rate(successes / bar.episodes)} of {bar.episodes:,} episodes succeed"
+    label = f"{bar.title}: {rate(bar.successes / bar.episodes)} of {bar.episodes:,} episodes succeed"
     return tag(
         "svg",
         "".join(parts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,14 +52,19 @@ def as_csv(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """The caption, and the table below it."""
+    """What it is about, and the table below that."""
+    about = f"**{_in_markdown(table.title)}.** {_in_markdown(table.caption)}"
+    filled = textwrap.fill(about, 120, break_long_words=False, break_on_hyphens=False)
+    return f"{filled}\n\n{markdown_grid(table)}\n"
+
+
+def markdown_grid(table: Table) -> str:
+    """The table alone, for a page that says itself what it is about."""
     rule = "|---|" + "---:|" * (len(table.header) - 1)
-    lines = [[_markdown(cell) for cell in line] for line in table.lines]
     header = [_in_markdown(name) for name in table.header]
+    lines = [[_markdown(cell) for cell in line] for line in table.lines]
     first, *others = (f"| {' | '.join(cells)} |" for cells in (header, *lines))
-    return (
-        f"**{_in_markdown(table.title)}.** {_in_markdown(table.caption)}\n\n" + "\n".join((first, rule, *others)) + "\n"
-    )
+    return "\n".join((first, rule, *others))
 
 
 def _markdown(cell: Text) -> str:

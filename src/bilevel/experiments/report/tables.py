@@ -53,9 +53,10 @@ def tables(findings: Findings) -> list[Table]:
 def scope(findings: Findings) -> str:
     """What was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
     each = sorted({size.episodes for row in findings.rows for size in row.sizes})
+    seeds = len(seeds_in(findings))
     return (
         f"{plural(len(tasks_in(findings)), 'task')}, {ranges(sizes_in(findings))} objects, "
-        f"{ranges(each)} episodes of each size with each of {plural(len(seeds_in(findings)), 'seed')}"
+        f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
     )
 
 

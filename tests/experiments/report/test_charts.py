@@ -1,0 +1,141 @@
+"""Charts: where things are, what they say, and that paper and page show the same."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from synthetic import about, large_problems, row, run_like, scaling, size
+
+from bilevel.experiments.failures import REASONS
+from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series, of_numbers, of_seconds, short
+from bilevel.experiments.report.figures import against_costs, by_objects, causes_of_failure, figures
+from bilevel.experiments.report.figures import scaling as scaling_figure
+from bilevel.experiments.report.plots import figure_bytes
+from bilevel.experiments.report.styles import CAUSES, SERIES
+from bilevel.experiments.report.svg import FRAMES, bar_svg, panel_svg, swatch
+from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, microseconds, ranges, rate, seconds
+from bilevel.experiments.reproduction.rows import Findings
+from bilevel.experiments.reproduction.settings import ENTRANTS
+
+SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)
+
+
+def test_everything_has_a_style_and_a_meaning() -> None:
+    assert set(ENTRANTS) <= set(SERIES)
+    assert set(REASONS) < set(CAUSES) == set(CAUSE_MEANINGS)
+    looks = [(style.marker, style.full, style.light) for style in SERIES.values()]
+    assert len(set(looks)) == len(looks) - 1, "only BISON's rules look like BISON"
+
+
+def test_a_curve_is_the_median_with_the_range_over_seeds() -> None:
+    rows = [row("blocks", "bison", seed, [size(3, wins)]) for seed, wins in enumerate((10, 4, 7))]
+    (panel,) = by_objects(Findings(about(), rows, [])).panels
+    (mark,) = panel.series[0].marks
+    assert (mark.x, mark.low, mark.y, mark.high) == (3, 0.4, 0.7, 1.0)
+    assert mark.tip == "0.70 (21 of 30, seeds 0.40–1.00)"
+
+
+def test_costs_have_a_large_mark_for_all_and_a_faint_one_for_each_task() -> None:
+    training, *_ = against_costs(SMALL).panels
+    bison = next(series for series in training.series if series.key == "bison")
+    assert [mark.faint for mark in bison.marks] == [True, True, False]
+    assert "expert" not in [series.key for series in training.series], "it is not trained"
+
+
+def test_what_ran_out_of_time_is_marked() -> None:
+    (panel,) = scaling_figure(Findings(about(), [], large_problems())).panels
+    lama = next(series for series in panel.series if series.key == "lama")
+    assert [mark.gave_up for mark in lama.marks] == [False, False, True]
+    assert lama.marks[-1].tip == "out of time after 100 s"
+    assert panel.x.log
+    assert panel.y.log
+    assert panel_svg(panel).count('class="cross"') == 1
+
+
+def test_causes_of_all_tasks_come_first_and_add_up() -> None:
+    first, *others = causes_of_failure(SMALL).stacks
+    assert [stack.title for stack in (first, *others)] == ["all tasks", "blocks", "gacha"]
+    episodes = {bar.key: bar.episodes for bar in first.bars}
+    assert all(sum(bar.episodes for stack in others for bar in stack.bars if bar.key == key) == total
+               for key, total in episodes.items())  # fmt: skip
+    widths = re.findall(r'width="([\d.]+)"', bar_svg(first.bars[3], first=True))
+    assert sum(map(float, widths)) == pytest.approx(1000, abs=0.2)
+
+
+@pytest.mark.parametrize("name", list(figures(SMALL)))
+def test_svg_is_well_formed_and_has_every_series_and_every_value(name: str) -> None:
+    for panel in figures(SMALL)[name].panels:
+        tree = ElementTree.fromstring(panel_svg(panel))
+        drawn = {element.get("data-series") for element in tree.iter() if element.get("class") == "series"}
+        assert drawn == {series.key for series in panel.series}
+        hits = [element for element in tree.iter() if element.get("data-tip")]
+        assert sum(element.get("tabindex") == "0" for element in hits) == 1
+        told = "\n".join(element.get("data-tip", "") for element in hits)
+        assert all(mark.tip in told for series in panel.series for mark in series.marks)
+        assert all(element.find("title") is not None for element in hits)
+
+
+def test_every_mark_is_within_the_picture() -> None:
+    for figure in figures(SMALL).values():
+        for panel in figure.panels:
+            frame = FRAMES[panel.kind]
+            for mark in (mark for series in panel.series for mark in series.marks):
+                assert frame.left <= frame.x(panel.x, mark.x) <= frame.width - frame.right
+                assert frame.top <= frame.y(panel.y, mark.y) <= frame.height - frame.bottom
+
+
+def test_titles_are_escaped() -> None:
+    axis = Axis("<x>", 0, 1, [(0.5, "<&>")])
+    panel = Panel("<t>", axis, axis, [Series("bison", '"<b>', [Mark(0.5, 0.5, "<i>'\"")])], joined=False)
+    tree = ElementTree.fromstring(panel_svg(panel))
+    assert any(element.get("data-tip") == "<i>'\"" for element in tree.iter())
+    assert ElementTree.fromstring(swatch("bison")) is not None
+
+
+@pytest.mark.parametrize("values", [(0.001, 80.0), (40.0, 900.0), (300.0, 310.0), (2.0, 2.0), (5000.0, 90_000.0)])
+def test_axes_have_some_marks_which_are_apart(values: tuple[float, float]) -> None:
+    for axis in (of_seconds("time", values), of_numbers("number", values)):
+        places = [axis.place(value) for value, _ in axis.ticks]
+        assert 2 <= len(places) <= 8
+        assert all(0 <= place <= 1 for place in places)
+        assert all(b - a > 0.1 for a, b in pairwise(places))
+        assert all(axis.low < value < axis.high for value in values)
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "png"])
+def test_pictures_are_the_same_every_time_and_say_not_when_they_were_made(suffix: str) -> None:
+    findings = run_like(["blocks"], ["bison", "det-plan"], (1, 3), (0, 1), 4)
+    for figure in figures(findings).values():
+        content = figure_bytes(figure, suffix)
+        assert content.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[suffix])
+        assert content == figure_bytes(figure, suffix)
+        assert b"CreationDate" not in content
+
+
+def test_a_figure_without_results_is_left_out() -> None:
+    assert list(figures(Findings(about(), [], large_problems()))) == ["solving-time"]
+    assert "solving-time" not in figures(Findings(about(), SMALL.rows, []))
+    assert Figure("a", "b", "c").legend == []
+
+
+def test_problems_that_were_solved_more_than_once_have_one_mark() -> None:
+    found = [scaling("blocks", "rules", 10, time) for time in (1.0, 3.0, 2.0)]
+    (panel,) = scaling_figure(Findings(about(), [], found)).panels
+    (mark,) = panel.series[0].marks
+    assert mark.y == 2.0
+
+
+def test_numbers_are_told_as_people_read_them() -> None:
+    assert [rate(value) for value in (0, 0.004, 0.5, 0.996, 1)] == ["0.00", "<0.01", "0.50", ">0.99", "1.00"]
+    assert interval((0.991, 1.0)) == "0.99–1.00"
+    assert interval((0.998, 1.0)) == "0.998–1.000"
+    assert interval((1.0, 1.0)) == "1.00–1.00"
+    assert [seconds(value) for value in (0.012, 3.21, 600, 9000)] == ["12 ms", "3.21 s", "10 min", "2.5 h"]
+    assert [microseconds(value) for value in (110.4, 12_345)] == ["110 µs", "12.3 ms"]
+    assert [short(value) for value in (0.25, 20_000, 1_000_000)] == ["0.25", "20k", "1M"]
+    assert [ranges(numbers) for numbers in ([1, 2, 3, 10], [3, 1], [5], [1, 2], [])] == [
+        "1–3 and 10", "1 and 3", "5", "1 and 2", "",
+    ]  # fmt: skip

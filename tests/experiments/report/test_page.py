@@ -1,0 +1,247 @@
+"""The page: whole, self-contained, honest about what is missing; and the files beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import BLOCKS_RULES, about, large_problems, row, run_like, size
+
+from bilevel.experiments.report.page import page_html, rule_sets
+from bilevel.experiments.report.sources import Source, read_source
+from bilevel.experiments.report.writing import write_report
+from bilevel.experiments.reproduction.rows import Findings
+from bilevel.symbolic.domain import BadInput
+from command_line import run
+
+SECTIONS = ("table", "objects", "costs", "scaling", "causes", "rules", "films", "making")
+SMALL = run_like(["blocks", "colour"], objects=(1, 3), seeds=(0, 1), episodes=4)
+ODD = "<script>alert('1')</script> & \"x\" </style>"
+VOID = {"meta", "link", "br", "input", "img", "source", "track"}
+
+
+class Reader(HTMLParser):
+    """Collects what a page refers to, its ids, its text, and whether its elements are closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "poster", "action", "data", "srcset", "xlink:href"):
+                self.references.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def read(findings: Findings, is_folder: bool = False) -> Reader:
+    return Reader(page_html(Source(findings, [], is_folder)))
+
+
+def test_every_section_is_there_and_elements_are_closed() -> None:
+    page = read(run_like(objects=(1, 3), seeds=(0,), episodes=2))
+    assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
+    assert len(set(page.ids)) == len(page.ids)
+    assert set(SECTIONS) <= {reference.removeprefix("#") for reference in page.references}
+
+
+def test_the_page_loads_nothing() -> None:
+    html = page_html(Source(SMALL, [], False))
+    page = Reader(html)
+    assert page.references
+    assert all(reference.startswith(("#", "data:")) for reference in page.references)
+    assert not re.search(r"https?://", html)
+    assert not re.search(r"@import|url\((?!['\"]?data:)|fetch\(|XMLHttpRequest|WebSocket|@font-face", html)
+    assert "default-src 'none'" in html
+
+
+def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
+    odd_rows = [replace(one, settings={ODD: ODD}, versions={ODD: ODD}) for one in SMALL.rows]
+    odd = about(
+        command=ODD,
+        experiment={ODD: ODD, "quick": True},
+        machines=[{ODD: ODD}],
+        failures=[{"unit": ODD, "error": ODD}],
+    )
+    html = page_html(Source(Findings(odd, odd_rows, SMALL.scaling), [], False))
+    assert ODD not in html
+    assert html.count("<script") == page_html(Source(SMALL, [], False)).count("<script")
+    assert Reader(html).words.count(ODD) >= 8
+
+
+def test_the_small_version_says_so_and_the_whole_one_does_not() -> None:
+    quick = replace(SMALL, about=about(experiment={"quick": True}))
+    assert "Small version." in read(quick).words
+    assert "(small version)" in page_html(Source(quick, [], False)).partition("</title>")[0]
+    assert "Small version." not in read(SMALL).words
+
+
+def test_work_that_failed_is_listed() -> None:
+    failures = [{"unit": "train colour pddl-nn", "error": "RuntimeError: no memory"}]
+    page = read(replace(SMALL, about=about(failures=failures)))
+    assert "1 piece of the work failed twice" in page.words
+    assert "train colour pddl-nn RuntimeError: no memory" in page.words
+    assert "Work that failed" not in read(SMALL).words
+
+
+def test_cells_show_ours_and_the_papers() -> None:
+    findings = Findings(about(), [row("colour", "det-replan", seed, [size(1, 9 + seed)]) for seed in (0, 1)], [])
+    words = read(findings).words
+    assert "0.95 0.76–0.99 19 of 20 seeds 0.90–1.00 paper 0.00" in words
+    assert "not run paper 0.00" in words
+    assert "– paper 0.97" in words
+    assert "colour 0.95 paper 0.00 It is as good as its network" in words
+    assert "Tasks that were not run: blocks, blocks-noisy" in words
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        Findings(about(rules={}, machines=[]), [], large_problems()),
+        Findings(about(), [row("gacha", "expert", 0, [size(3, 0, 1)])], []),
+        Findings(about(experiment={}), [row("blocks", "pddl-nn-practised", 7, [size(2, 1, 1)])], []),
+        Findings(about(), [row("blocks", "bison", 0, [size(2, 1, 1)], training=None)], []),
+    ],
+)
+def test_whatever_there_is_makes_a_page(findings: Findings, tmp_path: Path) -> None:
+    (tmp_path / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
+    written = write_report(tmp_path, tmp_path / "page.html")
+    page = Reader(written.page.read_text(encoding="utf-8"))
+    assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
+    assert all(line in page.words for line in ("Not in this report", "There are no films in the folder."))
+
+
+def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
+    other = BLOCKS_RULES.replace("2: clear(?b) & ", "2: ")
+    first, second = rule_sets({"factory": other, "colour": BLOCKS_RULES, "blocks": BLOCKS_RULES})
+    assert (first.tasks, second.tasks) == (["blocks", "colour"], ["factory"])
+    assert first.rules[0].conditions == ["holding(?b)", "clear(?p)", "goal at(?b, ?p)"]
+    assert first.rules[0].action == "place(?b, ?p)"
+    assert first.rules[0].sentence == "If you hold a block and its goal place is clear, place it there."
+    assert "place it there" in read(SMALL).words
+
+
+def test_rules_that_are_none_are_refused_by_name() -> None:
+    with pytest.raises(BadInput, match="the rules of blocks"):
+        rule_sets({"blocks": "1: holding( ->"})
+
+
+def test_the_page_is_the_same_every_time() -> None:
+    assert page_html(Source(SMALL, [], False)) == page_html(Source(SMALL, [], False))
+
+
+# The command
+
+
+def test_the_command_writes_the_page_and_the_files_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    findings = tmp_path / "found.jsonl"
+    findings.write_text(run_like(["blocks"], ["bison", "expert"], (1,), (0,), 2).lines(), encoding="utf-8")
+    page = tmp_path / "new" / "page.html"
+    code, out, _ = run(capsys, "report", findings, "--output", page)
+    folder = tmp_path / "new" / "page-files"
+    assert code == 0
+    assert str(page) in out
+    names = {path.name for path in folder.iterdir()}
+    for name in ("success", "success-by-objects", "costs", "causes", "solving-time"):
+        assert {f"{name}.{suffix}" for suffix in ("csv", "md", "tex")} <= names
+    for name in ("success-by-objects", "success-against-costs", "solving-time", "causes-of-failure"):
+        assert {f"{name}.pdf", f"{name}.png"} <= names
+    assert "made from a file of findings alone" in Reader(page.read_text(encoding="utf-8")).words
+
+    code, out, _ = run(capsys, "report", findings, "--output", tmp_path / "lone.html", "--page-only", "--json")
+    assert (code, json.loads(out)["folder"]) == (0, None)
+    assert not (tmp_path / "lone-files").exists()
+
+    findings.write_text(Findings(about(), [], large_problems()).lines(), encoding="utf-8")
+    code, _, _ = run(capsys, "report", findings, "--output", tmp_path / "page.html", "--files", tmp_path / "there")
+    assert code == 0
+    assert {path.suffix for path in (tmp_path / "there").iterdir()} == {".csv", ".md", ".tex", ".pdf", ".png"}
+    assert not (tmp_path / "page-files").exists()
+
+
+def changed(line: int, **changes: Any) -> str:
+    """Findings of which a line has other values."""
+    lines = run_like(["blocks"], ["bison"], (1,), (0,), 2).lines().splitlines()
+    lines[line] = json.dumps({**json.loads(lines[line]), **changes})
+    return "\n".join(lines) + "\n"
+
+
+SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": {}, "mean_steps": 85.0,
+                        "policy_microseconds": 1.0, "physics_microseconds": 1.0, "peak_mebibytes": 1.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "a line that says how it was made is missing"),
+        ("{", "line 1: not a line that `bilevel reproduce` wrote"),
+        (changed(1, task="bricks"), "unknown task 'bricks'"),
+        (changed(1, entrant="me"), "unknown method 'me'"),
+        (changed(1, sizes=[{**SIZE, "successes": 3}]), "odd numbers"),
+        (changed(1, sizes=[{**SIZE, "successes": "2"}]), "odd numbers"),
+        (changed(1, sizes=[{**SIZE, "successes": 1, "reasons": {"bad luck": 1}}]), "odd numbers"),
+        (changed(1, sizes=[{**SIZE, "policy_microseconds": float("nan")}]), "odd numbers"),
+        (changed(2, seconds=None), "large problem"),
+        (changed(0, experiment=None), "the line that says how it was made is odd"),
+        (changed(0, rules={"blocks": "nonsense"}), "the rules of blocks"),
+        (changed(1) + changed(1).splitlines()[1], "two lines for bison on blocks with seed 0"),
+        (changed(1).splitlines()[0], "no results in it yet"),
+    ],
+)
+def test_what_is_wrong_with_findings_is_one_line(
+    text: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "findings.jsonl").write_text(text, encoding="utf-8")
+    code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "page.html")
+    assert code == 2
+    assert complaint in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_what_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for source, complaint in ((tmp_path, "no findings.jsonl"), (tmp_path / "none", "no such file or folder")):
+        code, _, error = run(capsys, "report", source, "--output", tmp_path / "page.html")
+        assert code == 2
+        assert complaint in error
+        assert "bilevel reproduce" in error
+    code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path)
+    assert (code, error.count("\n")) == (2, 1)
+    code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "a", "--files", tmp_path, "--page-only")
+    assert (code, "exclude each other" in error) == (2, True)
+
+
+def test_a_film_without_a_timeline_is_not_shown_and_a_broken_timeline_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "findings.jsonl").write_text(SMALL.lines(), encoding="utf-8")
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / "blocks.mp4").write_bytes(b"film")
+    assert read_source(tmp_path).films == []
+    (tmp_path / "films" / "blocks.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(BadInput, match="not the timeline of a film"):
+        read_source(tmp_path)

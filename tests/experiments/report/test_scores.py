@@ -1,0 +1,136 @@
+"""What findings come to: rates, intervals, ranks, costs, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from synthetic import about, row, run_like, size
+
+from bilevel.experiments.report.differences import HIGHER, differences, differs
+from bilevel.experiments.report.headline import numbers, outcome
+from bilevel.experiments.report.paper import PAPER, TOTALS, paper_rate
+from bilevel.experiments.report.scores import Cell, cells, costs, missing, score
+from bilevel.experiments.reproduction.rows import Findings
+from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.tasks import TASKS
+
+
+def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:
+    return {(cell.entrant.name, cell.task): cell for line in cells(findings) for cell in line}
+
+
+def test_a_score_is_over_all_sizes_and_seeds_or_over_one_size() -> None:
+    rows = [row("blocks", "bison", seed, [size(1, 10), size(3, 7 - seed)]) for seed in (0, 1)]
+    whole, large = score(rows), score(rows, 3)
+    assert whole is not None
+    assert large is not None
+    assert (whole.successes, whole.episodes, whole.by_seed) == (33, 40, (0.85, 0.8))
+    assert (large.successes, large.episodes, large.by_seed) == (13, 20, (0.7, 0.6))
+    assert score(rows, 2) is None
+    assert score([]) is None
+
+
+@pytest.mark.parametrize(
+    ("successes", "low", "high"),
+    [(0, 0.0, 0.2775), (10, 0.7225, 1.0), (5, 0.2366, 0.7634)],  # as published for the interval of Wilson
+)
+def test_intervals_are_those_of_wilson(successes: int, low: float, high: float) -> None:
+    found = score([row("blocks", "bison", 0, [size(1, successes)])])
+    assert found is not None
+    assert found.interval == pytest.approx((low, high), abs=5e-5)
+
+
+def test_the_two_best_rates_are_ranked_but_neither_the_expert_nor_nobody() -> None:
+    rates = {"expert": 10, "bison": 9, "det-plan": 9, "det-replan": 8, "ndt-plan": 7, "pddl-nn": 0}
+    found = table(Findings(about(), [row("blocks", name, 0, [size(1, wins)]) for name, wins in rates.items()], []))
+    ranks = {name: found[name, "blocks"].rank for name in rates}
+    assert ranks == {"expert": None, "bison": 1, "det-plan": 1, "det-replan": 2, "ndt-plan": None, "pddl-nn": None}
+    nobody = table(Findings(about(), [row("blocks", "pddl-nn", 0, [size(1, 0)])], []))
+    assert nobody["pddl-nn", "blocks"].rank is None
+
+
+def test_a_total_needs_all_tasks_that_were_begun() -> None:
+    rows = [row(task, "bison", 0, [size(1, 10)]) for task in ("blocks", "colour")]
+    found = table(Findings(about(), [*rows, row("blocks", "expert", 0, [size(1, 10)])], []))
+    assert found["bison", None].score is not None
+    assert found["expert", "blocks"].score is not None
+    assert found["expert", None].score is None
+    assert found["bison", None].paper is None, "the paper's total is over other tasks"
+    assert table(run_like())["bison", None].paper == TOTALS["bison"]
+
+
+def test_published_models_have_a_row_without_a_score() -> None:
+    cell = table(run_like(["blocks"], ["bison"], [1], [0]))["smolvla", "blocks"]
+    assert (cell.score, cell.paper) == (None, 0.0)
+
+
+def test_the_papers_totals_are_about_its_means() -> None:
+    assert set(PAPER) == set(TOTALS)
+    for method, rates in PAPER.items():
+        assert len(rates) == len(TASKS)
+        assert sum(rates) / len(rates) == pytest.approx(TOTALS[method], abs=0.011)
+    assert paper_rate("bison", "gacha-noisy") == 0.64
+    assert paper_rate("expert", "blocks") is None
+
+
+def test_costs_are_medians_and_inference_is_with_the_largest_number_of_objects() -> None:
+    sizes = [[size(1, 10, microseconds=999), size(10, 5, microseconds=time)] for time in (100, 300, 120)]
+    findings = Findings(about(), [row("blocks", "bison", seed, each) for seed, each in enumerate(sizes)], [])
+    (found,) = costs(findings)
+    assert (found.objects, found.policy_microseconds, found.training_seconds) == (10, 120, 60.0)
+    assert found.largest is not None
+    assert (found.largest.rate, found.score.rate) == (0.5, 0.75)
+
+
+def test_what_is_missing_is_told() -> None:
+    assert missing(run_like()) == []
+    rows = [row("blocks", "bison", seed, [size(1, 10)]) for seed in (0, 1)]
+    told = missing(Findings(about(), [*rows, row("blocks", "expert", 0, [size(1, 10)])], []))
+    assert any("colour" in line and "gacha-noisy" in line for line in told)
+    assert any("PureNN" in line for line in told)
+    assert "Expert on blocks: 10 of 20 episodes." in told
+    assert any("LAMA" in line for line in told)
+
+
+def test_a_difference_is_explained_only_where_it_is_large() -> None:
+    near = [row("blocks", "det-plan", 0, [size(1, 8)])]  # the paper has 0.90
+    assert differences(cells(Findings(about(), near, [])), quick=False) == {}
+    far = [row("colour", "det-replan", 0, [size(1, 10)]), row("blocks", "bison", 0, [size(1, 10)])]
+    told = differences(cells(Findings(about(), far, [])), quick=False)
+    assert [(title, [one.why for one in found]) for title, found in told.items()] == [
+        ("DetReplan", [HIGHER["det-replan", "colour"]])
+    ]
+
+
+@pytest.mark.parametrize(("successes", "differing"), [(75, False), (74, True), (105, False), (106, True)])
+def test_exactly_as_much_as_that_is_not_worth_a_word(successes: int, differing: bool) -> None:
+    found = score([row("blocks", "det-plan", 0, [size(1, successes, 120)])])
+    assert differs(Cell(ENTRANTS["det-plan"], "blocks", found, 0.775 if successes < 90 else 0.725)) is differing
+
+
+def test_less_than_the_paper_is_never_explained_by_strength() -> None:
+    weak = Findings(about(), [row("blocks", "bison", 0, [size(1, 5)])], [])
+    (why,) = (one.why for found in differences(cells(weak), quick=False).values() for one in found)
+    assert why.startswith("Lower")
+    (quick,) = (one.why for found in differences(cells(weak), quick=True).values() for one in found)
+    assert "small version" in quick
+
+
+def test_every_rival_has_a_reason_ready_in_every_world_where_it_can_be_better() -> None:
+    no_plan_there = {("det-plan", "factory"), ("ndt-plan", "factory")}  # a plan is never for what arrives later
+    no_plan_there |= {(f"{kind}-{how}", "gacha") for kind in ("det", "ndt") for how in ("plan", "replan")}
+    worlds = [task for task in TASKS if not task.endswith("-noisy")]
+    rivals = [method for method in PAPER if not method.startswith("smolvla")]
+    lacking = {(method, world) for method in rivals for world in worlds} - set(HIGHER)
+    assert lacking == no_plan_there
+
+
+def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
+    told = outcome(run_like())
+    assert told.startswith("BISON in the paper's setting solves 2,400 of 2,400 episodes of the eight tasks")
+    assert "DetReplan and NdtReplan, 75% of as many" in told
+    assert [number.value for number in numbers(run_like())] == ["1.00", "0.79", "0.75", "21,600"]
+    assert outcome(run_like(["blocks"], ["expert"], [1], [0])) == "Only the expert has been run."
+    torn = run_like(["blocks", "colour"], ["bison"], [1], [0])
+    assert "no total yet" in outcome(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], entrant="expert")]))

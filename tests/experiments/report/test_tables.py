@@ -1,0 +1,117 @@
+"""Tables say the same numbers in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from synthetic import about, large_problems, row, run_like, size
+
+from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.report.table_formats import FORMATS, Table, Text, as_csv, as_latex, as_markdown, markdown_grid
+from bilevel.experiments.report.tables import main_table, scaling_table, short_table, size_table, tables
+from bilevel.experiments.reproduction.rows import Findings
+from bilevel.experiments.reproduction.settings import USUAL
+from bilevel.tasks import TASKS
+
+FINDINGS = run_like(objects=(1, 3), seeds=(0, 1), episodes=4)
+
+
+def parsed(table: Table) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_csv(table))))
+
+
+def grid(table: Table) -> list[list[str]]:
+    """The cells of a Markdown table, without what sets them off."""
+    lines = markdown_grid(table).splitlines()
+    return [[re.sub(r"[*\\]", "", cell).strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_there_are_all_tables_and_each_in_every_format() -> None:
+    found = tables(FINDINGS)
+    assert [table.name for table in found] == ["success", "success-by-objects", "costs", "causes", "solving-time"]
+    for table in found:
+        assert all(len(line) == len(table.header) for line in table.lines)
+        for render in FORMATS.values():
+            assert table.title in render(table) or render is as_csv
+
+
+def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
+    found = {(line["method"], line["task"]): line for line in parsed(main_table(FINDINGS))}
+    for entrant in USUAL:
+        for task in TASKS:
+            rows = [row for row in FINDINGS.rows if (row.entrant, row.task) == (entrant, task)]
+            wins, episodes = sum(row.successes for row in rows), sum(row.episodes for row in rows)
+            line = found[entrant, task]
+            assert (int(line["successes"]), int(line["episodes"])) == (wins, episodes)
+            assert float(line["rate"]) == wins / episodes
+            assert (float(line["low"]), float(line["high"])) == wilson_interval(wins, episodes)
+    assert found["smolvla", "blocks"]["rate"] == ""
+    assert float(found["smolvla", "blocks"]["paper"]) == 0
+
+
+def test_markdown_and_latex_show_the_same_numbers_as_csv() -> None:
+    table = main_table(FINDINGS)
+    rates = {(line["method"], line["task"]): line["rate"] for line in parsed(table)}
+    header, _, *lines = grid(table)
+    shown = {(entrant, task): line[1 + column] for entrant, line in zip(USUAL, lines, strict=False)
+             for column, task in enumerate(header[1:])}  # fmt: skip
+    assert len(shown) == len(USUAL) * (len(TASKS) + 1)
+    latex = as_latex(table)
+    for key, text in shown.items():
+        assert text.split()[0] == f"{float(rates[key]):.2f}"
+        assert text.split("(")[0].strip() in latex
+
+
+def test_a_table_with_little_room_has_the_same_rates() -> None:
+    for long, short in zip(grid(main_table(FINDINGS))[2:], grid(short_table(FINDINGS))[2:], strict=True):
+        assert [cell.split()[0] for cell in long] == [cell.split()[0] for cell in short]
+        assert all("(" not in cell for cell in short)
+
+
+def test_a_model_that_was_not_run_gets_no_number() -> None:
+    for line in grid(main_table(FINDINGS)):
+        if line[0].startswith("SmolVLA"):
+            assert all(cell == "not run 0.00" for cell in line[1:])
+
+
+def test_holes_are_dashes() -> None:
+    findings = Findings(about(), [row("blocks", "bison", 0, [size(1, 4, 4)])], [])
+    (bison,) = [line for line in grid(main_table(findings)) if line[0] == "BISON, our recipe"]
+    assert bison[2] == "– 0.95"
+    assert not scaling_table(findings).records
+    assert "solving-time" not in [table.name for table in tables(findings)]
+
+
+def test_successes_by_size_are_counted_over_seeds() -> None:
+    rows = [row("blocks", "bison", seed, [size(1, 4, 4), size(3, 3 - seed, 4)]) for seed in (0, 1)]
+    header, _, line = grid(size_table(Findings(about(), rows, [])))
+    assert (header[1:], line[1:]) == (["n = 1", "n = 3"], ["8/8", "5/8"])
+
+
+def test_time_outs_are_told() -> None:
+    table = scaling_table(Findings(about(), [], large_problems()))
+    rules, lama = grid(table)[2:]
+    assert rules[0] == "blocks, Rules (BISON)"
+    assert "out of time" not in rules
+    assert lama[-2:] == ["out of time", "–"]
+    assert [line["timed_out"] for line in parsed(table)].count("1") == 1
+
+
+def test_odd_characters_break_no_table() -> None:
+    odd = "a|b & 50% of_$x$ <i> \\ *c*\nd {e}"
+    table = Table("odd", "Odd", odd, ["name", odd], [[Text("x"), Text(odd, odd, strong=True)]], [{"name": odd}])
+    lines = as_markdown(table).splitlines()
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:]}) == 1
+    assert "<i>" not in re.sub(r"\\<", "", "\n".join(lines))
+    assert r"50\% of\_\$x\$" in as_latex(table)
+    assert as_latex(table).count("&") - as_latex(table).count(r"\&") == 2
+    assert parsed(table) == [{"name": odd}]
+
+
+@pytest.mark.parametrize("render", FORMATS.values())
+def test_tables_are_the_same_every_time(render: object) -> None:
+    assert callable(render)
+    assert [render(table) for table in tables(FINDINGS)] == [render(table) for table in tables(FINDINGS)]
