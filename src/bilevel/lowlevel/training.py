@@ -121,8 +121,8 @@ class Training:
                 self._number += 1
                 if time.monotonic() > end and self._number < batches:
                     return None
+            validation = self._validate()
         self._number = 0
-        validation = self._validate()
         self.curve.append(Epoch(self.epoch + 1, (self._loss / batches).tolist(), validation.tolist()))
         self._keep_best(validation)
         return self.curve[-1]
