@@ -105,9 +105,10 @@ def test_axes_have_some_marks_which_are_apart(values: tuple[float, float]) -> No
         assert all(axis.low < value < axis.high for value in values)
 
 
+@pytest.mark.filterwarnings("error")  # as where there is no room for a panel
 @pytest.mark.parametrize("suffix", ["pdf", "png"])
 def test_pictures_are_the_same_every_time_and_say_not_when_they_were_made(suffix: str) -> None:
-    findings = run_like(["blocks"], ["bison", "det-plan"], (1, 3), (0, 1), 4)
+    findings = run_like(["blocks"], ["bison", "det-plan", "expert", "pddl-nn"], (1, 3), (0, 1), 4)
     for figure in figures(findings).values():
         content = figure_bytes(figure, suffix)
         assert content.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[suffix])

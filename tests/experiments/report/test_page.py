@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -235,6 +236,17 @@ def test_what_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert (code, error.count("\n")) == (2, 1)
     code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "a", "--files", tmp_path, "--page-only")
     assert (code, "exclude each other" in error) == (2, True)
+
+
+def test_what_is_not_installed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("writing", "plots"):
+        monkeypatch.delitem(sys.modules, f"bilevel.experiments.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "page.html")
+    assert code == 2
+    assert error == "bilevel: matplotlib is missing; install it with: pip install 'bilevel[report]'\n"
 
 
 def test_a_film_without_a_timeline_is_not_shown_and_a_broken_timeline_is_refused(tmp_path: Path) -> None:

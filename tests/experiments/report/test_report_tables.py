@@ -102,7 +102,7 @@ def test_time_outs_are_told() -> None:
 
 def test_odd_characters_break_no_table() -> None:
     odd = "a|b & 50% of_$x$ <i> \\ *c*\nd {e}"
-    table = Table("odd", "Odd", odd, ["name", odd], [[Text("x"), Text(odd, odd, strong=True)]], [{"name": odd}])
+    table = Table("odd", "Odd", odd, ["name", odd], [[Text("x"), Text(odd, odd, odd, strong=True)]], [{"name": odd}])
     lines = as_markdown(table).splitlines()
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[2:]}) == 1
     assert "<i>" not in re.sub(r"\\<", "", "\n".join(lines))

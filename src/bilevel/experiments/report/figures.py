@@ -43,7 +43,7 @@ MANY = 6  # numbers of objects on an axis, from which only every second is named
 
 
 def rate_axis(title: str) -> Axis:
-    return Axis(title, -0.04, 1.06, [(tick, f"{tick:g}") for tick in RATE_TICKS])
+    return Axis(title, -0.08, 1.08, [(tick, f"{tick:g}") for tick in RATE_TICKS])
 
 
 def shown_objects(findings: Findings) -> str:

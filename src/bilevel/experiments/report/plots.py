@@ -10,12 +10,12 @@ import matplotlib
 from matplotlib.figure import Figure as Sheet
 from matplotlib.transforms import ScaledTranslation
 
-from bilevel.experiments.report.charts import Figure, Panel, Series, Stack
+from bilevel.experiments.report.charts import Figure, Mark, Panel, Series, Stack
 from bilevel.experiments.report.styles import CAUSES, SERIES
 
 COLUMNS = {"small": 4, "wide": 2}
 SIZES = {"small": (2.9, 2.2), "wide": (4.2, 3.0)}  # of a panel, in inches
-LANE = 1.3  # points between lines that coincide
+LANE = 1.0  # points between lines that coincide
 MARKERS = {"circle": "o", "plus": "+", "up": "^", "down": "v", "square": "s", "diamond": "D", "star": "*"}
 SETTINGS: Any = {
     "font.size": 8.5,
@@ -100,21 +100,23 @@ def _lines(place: Any, series: Series, transform: Any) -> None:
     if any(low < high for _, low, high in ranged):
         xs, lows, highs = zip(*ranged, strict=True)
         place.fill_between(xs, lows, highs, color=look["color"], alpha=0.13, linewidth=0, transform=transform)
-    plain = {**look, "marker": None}
-    place.plot([mark.x for mark in marks], [mark.y for mark in marks], transform=transform, **plain)
-    solved = [mark for mark in marks if not mark.gave_up]
-    dots = {**look, "linestyle": ""}
-    place.plot([mark.x for mark in solved], [mark.y for mark in solved], transform=transform, **dots)
-    lost = [mark for mark in marks if mark.gave_up]
     crosses = {"color": look["color"], "linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 1.8}
-    place.plot([mark.x for mark in lost], [mark.y for mark in lost], transform=transform, **crosses)
+    _draw(place, marks, transform, {**look, "marker": None})
+    _draw(place, [mark for mark in marks if not mark.gave_up], transform, {**look, "linestyle": ""})
+    _draw(place, [mark for mark in marks if mark.gave_up], transform, crosses)
+
+
+def _draw(place: Any, marks: Sequence[Mark], transform: Any, look: dict[str, Any]) -> None:
+    """Whole even at the edge, without making room there for that."""
+    drawn = place.plot([mark.x for mark in marks], [mark.y for mark in marks], transform=transform, **look)
+    drawn[0].set(clip_on=False, in_layout=False)
 
 
 def _points(place: Any, series: Series, transform: Any) -> None:
     for mark in series.marks:
         look = {**_look(series.key), "linestyle": ""}
         look |= {"markersize": 4.0, "alpha": 0.4} if mark.faint else {"markersize": 8.0, "zorder": 3}
-        place.plot([mark.x], [mark.y], transform=transform, **look)
+        _draw(place, [mark], transform, look)
 
 
 def _stacks(stacks: Sequence[Stack]) -> Sheet:

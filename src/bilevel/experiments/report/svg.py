@@ -13,7 +13,7 @@ from bilevel.experiments.report.scores import Cell
 from bilevel.experiments.report.styles import SERIES, slug
 from bilevel.experiments.report.wording import rate
 
-LANE = 1.7  # pixels between lines that coincide
+LANE = 1.4  # pixels between lines that coincide
 REACH = 9.0  # pixels around a mark within which it is meant
 
 
@@ -35,7 +35,7 @@ class Frame:
         return self.height - self.bottom - axis.place(value) * (self.height - self.top - self.bottom)
 
 
-FRAMES = {"small": Frame(320, 228, 38), "wide": Frame(430, 300, 50, bottom=44)}
+FRAMES = {"small": Frame(320, 228, 38), "wide": Frame(520, 330, 56, top=24, bottom=48)}
 
 
 def tag(name: str, content: str = "", **attributes: object) -> str:
@@ -134,11 +134,11 @@ def _axes(frame: Frame, panel: Panel) -> str:
     for value, text in panel.x.ticks:
         x = frame.x(panel.x, value)
         parts.append(tag("path", d=f"M{x:.1f} {bottom:.1f}v4", class_="axis"))
-        parts.append(tag("text", escape(text), x=x, y=bottom + 16, class_="tick", text_anchor="middle"))
+        parts.append(tag("text", escape(text), x=x, y=bottom + 17, class_="tick", text_anchor="middle"))
     parts.append(tag("path", d=f"M{left:.1f} {bottom:.1f}H{right:.1f}", class_="axis"))
-    parts.append(tag("text", escape(panel.y.title), x=4, y=10, class_="name"))
+    parts.append(tag("text", escape(panel.y.title), x=4, y=12, class_="name"))
     middle = (left + right) / 2
-    parts.append(tag("text", escape(panel.x.title), x=middle, y=bottom + 34, class_="name", text_anchor="middle"))
+    parts.append(tag("text", escape(panel.x.title), x=middle, y=frame.height - 6, class_="name", text_anchor="middle"))
     return "".join(parts)
 
 

@@ -19,14 +19,12 @@ _SPECIAL = {
 
 @dataclass(frozen=True)
 class Text:
-    """What stands in a cell: something, maybe set off, and something less important after it."""
+    """What stands in a cell: something, maybe set off; what belongs to it; and, apart from both, something else."""
 
     main: str
+    more: str = ""
     aside: str = ""
     strong: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.main} {self.aside}".strip()
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,8 @@ def markdown_grid(table: Table) -> str:
 
 def _markdown(cell: Text) -> str:
     main = f"**{_in_markdown(cell.main)}**" if cell.strong else _in_markdown(cell.main)
-    return f"{main} *{_in_markdown(cell.aside)}*" if cell.aside else main
+    aside = f"*{_in_markdown(cell.aside)}*" if cell.aside else ""
+    return " ".join(part for part in (main, _in_markdown(cell.more), aside) if part)
 
 
 def _in_markdown(text: str) -> str:
@@ -79,23 +78,24 @@ def _in_markdown(text: str) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A `table` for a document that uses the package booktabs."""
+    """A `table` for a document that uses the packages booktabs and graphicx."""
     lines = [[_latex(cell) for cell in line] for line in table.lines]
     body = [" & ".join(cells) + r" \\" for cells in lines]
     return "\n".join(
         [
-            "% needs \\usepackage{booktabs}",
+            "% needs \\usepackage{booktabs, graphicx}",
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{_in_latex(f'{table.title}. {table.caption}')}}}",
             rf"\label{{tab:{table.name}}}",
+            r"\resizebox{\textwidth}{!}{%",
             r"\begin{tabular}{l" + "r" * (len(table.header) - 1) + "}",
             r"\toprule",
             " & ".join(map(_in_latex, table.header)) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}}",
             r"\end{table}",
             "",
         ]
@@ -104,7 +104,9 @@ def as_latex(table: Table) -> str:
 
 def _latex(cell: Text) -> str:
     main = rf"\textbf{{{_in_latex(cell.main)}}}" if cell.strong else _in_latex(cell.main)
-    return rf"{main} {{\scriptsize {_in_latex(cell.aside)}}}" if cell.aside else main
+    more = rf"{{\scriptsize {_in_latex(cell.more)}}}" if cell.more else ""
+    aside = rf"\textit{{{_in_latex(cell.aside)}}}" if cell.aside else ""
+    return " ".join(part for part in (main, more, aside) if part)
 
 
 def _in_latex(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 
 from bilevel.experiments.failures import REASONS
@@ -69,8 +70,8 @@ def main_table(findings: Findings) -> Table:
     return Table(
         "success",
         "Success rates",
-        f"{scope(findings)}. In brackets the 95% interval (Wilson); after it the paper's figure. The two best of each "
-        "column are set off, the expert aside.",
+        f"{scope(findings)}. In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of "
+        "each column are set off, the expert aside.",
         ["method", *TASKS, TOTAL],
         [[Text(row[0].entrant.title), *map(_interval_text, row)] for row in rows],
         [_record(cell) for row in rows for cell in row],
@@ -88,15 +89,13 @@ def short_table(findings: Findings) -> Table:
 def _rate_text(cell: Cell) -> Text:
     aside = "" if cell.paper is None else rate(cell.paper)
     if cell.score is None:
-        return Text(absence(cell), aside)
-    return Text(rate(cell.score.rate), aside, strong=cell.rank is not None)
+        return Text(absence(cell), aside=aside)
+    return Text(rate(cell.score.rate), aside=aside, strong=cell.rank is not None)
 
 
 def _interval_text(cell: Cell) -> Text:
     text = _rate_text(cell)
-    if cell.score is None:
-        return text
-    return Text(f"{text.main}", f"({interval(cell.score.interval)}) {text.aside}".strip(), text.strong)
+    return replace(text, more=f"({interval(cell.score.interval)})") if cell.score else text
 
 
 def absence(cell: Cell) -> str:

@@ -45,7 +45,7 @@ def per_cent(value: float) -> str:
 def seconds(value: float) -> str:
     """40 ms, 3.2 s, 12 min or 3.4 h."""
     if value < 1:
-        return f"{1000 * value:.2g} ms"
+        return f"{1000 * value:.3g} ms"
     if value < 120:
         return f"{value:.3g} s"
     return f"{value / 60:.3g} min" if value < 7200 else f"{value / 3600:.3g} h"

@@ -42,6 +42,10 @@
     }
     place(x, y);
   };
+  const showAt = (hit) => {
+    const box = hit.getBoundingClientRect();
+    show(hit, box.left + box.width / 2, box.top + box.height / 2);
+  };
   const hide = () => {
     if (shown) shown.classList.remove("shown");
     shown = null;
@@ -51,14 +55,14 @@
     const title = hit.querySelector("title");
     if (title) title.remove(); // it would be shown a second time; what it says is the label, too
     hit.addEventListener("pointermove", (event) => show(hit, event.clientX, event.clientY));
-    hit.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hide(); });
-    hit.addEventListener("focus", () => {
-      const box = hit.getBoundingClientRect();
-      show(hit, box.left + box.width / 2, box.top + box.height / 2);
-    });
+    hit.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && shown === hit) hide(); });
+    hit.addEventListener("focus", () => showAt(hit));
     hit.addEventListener("blur", hide);
   }
-  addEventListener("scroll", () => { if (shown && document.activeElement !== shown) hide(); }, { passive: true });
+  addEventListener("scroll", () => {
+    if (shown && document.activeElement === shown) showAt(shown);
+    else hide();
+  }, { passive: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
