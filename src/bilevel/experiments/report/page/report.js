@@ -2,11 +2,15 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  // Light or dark
+  // Light or dark: at first as the reader's system has it
   const theme = document.getElementById("theme");
-  const dark = () => (document.documentElement.dataset.theme ||
-    (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; });
+  const darkRules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
+    .filter((rule) => rule instanceof CSSMediaRule && rule.media.mediaText.includes("prefers-color-scheme"));
+  let dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  theme.addEventListener("click", () => {
+    dark = !dark;
+    for (const rule of darkRules) rule.media.mediaText = dark ? "screen" : "not all";
+  });
 
   // What a mark says
   const tip = document.getElementById("tip");
