@@ -1,23 +1,30 @@
-"""A report in a real browser, for all tests that look at it there."""
+"""A report with real films in it, and windows of a real browser to look at it in."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
-import pytest
+import numpy as np
 from playwright.sync_api import Browser, Page
+from synthetic import run_like
 
+from bilevel.environments.rendering import QUALITIES, Image, Quality
+from bilevel.environments.tabletop import Tabletop
+from bilevel.execution.policy_folder import write_policy
+from bilevel.experiments.report.writing import write_report
+from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline
+from drawing import can_draw
+from idle_policy import idle_policy, moving_as_the_expert
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
 SHOWN = ".viewer-episode:not([hidden])"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no browser here; on Debian: apt-get install chromium")
+FILMS = {"blocks": 1, "blocks-noisy": 3}  # objects
+LOOK = Look(quality="fast", encoder={"crf": "35", "preset": "ultrafast"})
 
 
 class Report(NamedTuple):
@@ -25,6 +32,33 @@ class Report(NamedTuple):
 
     page: Path
     timelines: dict[str, Timeline]
+
+
+def make_report(folder: Path) -> Report:
+    """Of findings that are made up, but with films that are not."""
+    write_policy(folder / "policy", idle_policy())
+    timelines = {}
+    with moving_as_the_expert(), drawing():
+        for task, objects in FILMS.items():
+            seed = interesting_seed(folder / "policy", task, objects)
+            film = folder / "all" / "films" / f"{task}.mp4"
+            timelines[task] = make_film(folder / "policy", task, objects, seed, film, look=LOOK)
+            film.with_suffix(".json").write_text(timelines[task].text(), encoding="utf-8")
+    findings = run_like(seeds=(0,), objects=(1, 4, 10))
+    (folder / "all" / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
+    return Report(write_report(folder / "all", folder / "report.html", with_files=False).page, timelines)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Meanwhile pictures are small, and so soon drawn; where nothing can be drawn, they are grey."""
+
+    def grey(world: Tabletop) -> Image:
+        return np.full((120, 160, 3), 128, np.uint8)
+
+    small = Quality(width=160, height=120, shadows=False, samples=0)
+    with patch.dict(QUALITIES, {"fast": small}) if can_draw() else patch.object(Tabletop, "render", grey):
+        yield
 
 
 @contextmanager
@@ -41,6 +75,7 @@ def opened(browser: Browser, path: Path | None, size: tuple[int, int] = DESKTOP,
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.on("dialog", lambda dialog: dialog.dismiss())
     page.on("request", lambda request: asked.append(request.url))
     if path:
         page.goto(path.as_uri())

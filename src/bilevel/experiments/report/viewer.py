@@ -132,15 +132,15 @@ def _segments(timeline: Timeline, rows: Sequence[Row]) -> list[Segment]:
 
 
 def _still(video: bytes) -> bytes | None:
-    """A JPEG of the first picture, to be seen before the film is loaded, and on paper; `None` without the packages."""
+    """A JPEG of the first picture, to be seen before the film is loaded, and on paper; `None` where there is no way."""
     try:
-        package("PIL.ImageFont"), package("av")
+        package("PIL.ImageFont")
+        av = package("av")
     except BadInput:
         return None
-    import av
-
-    with av.open(io.BytesIO(video)) as film:
-        picture = next(film.decode(video=0)).to_image()
-    with io.BytesIO() as buffer:
-        picture.save(buffer, "JPEG", quality=70)
-        return buffer.getvalue()
+    try:
+        with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:
+            next(film.decode(video=0)).to_image().save(buffer, "JPEG", quality=70)
+            return buffer.getvalue()
+    except (av.FFmpegError, IndexError, StopIteration):  # what cannot be drawn may yet be played, by some browser
+        return None

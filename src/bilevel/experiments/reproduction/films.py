@@ -34,9 +34,9 @@ class Look:
     """How a film is drawn and stored: small, since a page holds one for each task."""
 
     width: int = 480  # pixels
-    quality: str = "good"  # of the pictures before they are made smaller
+    quality: str = "large"  # of the pictures before they are made smaller
     speed: float = 0.5  # of what really happens; a sentence takes a while to read
-    encoder: Mapping[str, str] = field(default_factory=lambda: {"crf": "29", "preset": "slower", "threads": "1"})
+    encoder: Mapping[str, str] = field(default_factory=lambda: {"crf": "29", "preset": "medium", "threads": "1"})
 
     @property
     def steps_per_second(self) -> float:
