@@ -63,14 +63,12 @@ class RayCluster:
 
     def has_room(self, unit: Unit) -> bool:
         busy = [worker.unit for worker in self._team if worker.unit]
-        if unit.is_training and self._gpu_share:
-            most = self._gpus * int(1 / self._gpu_share + 1e-9)
-            if sum(other.is_training for other in busy) >= most:
-                return False
-        return len(busy) < self.workers
+        most_on_gpu = self._gpus * int(1 / self._gpu_share + 1e-9) if self._gpu_share else self.workers
+        on_gpu = sum(other.likes_gpu for other in busy)
+        return len(busy) < self.workers and not (unit.likes_gpu and on_gpu >= most_on_gpu)
 
     def start(self, unit: Unit) -> None:
-        share = self._gpu_share if unit.is_training else 0.0
+        share = self._gpu_share if unit.likes_gpu else 0.0
         idle = [worker for worker in self._team if worker.unit is None]
         fitting = [worker for worker in idle if worker.gpu_share == share]
         if not fitting and len(self._team) >= self.workers and idle:
