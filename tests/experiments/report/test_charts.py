@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -140,3 +141,11 @@ def test_numbers_are_told_as_people_read_them() -> None:
     assert [ranges(numbers) for numbers in ([1, 2, 3, 10], [3, 1], [5], [1, 2], [])] == [
         "1–3 and 10", "1 and 3", "5", "1 and 2", "",
     ]  # fmt: skip
+
+
+def test_a_time_of_training_that_networks_share_is_told_as_such() -> None:
+    rows = [replace(one, training=replace(one.training, networks=3)) for one in SMALL.rows if one.training]
+    training, *_ = against_costs(Findings(about(), rows, [])).panels
+    assert "60 s on cpu, 3 networks side by side" in training.series[0].marks[-1].tip
+    alone, *_ = against_costs(SMALL).panels
+    assert "side by side" not in alone.series[0].marks[-1].tip

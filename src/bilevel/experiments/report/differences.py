@@ -11,8 +11,8 @@ from bilevel.experiments.reproduction.settings import OURS
 WORTH_A_WORD = 0.15
 
 _CLONED = (
-    "The paper's failures are failures of the low level. Our experts press on at a goal instead of fading out, so the "
-    "network that copies them does not stop short of it; and these are our own worlds."
+    "Other worlds, and another expert. The paper finds its failures mostly in the low level; our experts press on at a "
+    "goal instead of fading out, and a network that copies them does not stop short of it."
 )
 _GRASPS = (
     "It is as good as its network and its planner. Here the network, which is BISON's, grasps and places reliably, and "

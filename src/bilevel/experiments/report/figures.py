@@ -135,8 +135,8 @@ def against_costs(findings: Findings) -> Figure:
     panels = [panel for cost in COSTS if (panel := _cost_panel(findings, cost))]
     largest = max(sizes_in(findings))
     caption = (
-        f"Training: of one network, against success over all sizes. Inference: with {largest} objects, labels and all "
-        "planning included, against success with as many. A large mark is the median over tasks and seeds, a faint "
+        "Training: against success over all sizes; networks that were trained side by side share the time. "
+        f"Inference: with {largest} objects, labels and all planning included, against success with as many. A large mark is the median over tasks and seeds, a faint "
         "one a single task. Methods that plan run on the network of BISON in the paper's setting, so they share its "
         "training. The left is cheaper, the top is better."
     )
@@ -166,12 +166,19 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
     if value is None or value <= 0 or score is None:
         return None
     where = task or "all tasks, median"
-    side_by_side = f" on {' and '.join(costs.devices)}" if not cost.largest and costs.devices else ""
+    how = "" if cost.largest else trained_how(costs)
     tip = (
-        f"{costs.entrant.title}, {where}\n{cost.title}\t{cost.show(value)}{side_by_side}\n"
+        f"{costs.entrant.title}, {where}\n{cost.title}\t{cost.show(value)}{how}\n"
         f"success\t{rate(score.rate)} ({interval(score.interval)})\nepisodes\t{score.episodes:,}"
     )
     return Mark(value, score.rate, tip, faint=task is not None)
+
+
+def trained_how(costs: Costs) -> str:
+    """` on cpu, 3 networks side by side`: who shares a time has to be said with it."""
+    many = [str(number) for number in costs.networks if number > 1]
+    beside = f", {' or '.join(many)} networks side by side" if many else ""
+    return f" on {' and '.join(costs.devices)}{beside}" if costs.devices else ""
 
 
 # Rules against LAMA

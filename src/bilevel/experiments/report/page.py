@@ -34,6 +34,7 @@ EXPERIMENT = {
     "epochs": "epochs, in the paper's setting",
     "end_to_end_epochs": "the same, for end-to-end networks",
     "planning_seconds": "seconds for each plan",
+    "lama_seconds": "seconds for LAMA, for a large problem",
     "quick": "small version",
 }
 PAGE = files("bilevel.experiments.report") / "page"

@@ -137,8 +137,9 @@ class Costs:
     largest: Score | None
     policy_microseconds: float | None  # for each step
     peak_mebibytes: float | None
-    training_seconds: float | None
+    training_seconds: float | None  # of as many networks as were trained side by side
     training_mebibytes: float | None
+    networks: tuple[int, ...]
     devices: tuple[str, ...]
 
 
@@ -163,6 +164,7 @@ def _costs(findings: Findings, entrant: Entrant, task: str | None) -> Costs | No
         middle(size.peak_mebibytes for size in sizes),
         middle(training.seconds for training in trainings),
         middle(training.peak_mebibytes for training in trainings),
+        tuple(sorted({training.networks for training in trainings})),
         tuple(sorted({training.device for training in trainings})),
     )
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from bilevel.experiments.failures import REASONS
 from bilevel.experiments.methods import METHODS
-from bilevel.experiments.report.figures import SOLVERS
+from bilevel.experiments.report.figures import SOLVERS, trained_how
 from bilevel.experiments.report.scores import (
     Cell,
     Score,
@@ -181,14 +181,23 @@ def cost_table(findings: Findings) -> Table:
                     "policy_microseconds": found.policy_microseconds,
                     "peak_mebibytes": found.peak_mebibytes,
                     "trained_on": " and ".join(found.devices) or None,
+                    "trained_side_by_side": " or ".join(map(str, found.networks)) or None,
                 }
             )
     header = ["method", "success", "training", "memory in training", "a step", "memory"]
     caption = (
         f"Medians over tasks and seeds; steps and memory with {largest} objects, labels and planning included. "
-        "Methods that plan run on the network of BISON in the paper's setting."
+        f"Methods that plan run on the network of BISON in the paper's setting.{_shared(findings)}"
     )
     return Table("costs", "Time and memory", caption, header, lines, records)
+
+
+def _shared(findings: Findings) -> str:
+    """Whose time of training is that of several networks."""
+    told = [
+        f"{found.entrant.title}{trained_how(found)}" for found in costs(findings) if max(found.networks, default=1) > 1
+    ]
+    return f" Times of training are shared: {'; '.join(told)}." if told else ""
 
 
 def _known(value: float | None, show: Show) -> Text:
