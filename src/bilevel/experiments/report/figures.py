@@ -136,9 +136,9 @@ def against_costs(findings: Findings) -> Figure:
     largest = max(sizes_in(findings))
     caption = (
         "Training: against success over all sizes; networks that were trained side by side share the time. "
-        f"Inference: with {largest} objects, labels and all planning included, against success with as many. A large mark is the median over tasks and seeds, a faint "
-        "one a single task. Methods that plan run on the network of BISON in the paper's setting, so they share its "
-        "training. The left is cheaper, the top is better."
+        f"Inference: with {largest} objects, labels and all planning included, against success with as many. A large "
+        "mark is the median over tasks and seeds, a faint one a single task. Methods that plan run on the network of "
+        "BISON in the paper's setting, so they share its training. The left is cheaper, the top is better."
     )
     return Figure("success-against-costs", "Success against time and memory", caption, panels)
 
