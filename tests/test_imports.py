@@ -37,6 +37,7 @@ ONLY_IN = {
     "jinja2": ("experiments.report",),
     "mako": ("experiments.report",),
     "minari": ("demonstrations.minari_export",),
+    "ray": ("experiments.reproduction.ray_backend",),
     "rich": ("cli", "commands", "demo"),
     "tyro": ("cli", "commands"),
     "bilevel.baselines": ("baselines", "experiments", "commands"),

@@ -28,7 +28,10 @@ START = "`ray start --head` starts one"
 LOOKED_AFTER = 10.0  # seconds after which the size of the cluster is asked for again
 KEPT_IDLE = 30.0  # seconds after which a worker without work gives its core back
 PATIENCE = 5.0  # seconds
-ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # else it takes Ray a quarter of an hour to find that nobody answers
+BEFOREHAND = {  # what Ray looks for when it is imported
+    "RAY_NUM_REDIS_GET_RETRIES": "1",  # else it takes a quarter of an hour to find that nobody answers
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # else what happens to workers is printed on standard output
+}
 
 
 @dataclass(eq=False)
@@ -164,13 +167,12 @@ def explained(unit: Unit, error: Exception) -> Failed:
         raise BadInput("a node of the cluster lacks bilevel; install the same version of it on all nodes") from None
     if isinstance(cause, Exception) or isinstance(error, BadInput):
         return failure(unit, cause or error)
-    reason = "; it ran out of memory" if "memory" in str(error) else ""
-    return Failed(unit, f"its worker was lost: the process or its node ended{reason}", str(error))
+    return Failed(unit, "its worker was lost: the process or its node ended, perhaps for want of memory", str(error))
 
 
 def connect(address: str) -> Any:
     """Ray, connected to a cluster that runs; one is never started."""
-    os.environ.update({name: value for name, value in ONE_TRY.items() if name not in os.environ})
+    os.environ.update(BEFOREHAND)
     try:
         import ray
     except ImportError:
