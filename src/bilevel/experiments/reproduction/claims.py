@@ -62,6 +62,7 @@ class Claims:
         self._heart.join()
         self.release(tuple(self._held))
         with suppress(Exception):
+            self._remove_void()
             self._beat(ended=True)
 
     def _take(self, key: str) -> bool:
@@ -95,6 +96,12 @@ class Claims:
             path.unlink(missing_ok=True)
             if path == ours:
                 break
+
+    def _remove_void(self) -> None:
+        """What is left of runs that were killed: nobody asks for something again that is there."""
+        for path in self._claims.iterdir():
+            if self._is_void(path):
+                path.unlink(missing_ok=True)
 
     def _made(self, key: str) -> list[tuple[int, Path]]:
         """All claims to something, in the order of their numbers."""

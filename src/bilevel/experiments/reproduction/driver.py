@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -108,9 +109,14 @@ class Driver:
         self._note_there(unit)
 
     def _note_there(self, unit: Unit) -> None:
+        self._note_done(unit)
+        self.progress.there += 1
+
+    def _note_done(self, unit: Unit) -> None:
         self._known.update(unit.gives)
         self._failure_file(unit).unlink(missing_ok=True)
-        self.progress.there += 1
+        for folder in unit.leftovers(self._kept):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _handle(self, event: Event) -> None:
         unit = event.unit
@@ -120,9 +126,8 @@ class Driver:
         del self.progress.running[unit]
         if isinstance(event, Finished):
             self.progress.forecast.finish(unit)
-            self._known.update(unit.gives)
+            self._note_done(unit)
             self.progress.done.append(unit)
-            self._failure_file(unit).unlink(missing_ok=True)
         else:
             self._handle_failure(event)
         self._claims.release(unit.gives)

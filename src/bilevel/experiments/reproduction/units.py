@@ -6,6 +6,7 @@ A unit is a small object that is sent to whoever does it. What it makes depends 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -75,6 +76,10 @@ class Unit(ABC):
     @abstractmethod
     def perform(self, kept: Kept, tick: Tick) -> None:
         """Do it, or whatever of it is not there yet."""
+
+    def leftovers(self, kept: Kept) -> Sequence[Path]:
+        """Folders that are of no use once it is done."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -152,12 +157,10 @@ class Train(Unit):
         return kept.checkpoints(self.task, self.learner, f"{self.recipe}-{seeds}")
 
     def perform(self, kept: Kept, tick: Tick) -> None:
-        import shutil
-
         from bilevel.demonstrations.dataset import read_dataset
         from bilevel.experiments.training import train_together
 
-        missing, checkpoints = self.missing(kept), self._checkpoints(kept)
+        missing = self.missing(kept)
         if not missing:
             return
         cost = Cost([kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing])
@@ -167,10 +170,13 @@ class Train(Unit):
             self.learner,
             kept.experiment.config(self.learner, self.recipe),
             recipe=self.recipe,
-            checkpoints=checkpoints,
+            checkpoints=self._checkpoints(kept),
             tell=lambda progress: cost.tell(progress, tick),
         )
-        shutil.rmtree(checkpoints, ignore_errors=True)
+        shutil.rmtree(self._checkpoints(kept), ignore_errors=True)
+
+    def leftovers(self, kept: Kept) -> Sequence[Path]:
+        return [self._checkpoints(kept)]
 
 
 @dataclass(frozen=True)
