@@ -104,7 +104,8 @@ def open_folder(folder: Path, experiment: Experiment) -> Kept:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            if not all(child.name.lstrip(".").startswith(EXPERIMENT) for child in folder.iterdir()):
+            ours = all(child.name.lstrip(".").startswith(EXPERIMENT) for child in folder.iterdir())
+            if not ours and not path.exists():  # if it does now, another run was faster
                 raise BadInput(f"{folder}: holds other files; choose a new folder as --output")
             _begin(path, json.dumps(asdict(experiment), indent=1) + "\n")
     except OSError as error:
@@ -125,7 +126,7 @@ def read_experiment(folder: Path) -> Experiment:
         raise BadInput(f"{folder}: no reproduction: there is no {EXPERIMENT} in it; `bilevel reproduce` makes one")
     try:
         return Experiment(**json.loads(read_text(path)))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise BadInput(f"{path}: not what `bilevel reproduce` wrote there") from None
 
 

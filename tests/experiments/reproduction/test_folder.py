@@ -1,0 +1,136 @@
+"""A folder belongs to one experiment, and whatever is half there is not taken for there."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from bilevel.experiments.reproduction.folder import EXPERIMENT, Kept, open_folder, read_experiment, read_json
+from bilevel.experiments.reproduction.settings import ENTRANTS, QUICK, Experiment
+from bilevel.symbolic.domain import BadInput
+
+USUAL = Experiment()
+
+
+def refusal(folder: Path, experiment: Experiment = USUAL) -> str:
+    with pytest.raises(BadInput) as refused:
+        open_folder(folder, experiment)
+    return str(refused.value)
+
+
+def test_a_folder_is_begun_and_taken_up(tmp_path: Path) -> None:
+    folder = tmp_path / "some" / "folder"
+    kept = open_folder(folder, QUICK)
+    assert kept == open_folder(folder, QUICK) == Kept(folder, QUICK)
+    assert read_experiment(folder) == QUICK
+    assert [path.name for path in folder.iterdir()] == [EXPERIMENT]
+
+
+def test_another_experiment_is_refused_with_what_differs(tmp_path: Path) -> None:
+    folder = tmp_path / "my_folder"
+    open_folder(folder, USUAL)
+    other = replace(USUAL, epochs=3, end_to_end_epochs=4)
+    told = f"{folder}: was begun with epochs 200, not 3, end to end epochs 200, not 4; choose another --output"
+    assert refusal(folder, other) == told
+    assert "quick False, not True" in refusal(folder, QUICK)
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    assert refusal(tmp_path) == f"{tmp_path}: holds other files; choose a new folder as --output"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(tmp_path / "file") == f"{tmp_path / 'file'}: cannot be used as a folder: File exists"
+    below = tmp_path / "file" / "below"
+    assert refusal(below) == f"{below}: cannot be used as a folder: Not a directory"
+
+
+def test_a_beginning_that_was_killed_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / f"{EXPERIMENT}.0123").write_text("{")
+    (tmp_path / f".{EXPERIMENT}.0123.abc").write_text("")
+    assert open_folder(tmp_path, USUAL).experiment == USUAL
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', '{"epoch": 3}', "[" * 100_000])
+def test_garbage_in_the_place_of_an_experiment_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / EXPERIMENT).write_text(content)
+    assert refusal(tmp_path) == f"{tmp_path / EXPERIMENT}: not what `bilevel reproduce` wrote there"
+
+
+def test_a_folder_without_one_is_no_reproduction(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no reproduction: there is no experiment"):
+        read_experiment(tmp_path)
+
+
+def test_of_many_who_begin_a_folder_at_once_all_have_the_same(tmp_path: Path) -> None:
+    start = Barrier(8)
+
+    def begin(epochs: int) -> str:
+        start.wait()
+        try:
+            return (
+                f"begun with epochs {open_folder(tmp_path / 'folder', replace(USUAL, epochs=epochs)).experiment.epochs}"
+            )
+        except BadInput as refused:
+            return str(refused)
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(begin, [1, 2] * 4))
+    known = read_experiment(tmp_path / "folder").epochs
+    assert all(f"begun with epochs {known}" in line for line in told)
+    assert len([line for line in told if "choose another" in line]) == 4
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == [EXPERIMENT]
+
+
+# What is there
+
+
+def test_demonstrations_are_there_once_they_are_complete(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, replace(USUAL, demonstrations=5))
+    folder = kept.demonstrations("blocks")
+    folder.mkdir(parents=True)
+    for manifest, there in [
+        ({"complete": False, "episodes": 5}, False),
+        ({"complete": True, "episodes": 4}, False),
+        ({"complete": True, "episodes": 5}, True),
+        ({"complete": True}, False),
+        ([], False),
+    ]:
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        assert kept.has_demonstrations("blocks") is there
+    (folder / "manifest.json").write_text('{"complete": true, "epi')
+    assert not kept.has_demonstrations("blocks")
+
+
+def test_those_who_plan_run_on_the_networks_of_bison(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, USUAL)
+    folder = kept.policy("blocks", "bison", "paper", 2)
+    for name in ("bison-paper", "det-plan", "ndt-replan"):
+        assert kept.policy_of(ENTRANTS[name], "blocks", 2) == folder
+    assert kept.policy_of(ENTRANTS["bison"], "blocks", 2) == kept.policy("blocks", "bison", "best", 2)
+    assert kept.policy_of(ENTRANTS["expert"], "blocks", 2) is None
+
+
+def test_files_that_are_being_written_are_not_counted_among_them(tmp_path: Path) -> None:
+    for name in ("a/b/c", "a/.d.123", "a/e", "f"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    kept = Kept(tmp_path, USUAL)
+    found = kept.files(tmp_path / "a", tmp_path / "f", tmp_path / "missing")
+    assert [kept.relative(path) for path in found] == ["a/b/c", "a/e", "f"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000])
+def test_what_is_no_object_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    assert read_json(tmp_path / "file") is None
+    assert read_json(tmp_path / "missing") is None
+    assert read_json(tmp_path) is None

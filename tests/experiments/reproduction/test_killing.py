@@ -1,0 +1,184 @@
+"""Whatever is killed or damaged on the way, and whoever else is at work: the same results as of one undisturbed run."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killing import TINY, left_behind, results, start, survive, wait_for_changes
+
+from bilevel.demonstrations.manifest import read_manifest, write_manifest
+from bilevel.experiments.reproduction.folder import Kept, read_experiment
+from bilevel.experiments.reproduction.units import Train
+from command_line import run
+
+UNITS = 6  # collect, train, evaluate two methods with one and two objects
+POLICY = "policies/blocks/bison-paper-0"
+EPISODES = "episodes/blocks/bison-paper-0/02.jsonl"
+SILENT = ("--json",)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed") / "folder"
+    process = start(folder, *TINY, *SILENT)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["done"] == UNITS
+    assert left_behind(process) == []
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wanted(undisturbed: Path) -> dict[str, Any]:
+    found = results(undisturbed)
+    assert len(found) == UNITS
+    assert [[record.episode for record in found[name]] for name in found if name.endswith(".jsonl")] == [[0, 1]] * 4
+    return found
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code and what it has said; whatever it started has ended with it."""
+    out, err = process.communicate()
+    assert left_behind(process) == []
+    return process.returncode, out, err
+
+
+def check_complete(folder: Path, wanted: dict[str, Any]) -> None:
+    assert results(folder) == wanted
+    assert [*(folder / "claims").iterdir(), *folder.glob("unfinished/*")] == []
+    assert len((folder / "findings.jsonl").read_text().splitlines()) == 3  # about all, and a row for each method
+
+
+# Killing
+
+
+def test_killed_at_ten_random_moments(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    assert survive(tmp_path, TINY, wanted, 10, random.Random(6)) == []
+    check_complete(sorted(tmp_path.iterdir())[-1], wanted)
+
+
+def test_told_to_end_and_with_a_worker_killed(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    folder = tmp_path / "folder"
+    process = start(folder, *TINY)
+    assert wait_for_changes(process, folder, 2)
+    process.send_signal(signal.SIGINT)
+    code, out, err = end(process)
+    assert (code, out) == (130, "")
+    told = err.splitlines()
+    assert told[0] == "6 units of work, 0 of them there; to do: collect 1, train 1, evaluate 4"
+    assert told[-1].startswith("bilevel: interrupted; ")
+    assert told[-1].endswith(" left; run the same command again to go on")
+    assert list((folder / "claims").iterdir()) == []
+
+    process = start(folder, *TINY, *SILENT)
+    assert wait_for_changes(process, folder, 2)
+    process.send_signal(signal.SIGTERM)
+    assert end(process) == (143, "", "")
+    assert list((folder / "claims").iterdir()) == []
+
+    process = start(folder, *TINY)
+    assert wait_for_changes(process, folder, 1)
+    for number in workers(process.pid):
+        subprocess.run(["kill", "-KILL", str(number)], check=True)
+    code, out, err = end(process)
+    assert (code, "failed" in err) == (0, False)
+    assert "units of work done" in out
+    check_complete(folder, wanted)
+
+
+def workers(number: int) -> list[int]:
+    """The processes that were spawned by one and serve it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = path.read_text().rpartition(")")[2].split()[1]
+            command = (path.parent / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == number and b"spawn_main" in command:
+            found.append(int(path.parent.name))
+    assert found
+    return found
+
+
+# Two runs
+
+
+def test_two_runs_at_the_same_time_share_the_work(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    folder = tmp_path / "folder"
+    told = [end(process) for process in [start(folder, *TINY, *SILENT, "--workers", "1") for _ in range(2)]]
+    assert [(code, err) for code, _, err in told] == [(0, "")] * 2
+    found = [json.loads(out) for _, out, _ in told]
+    assert sum(run["done"] for run in found) == UNITS
+    assert [run["done"] + run["already_there"] for run in found] == [UNITS] * 2
+    check_complete(folder, wanted)
+
+
+# Damage
+
+
+def tear_a_line(folder: Path) -> None:
+    """Only the first of two lines is whole."""
+    path = folder / EPISODES
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def tear_a_checkpoint(folder: Path) -> None:
+    """Training was stopped after an epoch, and what it had written then is cut off."""
+    shutil.rmtree(folder / POLICY)
+    unit = Train("blocks", "bison", "paper", (0,))
+
+    def stop(note: str) -> None:
+        if note == "training, 1 of 2":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        unit.perform(Kept(folder, read_experiment(folder)), stop)
+    (checkpoint,) = folder.glob("unfinished/*/*.safetensors")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
+
+
+def tear_a_data_set(folder: Path) -> None:
+    """Some episodes are there, one of them not as a whole, and nothing says that they are all."""
+    files = sorted((folder / "demonstrations/blocks").glob("*.npz"))
+    files[0].write_bytes(files[0].read_bytes()[:-1000])
+    files[2].unlink()
+    files[3].with_name(f".{files[3].name}.abc").write_bytes(files[3].read_bytes()[:1000])
+    files[3].unlink()
+    manifest = read_manifest(files[0].parent)
+    write_manifest(files[0].parent, replace(manifest, entries=(), complete=False))
+
+
+@pytest.mark.parametrize("damage", [tear_a_line, tear_a_checkpoint, tear_a_data_set])
+def test_what_is_torn_is_mended(
+    damage: Callable[[Path], None],
+    undisturbed: Path,
+    wanted: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(undisturbed, folder)
+    damage(folder)
+    code, out, _ = run(capsys, "reproduce", *TINY, *SILENT, "--output", folder)
+    assert (code, json.loads(out)["done"]) == (0, 1)
+    check_complete(folder, wanted)
+
+
+def test_nothing_is_left_of_a_folder_that_was_killed_when_it_was_begun(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    """What is left of writing the first file is no reason to take the folder for somebody else's."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".experiment.json.0123.abcd").write_text("{")
+    (folder / "experiment.json.4567").write_text("{}")
+    process = start(folder, *TINY, "--methods", "expert", "--objects", "1")
+    assert end(process)[0] == 0

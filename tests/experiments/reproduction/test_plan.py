@@ -1,0 +1,127 @@
+"""What is wanted is taken apart into units, each of them once, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from bilevel.experiments.methods import Method
+from bilevel.experiments.reproduction.costs import Forecast, guess
+from bilevel.experiments.reproduction.plan import SCALED, SIZES, plan_units, require_methods
+from bilevel.experiments.reproduction.settings import (
+    ENTRANTS,
+    PAPER,
+    QUICK,
+    USUAL,
+    Experiment,
+    Wanted,
+    find_entrant,
+)
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, Scale, Train
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks import TASKS
+
+ALL = Wanted()
+
+
+def wanted(*names: str, **parts: bool) -> Wanted:
+    shown = {"table": True, "scaling": False, "films": False, **parts}
+    entrants = [ENTRANTS[name] for name in names]
+    return Wanted(tasks=["blocks", "gacha"], entrants=entrants, objects=[1, 10], seeds=[0, 1], **shown)
+
+
+def names(unit_type: type, given: Wanted, side_by_side: bool = False) -> list[str]:
+    return [unit.name for unit in plan_units(given, side_by_side) if isinstance(unit, unit_type)]
+
+
+def test_the_whole_experiment() -> None:
+    units = plan_units(ALL)
+    kinds = Counter(unit.kind for unit in units)
+    assert kinds["collect"] == len(TASKS)
+    assert kinds["train"] == 4 * 3 * len(TASKS)  # bison in two settings, pddl-nn, pure-nn
+    sizes = sum(min(10, task.most_objects) for task in TASKS.values())
+    assert kinds["evaluate"] == len(USUAL) * 3 * sizes
+    assert kinds["film"] == len(TASKS)
+    assert kinds["scale"] >= len(SCALED) * len(SIZES)
+    assert len(set(units)) == len(units) == len({unit.name for unit in units})
+    assert len({name for unit in units for name in unit.gives}) == sum(len(unit.gives) for unit in units)
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_everything_that_is_needed_is_made_before_and_nothing_else(side_by_side: bool) -> None:
+    for given in (ALL, wanted("det-plan", "expert"), wanted("bison", table=False, films=True)):
+        known: set[str] = set()
+        needed = {need for unit in plan_units(given, side_by_side) for need in unit.needs}
+        for unit in plan_units(given, side_by_side):
+            assert known.issuperset(unit.needs)
+            known.update(unit.gives)
+            if isinstance(unit, Collect | Train):
+                assert needed.intersection(unit.gives)
+
+
+def test_entrants_share_networks() -> None:
+    given = wanted("bison-paper", "det-plan", "det-replan", "ndt-replan")
+    assert names(Train, given) == [
+        "train blocks/bison-paper-0",
+        "train blocks/bison-paper-1",
+        "train gacha/bison-paper-0",
+        "train gacha/bison-paper-1",
+    ]
+    alone = wanted("det-plan")
+    assert names(Train, alone) == names(Train, given)
+    assert names(Train, given, side_by_side=True) == ["train blocks/bison-paper-0", "train gacha/bison-paper-0"]
+
+
+def test_no_more_objects_than_a_world_has_room_for() -> None:
+    for unit in plan_units(ALL):
+        if isinstance(unit, Evaluate):
+            assert 1 <= unit.objects <= TASKS[unit.task].most_objects
+
+
+def test_who_needs_no_network_needs_no_demonstrations() -> None:
+    assert {unit.kind for unit in plan_units(wanted("expert"))} == {"evaluate"}
+
+
+def test_parts_that_are_not_wanted_are_not_made() -> None:
+    nothing = wanted("bison", "expert", table=False)
+    assert plan_units(nothing) == []
+    films = wanted("bison-paper", "bison", "pddl-nn", table=False, films=True)
+    assert [unit.name for unit in plan_units(films)] == [
+        "collect blocks",
+        "collect gacha",
+        "train blocks/bison-best-0",
+        "train gacha/bison-best-0",
+        "film blocks",
+        "film gacha",
+    ]
+    assert plan_units(wanted("expert", table=False, films=True, scaling=True)) == []
+
+
+def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
+    units = plan_units(wanted("bison", "bison-paper", "expert", table=False, films=True, scaling=True))
+    assert {unit.entrant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
+    assert {unit.rules.recipe for unit in units if isinstance(unit, Scale) and unit.rules} == {PAPER}
+
+
+def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BadInput, match=r"unknown method 'bizon'; what can be reproduced: bison-paper, bison, "):
+        find_entrant("bizon")
+
+
+def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_methods(wanted("bison", "expert"))
+    monkeypatch.setattr(Method, "missing", lambda method: "no planner")
+    with pytest.raises(BadInput, match="the method 'det-plan' cannot be run here: no planner; or leave it out of"):
+        require_methods(wanted("det-plan"))
+
+
+@pytest.mark.parametrize("experiment", [Experiment(), QUICK])
+def test_every_unit_takes_some_time(experiment: Experiment) -> None:
+    forecast = Forecast(experiment)
+    for unit in plan_units(ALL):
+        assert 0 < guess(unit, experiment) < 24 * 3600
+        assert 0 < guess(unit, experiment, gpu=True) <= guess(unit, experiment)
+    ranked = sorted(plan_units(ALL), key=forecast.rank)
+    assert [unit.kind for unit in ranked[: len(TASKS)]] == ["collect"] * len(TASKS)
+    assert ranked[-1].kind == "evaluate"
