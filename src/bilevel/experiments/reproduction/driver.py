@@ -62,6 +62,8 @@ class Driver:
                 self._note_there(unit)
             else:
                 self.progress.waiting.append(unit)
+        needed = {name for unit in self.progress.waiting for name in unit.needs}
+        self.progress.waiting = [u for u in self.progress.waiting if not u.is_means or needed.intersection(u.gives)]
         self.progress.waiting.sort(key=forecast.rank)
 
     def run(self, show: Callable[[], None] = lambda: None) -> Progress:

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from bilevel.experiments.machines import forget_peak, machine, own_peak
 from bilevel.experiments.reproduction.folder import Kept, read_json
 from bilevel.experiments.reproduction.measurements import kept_records, measure_lama, measure_rules, measured
 from bilevel.experiments.reproduction.settings import PAPER, Entrant
+from bilevel.experiments.reproduction.training_cost import Cost
 from bilevel.files import write_atomically
 
 if TYPE_CHECKING:  # it needs torch, which only training does
@@ -48,6 +48,11 @@ class Unit(ABC):
     @property
     def name(self) -> str:
         return f"{self.kind} {self.gives[0].partition('/')[2]}"
+
+    @property
+    def is_means(self) -> bool:
+        """Whether what it makes is of no use but to other units that are still to be done."""
+        return False
 
     @property
     def is_training(self) -> bool:
@@ -91,6 +96,10 @@ class Collect(Unit):
     @property
     def gives(self) -> tuple[str, ...]:
         return (f"demonstrations/{self.task}",)
+
+    @property
+    def is_means(self) -> bool:
+        return True
 
     def is_done(self, kept: Kept) -> bool:
         return kept.has_demonstrations(self.task)
@@ -164,6 +173,11 @@ class Train(Unit):
         if not missing:
             return
         cost = Cost([kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing])
+
+        def tell(progress: Progress) -> None:
+            cost.note(progress)
+            tick(f"{progress.stage}, {progress.done} of {progress.total}")
+
         train_together(
             read_dataset(kept.demonstrations(self.task)),
             {seed: kept.policy(self.task, self.learner, self.recipe, seed) for seed in missing},
@@ -171,7 +185,7 @@ class Train(Unit):
             kept.experiment.config(self.learner, self.recipe),
             recipe=self.recipe,
             checkpoints=self._checkpoints(kept),
-            tell=lambda progress: cost.tell(progress, tick),
+            tell=tell,
         )
         shutil.rmtree(self._checkpoints(kept), ignore_errors=True)
 
@@ -302,34 +316,3 @@ class Film(Unit):
         seed = interesting_seed(policy, self.task, FILMED)
         timeline = make_film(policy, self.task, FILMED, seed, kept.film(self.task), self.entrant.name)
         write_atomically(kept.timeline(self.task), timeline.text())
-
-
-class Cost:
-    """What training takes, over all the times that it was begun, in a file for each network."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = paths
-        known = read_json(paths[0]) or {}
-        self._seconds, self._peak = float(known.get("seconds", 0.0)), float(known.get("peak_mebibytes", 0.0))
-        self._began, self._saved = time.monotonic(), 0.0
-        forget_peak()
-
-    def tell(self, progress: Progress, tick: Tick) -> None:
-        now = time.monotonic()
-        if now - self._saved > SAVED_EVERY or progress.done == progress.total:
-            self._saved = now
-            self._write(self._seconds + now - self._began)
-        tick(f"{progress.stage}, {progress.done} of {progress.total}")
-
-    def _write(self, seconds: float) -> None:
-        from bilevel.lowlevel.training import usual_device
-
-        content = {
-            "seconds": round(seconds, 1),
-            "peak_mebibytes": round(max(self._peak, own_peak()), 1),
-            "device": usual_device().type,
-            "networks": len(self._paths),
-            "machine": machine(),
-        }
-        for path in self._paths:
-            write_atomically(path, json.dumps(content) + "\n")
