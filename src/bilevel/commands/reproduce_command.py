@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from bilevel.commands.arguments import print_json, require_at_least
+from bilevel.commands.arguments import count, print_json, require_at_least
 from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.symbolic.domain import BadInput
@@ -184,7 +184,7 @@ class Reproduce:
             )
             return
         there = f", {progress.there} were there" if progress.there else ""
-        print(f"{len(progress.done)} units of work done in {duration(seconds)}{there}")
+        print(f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}")
         for name, error in failed.items():
             print(f"failed twice: {name}: {error}", file=sys.stderr)
         if left:
@@ -234,7 +234,7 @@ class _Display:
         """What there is to do, and about how long it will take."""
         kinds = Counter(unit.kind for unit in self._progress.waiting)
         what = ", ".join(f"{kind} {number}" for kind, number in kinds.items()) or "nothing"
-        self._say(f"{len(units)} units of work, {self._progress.there} of them there; to do: {what}")
+        self._say(f"{count(units, 'unit')} of work, {self._progress.there} of them there; to do: {what}")
         if kinds:
             workers = self._backend.workers
             left = duration(self._progress.seconds_left(workers))

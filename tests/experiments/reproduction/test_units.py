@@ -17,7 +17,8 @@ from bilevel.experiments.reproduction import units as module
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.measurements import kept_records
 from bilevel.experiments.reproduction.settings import ENTRANTS, Experiment
-from bilevel.experiments.reproduction.units import Collect, Cost, Evaluate, Scale, Train
+from bilevel.experiments.reproduction.training_cost import Cost
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Scale, Train
 from bilevel.experiments.sweep import Evaluation, read_results
 from bilevel.learning import Progress
 from bilevel.symbolic.domain import BadInput
@@ -226,17 +227,15 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_the_time_of_all_beginnings_is_added_up(tmp_path: Path, wait: Callable[[float], None]) -> None:
     paths = [tmp_path / "costs" / "0.json", tmp_path / "costs" / "1.json"]
-    told: list[str] = []
     for _ in range(2):
         cost = Cost(paths)
         wait(10)
-        cost.tell(Progress("training", 1, 9), told.append)
+        cost.note(Progress("training", 1, 9))
         wait(1)
-        cost.tell(Progress("training", 2, 9), told.append)  # so soon that it is not worth writing
+        cost.note(Progress("training", 2, 9))  # so soon that it is not worth writing
     known = [json.loads(path.read_text()) for path in paths]
     assert [one["seconds"] for one in known] == [20.0, 20.0]
     assert known[0]["networks"] == 2
     assert known[0]["peak_mebibytes"] > 1
-    assert told[0] == "training, 1 of 9"
-    cost.tell(Progress("training", 9, 9), told.append)
+    cost.note(Progress("training", 9, 9))
     assert json.loads(paths[0].read_text())["seconds"] == 21.0

@@ -1,0 +1,235 @@
+"""The command, at its smallest: it makes what is not there yet, says what it does, and refuses what makes no sense."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killing import results
+
+from bilevel.commands import reproduce_command
+from bilevel.commands.reproduce_command import duration
+from bilevel.execution.policy_folder import read_policy
+from bilevel.experiments.reproduction.rows import Findings, read_findings
+from bilevel.experiments.sweep import read_results
+from command_line import run
+
+SMALL = ("--tasks", "blocks", "--demonstrations", "4", "--epochs", "2", "--parts", "table", "--workers", "2")
+TWO = ("--methods", "bison-paper", "expert", "--objects", "1-2", "--episodes", "2", "--seeds", "1")
+Capture = pytest.CaptureFixture[str]
+
+
+def reproduce(capsys: Capture, folder: Path, *arguments: str) -> tuple[int, str, str]:
+    return run(capsys, "reproduce", *SMALL, *arguments, "--output", folder)
+
+
+def told(capsys: Capture, folder: Path, *arguments: str) -> dict[str, Any]:
+    """What it says in JSON, if all is well."""
+    code, out, err = reproduce(capsys, folder, *arguments, "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    assert (found["failed"], found["not_done"]) == ({}, [])
+    return found
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two rows; not to be changed."""
+    folder = tmp_path_factory.mktemp("reproduce") / "folder"
+    command = reproduce_command.Reproduce(
+        output=folder,
+        methods=("bison-paper", "expert"),
+        tasks=("blocks",),
+        objects="1-2",
+        episodes=2,
+        seeds=1,
+        demonstrations=4,
+        epochs=2,
+        parts=("table",),
+        workers=2,
+    )
+    assert command.run() == 0
+    return folder
+
+
+@pytest.fixture
+def folder(begun: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(begun, tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def findings(folder: Path) -> Findings:
+    return read_findings(folder / "findings.jsonl")
+
+
+# What it finds
+
+
+def test_the_findings_are_those_of_the_episodes(begun: Path) -> None:
+    found = findings(begun)
+    assert [(row.entrant, row.task, row.seed) for row in found.rows] == [
+        ("bison-paper", "blocks", 0),
+        ("expert", "blocks", 0),
+    ]
+    for row in found.rows:
+        assert [(size.objects, size.episodes) for size in row.sizes] == [(1, 2), (2, 2)]
+        for size in row.sizes:
+            path = begun / f"episodes/blocks/{row.entrant}-0/{size.objects:02d}.jsonl"
+            records = list(read_results(path))
+            assert [record.episode for record in records] == [0, 1]
+            assert [record.policy_seed for record in records] == [0 if row.method == "bison" else None] * 2
+            assert size.successes == sum(record.success for record in records)
+            assert sum(size.reasons.values()) == 2 - size.successes
+    ours, expert = found.rows
+    assert expert.successes == expert.episodes == 4
+    assert expert.training is None
+    policy = read_policy(begun / "policies/blocks/bison-paper-0")
+    assert (ours.digest, ours.recipe) == (policy.digest, "paper")
+    assert ours.training is not None
+    assert (ours.training.epochs, ours.training.samples) == (2, policy.summary["samples"])
+    assert (ours.training.device, ours.training.networks) == ("cpu", 1)
+    assert ours.training.seconds > 0
+    about = found.about
+    assert (about.experiment["demonstrations"], about.experiment["quick"]) == (4, False)
+    assert (list(about.rules), list(about.failures), found.scaling) == (["blocks"], [], [])
+    assert [machine["cores"] for machine in about.machines] == [os.cpu_count()]
+
+
+def test_the_second_time_there_is_nothing_to_do(folder: Path, capsys: Capture) -> None:
+    before = results(folder)
+    code, out, err = reproduce(capsys, folder, *TWO)
+    assert code == 0
+    assert err == "6 units of work, 6 of them there; to do: nothing\n"
+    assert out.startswith("0 units of work done in 0 s, 6 were there\n")
+    assert out.endswith(f"findings: {folder / 'findings.jsonl'}\n")
+    assert results(folder) == before
+
+
+def test_asking_for_more_adds_only_that(folder: Path, capsys: Capture) -> None:
+    before, first = results(folder), findings(folder)
+    expert = ("--methods", "expert")
+    more = told(capsys, folder, *expert, "--objects", "1-3", "--episodes", "3", "--seeds", "2")
+    assert (more["done"], more["already_there"]) == (6, 0)
+    after = results(folder)
+    assert [name for name in before if "expert" not in name and before[name] != after[name]] == []
+    for name in ("episodes/blocks/expert-0/01.jsonl", "episodes/blocks/expert-0/02.jsonl"):
+        assert after[name][:2] == before[name]
+        assert len(after[name]) == 3
+    ours, expert_0, expert_1 = findings(folder).rows
+    assert ours == first.rows[0]
+    assert [row.episodes for row in (expert_0, expert_1)] == [9, 9]
+    again = told(capsys, folder, *expert, "--objects", "3", "--episodes", "1", "--seeds", "1")
+    assert (again["done"], again["already_there"]) == (0, 1)
+
+
+def test_a_policy_that_was_removed_is_learned_again_and_to_the_same_bits(folder: Path, capsys: Capture) -> None:
+    """So the episodes that are there are still those of the policy that is there."""
+    before = results(folder)
+    shutil.rmtree(folder / "policies")
+    found = told(capsys, folder, *TWO)
+    assert results(folder) == before
+    assert found["done"] + found["already_there"] == 6
+
+
+# What it says
+
+
+def test_it_says_what_it_will_do_and_how_far_it_is(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduce_command, "TOLD_EVERY", 0.0)
+    expert = ("--methods", "expert", "--objects", "1", "--episodes", "1", "--seeds", "2")
+    code, out, err = reproduce(capsys, tmp_path / "folder", *expert)
+    first, second, *others = err.splitlines()
+    assert (code, first) == (0, "2 units of work, 0 of them there; to do: evaluate 2")
+    assert second.startswith("about ")
+    assert second.endswith(" with 2 workers; the estimate gets better on the way")
+    assert others[0].startswith("0 of 2 units there; about ")
+    assert others[-1] == "2 of 2 units there; about 0 s left"
+    assert out.startswith("2 units of work done in ")
+
+
+def test_what_fails_is_tried_twice_and_listed_and_the_rest_is_done(folder: Path, capsys: Capture) -> None:
+    weights = folder / "policies/blocks/bison-paper-0/weights.safetensors"
+    weights.write_bytes(b"no weights")
+    more = ("--methods", "bison-paper", "expert", "--objects", "1", "--episodes", "3", "--seeds", "1")
+    code, out, err = reproduce(capsys, folder, *more)
+    assert code == 1
+    assert out.startswith("1 unit of work done in ")
+    (line,) = [line for line in err.splitlines() if "failed twice" in line]
+    assert line.startswith(f"failed twice: evaluate blocks/bison-paper-0/1: {weights}")
+    (failure,) = findings(folder).about.failures
+    assert failure["unit"] == "evaluate blocks/bison-paper-0/1"
+    assert str(weights) in failure["error"]
+
+    shutil.rmtree(folder / "demonstrations")
+    (folder / "demonstrations").write_text("in the way")
+    shutil.rmtree(folder / "policies")
+    code, out, _ = reproduce(capsys, folder, *more, "--json")
+    told = json.loads(out)
+    assert code == 1
+    assert list(told["failed"]) == ["collect blocks"]
+    assert told["not_done"] == ["train blocks/bison-paper-0", "evaluate blocks/bison-paper-0/1"]
+    assert (told["done"], told["already_there"]) == (0, 1)
+
+    (folder / "demonstrations").unlink()
+    found = json.loads(reproduce(capsys, folder, *more, "--json")[1])
+    assert (found["failed"], found["done"]) == ({}, 3)
+    assert findings(folder).about.failures == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (2.5 * 3600, "2.5 h"), (72 * 3600, "3.0 days")],
+)
+def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-paper, bison, expert, "),
+        (("--tasks", "block"), "unknown task 'block'"),
+        (("--parts", "tables"), "unknown part 'tables'; there are: table, scaling, films, report"),
+        (("--objects", "0"), "--objects: there can be 1 to "),
+        (("--objects", "1-"), "--objects takes numbers and ranges"),
+        (("--episodes", "0"), "--episodes must be at least 1, but is 0"),
+        (("--seeds", "0"), "--seeds must be at least 1, but is 0"),
+        (("--workers", "0"), "--workers must be at least 1, but is 0"),
+        (("--epochs", "0"), "--epochs must be at least 1, but is 0"),
+        (("--end-to-end-epochs", "-1"), "--end-to-end-epochs must be at least 1, but is -1"),
+        (("--demonstrations", "1"), "--demonstrations must be at least 2, but is 1"),
+        (("--gpu-share", "1.5"), "--gpu-share is a part of a GPU, 0 to 1, not 1.5"),
+        (("--gpu-share", "nan"), "--gpu-share is a part of a GPU, 0 to 1, not nan"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    code, out, err = run(capsys, "reproduce", *arguments, "--output", tmp_path / "folder")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"bilevel: {message}")
+    assert not (tmp_path / "folder").exists()
+
+
+def test_other_folders_are_refused(begun: Path, tmp_path: Path, capsys: Capture) -> None:
+    before = sorted(begun.rglob("*"))
+    code, out, err = reproduce(capsys, begun, *TWO, "--epochs", "3")
+    assert (code, out) == (2, "")
+    told = "was begun with epochs 2, not 3, end to end epochs 2, not 3; choose another --output"
+    assert err == f"bilevel: {begun}: {told}\n"
+    assert sorted(begun.rglob("*")) == before
+    (tmp_path / "file").touch()
+    code, _, err = reproduce(capsys, tmp_path / "file")
+    assert (code, err) == (2, f"bilevel: {tmp_path / 'file'}: cannot be used as a folder: File exists\n")
+    code, _, err = reproduce(capsys, tmp_path)
+    assert (code, err) == (2, f"bilevel: {tmp_path}: holds other files; choose a new folder as --output\n")
