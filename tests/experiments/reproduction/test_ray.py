@@ -29,10 +29,7 @@ from bilevel.symbolic.domain import BadInput
 from command_line import run
 from local_cluster import LocalCluster, local_cluster
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
-    pytest.mark.xdist_group("ray"),  # one cluster for all of them
-]
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 KILLING = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "killing.py"))
 KILLS = 3  # benchmarks/killing.py --backend ray kills ten times
