@@ -223,6 +223,11 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._goal = self.goal()
         self._objects = visible_objects(self.slots, self._observation)
 
+    @property
+    def is_restless(self) -> bool:
+        """Whether the world may do something although nothing moves: only what is at its goal is ever struck."""
+        return bool(self.teleport_rate) and bool(self.achieved(self._observation).any())
+
     def happened(self, event: str) -> None:
         """Record an event that no action explains."""
         self._events.append(event)

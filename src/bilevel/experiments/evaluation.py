@@ -93,7 +93,7 @@ def run_episode(
 ) -> Run:
     """One episode from a seed, in the environment of a task, with bursts of noise of this amplitude."""
     chronicle = Chronicle(policy, watch)
-    settling = Settling() if may_settle(environment, policy, noise) else None
+    settling = Settling(environment) if may_settle(policy, noise) else None
     clock = Clock(policy, chronicle, settling)
     disturb = Jostle(Bursts(amplitude=noise), seed) if noise else None
     episode = rollout(environment, clock, seed, disturb=disturb, watch=clock.watch, stop=clock.stop)

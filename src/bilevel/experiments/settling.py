@@ -1,8 +1,8 @@
 """Telling an episode in which nothing will happen any more.
 
 A network that has no memory and gets stuck comes to rest: the hand pushes to where it already is, at every step until
-the time is up. If nothing that is seen has moved for a thousand steps, in a world that does nothing by itself, then the
-same is seen, the same is done, and the same comes of it, for ever.
+the time is up. If nothing that is seen has moved for a thousand steps, in a world that does nothing by itself either,
+then the same is seen, the same is done, and the same comes of it, for ever.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ LONG = 1000  # steps
 class Settling:
     """Watches whether everything has come to rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Tabletop) -> None:
+        self._environment = environment
         self._seen: Observation | None = None  # since when
         self._steps = 0
 
@@ -33,12 +34,12 @@ class Settling:
 
     @property
     def is_over(self) -> bool:
-        return self._steps >= LONG
+        return self._steps >= LONG and not self._environment.is_restless
 
 
-def may_settle(environment: Tabletop, policy: WatchedPolicy, noise: float) -> bool:
-    """Whether rest means that nothing will happen: for a policy without memory, where nothing else is at work."""
-    return not noise and not environment.teleport_rate and getattr(policy, "is_memoryless", False)
+def may_settle(policy: WatchedPolicy, noise: float) -> bool:
+    """Whether rest means that nothing will happen: for a policy without memory whose hand nobody jostles."""
+    return not noise and getattr(policy, "is_memoryless", False)
 
 
 def _close(one: Observation, other: Observation) -> bool:
