@@ -12,12 +12,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bilevel.experiments.reproduction import ray_backend
 from bilevel.experiments.reproduction.backends import Event, Failed, Finished, Told
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.measurements import kept_records
@@ -35,6 +37,7 @@ KILLING = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "killing
 KILLS = 3  # benchmarks/killing.py --backend ray kills ten times
 TINY = KILLING["TINY"]
 EXPERT = Evaluate("blocks", ENTRANTS["expert"], seed=0, objects=2, episodes=60)
+FURTHER = replace(EXPERT, objects=1, episodes=1)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,7 @@ def test_killed_runs_are_taken_up_again(cluster: LocalCluster, undisturbed: dict
 
 
 def test_another_worker_goes_on_where_one_was_killed(
-    cluster: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, reference = Kept(tmp_path / "kept", Experiment()), Kept(tmp_path / "reference", Experiment())
     with closing(RayCluster(kept, cluster.address, None, 0.0)) as backend:
@@ -100,6 +103,15 @@ def test_another_worker_goes_on_where_one_was_killed(
 
         backend.start(EXPERT)
         assert events_until(backend, lambda event: not isinstance(event, Told)) == Finished(EXPERT)
+
+        (idle,) = cluster.workers()
+        os.kill(idle, signal.SIGKILL)
+        backend.start(FURTHER)
+        assert events_until(backend, lambda event: not isinstance(event, Told)) == Finished(FURTHER)
+
+        monkeypatch.setattr(ray_backend, "KEPT_IDLE", 0.0)
+        while cluster.workers():  # until it has given its core back
+            backend.events(0.1)
     assert capsys.readouterr() == ("", "")
     EXPERT.perform(reference, lambda note: None)
     episodes = [kept_records(there, "blocks", EXPERT.entrant, 0, 2) for there in (kept, reference)]

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from bilevel.symbolic.domain import BadInput
 
 INSTALL = "pip install 'bilevel[ray]'"
 START = "`ray start --head` starts one"
+LOST = "its worker was lost: the process or its node ended, perhaps for want of memory"
 LOOKED_AFTER = 10.0  # seconds after which the size of the cluster is asked for again
 KEPT_IDLE = 30.0  # seconds after which a worker without work gives its core back
 PATIENCE = 5.0  # seconds
@@ -40,7 +41,8 @@ class _Worker:
     gpu_share: float
     unit: Unit | None = None
     answer: Any = None  # the reference of a `Parcel` to come
-    idle_since: float = 0.0
+    has_begun: bool = False  # with its unit
+    idle_since: float | None = None  # if it has done one before
 
 
 class RayCluster:
@@ -77,16 +79,18 @@ class RayCluster:
         if not fitting and len(self._team) >= self.workers and idle:
             self._dismiss(idle[0])
         worker = fitting[0] if fitting else self._hire(share)
-        worker.unit = unit
-        worker.answer = worker.place.begin.remote(unit, *self._inputs(unit))
+        worker.unit, worker.has_begun = unit, False
+        with _connected():
+            worker.answer = worker.place.begin.remote(unit, *self._inputs(unit))
         self._told.append(Told(unit, "waiting for a core of the cluster"))
 
     def events(self, timeout: float) -> list[Event]:
         told, self._told = self._told, []
         busy = {worker.answer: worker for worker in self._team if worker.unit}
         if busy:
-            self._ray.wait(list(busy), timeout=0 if told else timeout)
-            ready, _ = self._ray.wait(list(busy), num_returns=len(busy), timeout=0)
+            with _connected():
+                self._ray.wait(list(busy), timeout=0 if told else timeout)
+                ready, _ = self._ray.wait(list(busy), num_returns=len(busy), timeout=0)
             told += [event for answer in ready for event in self._heard(busy[answer])]
         elif not told:
             time.sleep(timeout)
@@ -109,7 +113,8 @@ class RayCluster:
     def _look(self) -> None:
         """Clusters grow and shrink."""
         if time.monotonic() - self._looked >= LOOKED_AFTER:
-            resources = self._ray.cluster_resources()
+            with _connected():
+                resources = self._ray.cluster_resources()
             self._cores, self._gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
             self._looked = time.monotonic()
 
@@ -125,7 +130,7 @@ class RayCluster:
 
     def _dismiss_idle(self) -> None:
         for worker in list(self._team):
-            if worker.unit is None and time.monotonic() - worker.idle_since > KEPT_IDLE:
+            if worker.unit is None and worker.idle_since and time.monotonic() - worker.idle_since > KEPT_IDLE:
                 self._dismiss(worker)
 
     def _inputs(self, unit: Unit) -> Iterator[Any]:
@@ -142,20 +147,28 @@ class RayCluster:
 
     def _heard(self, worker: _Worker) -> list[Event]:
         assert worker.unit is not None
-        unit = worker.unit
         try:
             parcel: Parcel = self._ray.get(worker.answer)
             unpack(self._kept, parcel.files, parcel.removed)
         except Exception as error:
-            self._team.remove(worker)
-            with suppress(Exception):
-                self._ray.kill(worker.place)
-            return [explained(unit, error)]
+            return self._without(worker, worker.unit, error)
+        worker.has_begun = True
         if parcel.is_last:
             worker.unit, worker.answer, worker.idle_since = None, None, time.monotonic()
         else:
             worker.answer = worker.place.news.remote()
         return list(parcel.events)
+
+    def _without(self, worker: _Worker, unit: Unit, error: Exception) -> list[Event]:
+        """Go on without a worker that does not answer, or not well."""
+        self._team.remove(worker)
+        with suppress(Exception):
+            self._ray.kill(worker.place)
+        failed = explained(unit, error)
+        if failed.error == LOST and worker.idle_since and not worker.has_begun:  # it died when it had nothing to do
+            self.start(unit)
+            return []
+        return [failed]
 
 
 def explained(unit: Unit, error: Exception) -> Failed:
@@ -166,8 +179,8 @@ def explained(unit: Unit, error: Exception) -> Failed:
     if "No module named 'bilevel" in str(error):
         raise BadInput("a node of the cluster lacks bilevel; install the same version of it on all nodes") from None
     if isinstance(cause, Exception) or isinstance(error, BadInput):
-        return failure(unit, cause or error)
-    return Failed(unit, "its worker was lost: the process or its node ended, perhaps for want of memory", str(error))
+        return replace(failure(unit, cause or error), traceback=str(error))
+    return Failed(unit, LOST, str(error))
 
 
 def connect(address: str) -> Any:
@@ -213,6 +226,20 @@ def _reason(address: str, error: Exception) -> str:
     if address == "auto":
         return f"no Ray cluster runs on this machine; {START}"
     return f"no Ray cluster can be used from there: {words[:300]}"
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """`BadInput` where the cluster is there no more."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except Exception as error:
+        words = " ".join(str(error).split())[:300]
+        raise BadInput(
+            f"the connection to the Ray cluster is lost: {words}; run the same command again to go on"
+        ) from None
 
 
 @contextmanager
