@@ -13,12 +13,18 @@ PROBE_OPENGL = $(BIN)/python -c 'from bilevel.environments.opengl import backend
 INSTALL_OPENGL = { export DEBIAN_FRONTEND=noninteractive; \
   apt-get install -qy $(OPENGL) || { apt-get update -q && apt-get install -qy $(OPENGL); }; }
 
+# For looking at the report in a browser, which only tests do.
+INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
+  apt-get install -qy chromium || { apt-get update -q && apt-get install -qy chromium; }; }
+
 .PHONY: demo test lint gallery benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
 
 test: $(VENV)/installed lint
+	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
+	  || echo "No chromium, so nobody looks at the report; all else is tested. Install it with: apt-get install chromium"
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/installed

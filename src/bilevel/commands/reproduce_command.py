@@ -180,11 +180,15 @@ class Reproduce:
                 failed=failed,
                 not_done=left,
                 seconds=round(seconds, 1),
+                worker_seconds={kind: round(taken, 1) for kind, taken in progress.forecast.taken.items()},
                 report=page and str(page),
             )
             return
         there = f", {progress.there} were there" if progress.there else ""
         print(f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}")
+        if progress.done:
+            spent = [f"{kind} {duration(taken)}" for kind, taken in progress.forecast.taken.items()]
+            print(f"where the time went, all workers together: {', '.join(spent)}")
         for name, error in failed.items():
             print(f"failed twice: {name}: {error}", file=sys.stderr)
         if left:

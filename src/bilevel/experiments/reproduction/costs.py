@@ -73,7 +73,7 @@ class Forecast:
         self._experiment, self._gpu = experiment, gpu
         self._began: dict[Unit, float] = {}
         self._guessed: dict[str, float] = {}  # by kind, of those that are done
-        self._taken: dict[str, float] = {}
+        self.taken: dict[str, float] = {}  # the same, seconds of a worker
 
     def rank(self, unit: Unit) -> tuple[int, float]:
         """First what others need, and of each kind the longest, so that it does not end last."""
@@ -87,14 +87,14 @@ class Forecast:
 
     def finish(self, unit: Unit) -> None:
         self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)
-        self._taken[unit.kind] = self._taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
+        self.taken[unit.kind] = self.taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
 
     def _correction(self, kind: str) -> float:
         """Of this kind, or where nothing of it is done yet, of all."""
         if self._guessed.get(kind, 0.0) > 0:
-            return self._taken[kind] / self._guessed[kind]
+            return self.taken[kind] / self._guessed[kind]
         guessed = sum(self._guessed.values())
-        return sum(self._taken.values()) / guessed if guessed else 1.0
+        return sum(self.taken.values()) / guessed if guessed else 1.0
 
     def seconds_left(self, units: Iterable[Unit], workers: int) -> float:
         """Of the wall clock, with so many workers."""

@@ -33,10 +33,10 @@ class Size:
 class Training:
     """How the network came about. Methods may share one, and its cost."""
 
-    seconds: float  # of one network, in a process of its own, labels and practice included
+    seconds: float  # of the process that trained it, labels and practice included
     peak_mebibytes: float | None
     device: str  # cpu or cuda
-    networks: int  # that were trained side by side, and shared the seconds
+    networks: int  # that were trained side by side in these seconds
     epochs: int
     samples: int
     validation_loss: float
