@@ -173,7 +173,7 @@ def main() -> int:
         began = time.monotonic()
         random_ = random.Random(given.seed)
         wrong = survive(work, [*given.arguments, *backend], wanted, given.kills, random_, tell=_say)
-    print(*wrong or [f"the same results after {given.kills} kills, {time.monotonic() - began:.1f} s"], sep="\n")
+    print(*wrong or [f"killed {given.kills} times: the same results, {time.monotonic() - began:.1f} s"], sep="\n")
     return 1 if wrong else 0
 
 

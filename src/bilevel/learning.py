@@ -36,7 +36,7 @@ from bilevel.symbolic.domain import BadInput
 
 Found = TypeVar("Found", bound=Experience)
 
-SAVED_EVERY = 20.0  # seconds, where an epoch takes longer
+SAVED_EVERY = 10.0  # seconds, where an epoch takes longer
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from bilevel.experiments.reproduction.folder import Kept, read_experiment
 from bilevel.experiments.reproduction.units import Train
 from command_line import run
 
+BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "killing.py"
 UNITS = 6  # collect, train, evaluate two methods with one and two objects
 POLICY = "policies/blocks/bison-paper-0"
 EPISODES = "episodes/blocks/bison-paper-0/02.jsonl"
@@ -64,6 +66,27 @@ def check_complete(folder: Path, wanted: dict[str, Any]) -> None:
 def test_killed_at_ten_random_moments(tmp_path: Path, wanted: dict[str, Any]) -> None:
     assert survive(tmp_path, TINY, wanted, 10, random.Random(6)) == []
     check_complete(sorted(tmp_path.iterdir())[-1], wanted)
+
+
+def test_the_benchmark_says_what_it_did_and_how_it_went() -> None:
+    few = "--methods expert --tasks blocks --objects 1 --episodes 2 --seeds 1 --parts table"
+    command = [sys.executable, str(BENCHMARK), "--kills", "1", "--arguments", few]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("undisturbed: ")
+    assert first.endswith(" s, 1 results")
+    assert "kill 1 of 1: " in done.stdout
+    assert last.startswith("killed 1 times: the same results, ")
+
+
+def test_other_results_are_noticed(tmp_path: Path, undisturbed: Path, wanted: dict[str, Any]) -> None:
+    folder = tmp_path / "1"
+    shutil.copytree(undisturbed, folder)
+    path = folder / "episodes/blocks/expert-0/01.jsonl"
+    path.write_text(path.read_text().replace('"steps": ', '"steps": 9'))
+    told = survive(tmp_path, TINY, wanted, 0, random.Random(0))
+    assert told == [f"{folder}: other results for episodes/blocks/expert-0/01.jsonl"]
 
 
 def test_told_to_end_and_with_a_worker_killed(tmp_path: Path, wanted: dict[str, Any]) -> None:
@@ -148,7 +171,8 @@ def tear_a_checkpoint(folder: Path) -> None:
 
 
 def tear_a_data_set(folder: Path) -> None:
-    """Some episodes are there, one of them not as a whole, and nothing says that they are all."""
+    """Some episodes are there, one of them not as a whole, nothing says that they are all, and they are needed."""
+    shutil.rmtree(folder / POLICY)
     files = sorted((folder / "demonstrations/blocks").glob("*.npz"))
     files[0].write_bytes(files[0].read_bytes()[:-1000])
     files[2].unlink()
@@ -158,9 +182,10 @@ def tear_a_data_set(folder: Path) -> None:
     write_manifest(files[0].parent, replace(manifest, entries=(), complete=False))
 
 
-@pytest.mark.parametrize("damage", [tear_a_line, tear_a_checkpoint, tear_a_data_set])
+@pytest.mark.parametrize(("damage", "units"), [(tear_a_line, 1), (tear_a_checkpoint, 1), (tear_a_data_set, 2)])
 def test_what_is_torn_is_mended(
     damage: Callable[[Path], None],
+    units: int,
     undisturbed: Path,
     wanted: dict[str, Any],
     tmp_path: Path,
@@ -170,7 +195,7 @@ def test_what_is_torn_is_mended(
     shutil.copytree(undisturbed, folder)
     damage(folder)
     code, out, _ = run(capsys, "reproduce", *TINY, *SILENT, "--output", folder)
-    assert (code, json.loads(out)["done"]) == (0, 1)
+    assert (code, json.loads(out)["done"]) == (0, units)
     check_complete(folder, wanted)
 
 
