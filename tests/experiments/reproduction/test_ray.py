@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction import ray_backend
 from bilevel.experiments.reproduction.backends import Event, Failed, Finished, Told
 from bilevel.experiments.reproduction.folder import Kept
@@ -34,10 +35,10 @@ from local_cluster import LocalCluster, local_cluster
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 KILLING = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "killing.py"))
-KILLS = 3  # benchmarks/killing.py --backend ray kills ten times
+KILLS = 2  # benchmarks/killing.py --backend ray kills ten times
 TINY = KILLING["TINY"]
-EXPERT = Evaluate("blocks", ENTRANTS["expert"], seed=0, objects=2, episodes=60)
-FURTHER = replace(EXPERT, objects=1, episodes=1)
+ENDLESS = Evaluate("blocks", ENTRANTS["expert"], seed=0, objects=2, episodes=100_000)
+FURTHER = replace(ENDLESS, objects=1, episodes=1)
 
 
 @pytest.fixture(scope="module")
@@ -90,39 +91,44 @@ def test_another_worker_goes_on_where_one_was_killed(
     kept, reference = Kept(tmp_path / "kept", Experiment()), Kept(tmp_path / "reference", Experiment())
     with closing(RayCluster(kept, cluster.address, None, 0.0)) as backend:
         assert backend.workers == 2
-        backend.start(EXPERT)
-        assert backend.has_room(EXPERT)
-        events_until(backend, lambda event: isinstance(event, Told) and event.note.startswith("episode"))
-        before = len(kept_records(kept, "blocks", EXPERT.entrant, 0, 2))
+        backend.start(ENDLESS)
+        assert backend.has_room(ENDLESS)
+        while not episodes(kept):
+            assert all(isinstance(event, Told) for event in backend.events(1.0))
         (worker,) = cluster.workers()
         os.kill(worker, signal.SIGKILL)
-        failed = events_until(backend, lambda event: not isinstance(event, Told))
+        failed = last_event(backend)
         assert isinstance(failed, Failed)
         assert failed.error.startswith("its worker was lost: ")
-        assert 0 < before < EXPERT.episodes
 
-        backend.start(EXPERT)
-        assert events_until(backend, lambda event: not isinstance(event, Told)) == Finished(EXPERT)
+        before = episodes(kept)
+        unit = replace(ENDLESS, episodes=len(before) + 3)
+        backend.start(unit)
+        assert last_event(backend) == Finished(unit)
 
         (idle,) = cluster.workers()
         os.kill(idle, signal.SIGKILL)
         backend.start(FURTHER)
-        assert events_until(backend, lambda event: not isinstance(event, Told)) == Finished(FURTHER)
+        assert last_event(backend) == Finished(FURTHER)
 
         monkeypatch.setattr(ray_backend, "KEPT_IDLE", 0.0)
         while cluster.workers():  # until it has given its core back
             backend.events(0.1)
     assert capsys.readouterr() == ("", "")
-    EXPERT.perform(reference, lambda note: None)
-    episodes = [kept_records(there, "blocks", EXPERT.entrant, 0, 2) for there in (kept, reference)]
-    assert episodes[0] == episodes[1]
-    assert len(episodes[0]) == EXPERT.episodes
+    unit.perform(reference, lambda note: None)
+    assert episodes(kept) == episodes(reference)
+    assert episodes(kept)[:-3] == before
 
 
-def events_until(backend: RayCluster, wanted: Callable[[Event], bool]) -> Event:
+def episodes(kept: Kept) -> list[EpisodeRecord]:
+    return kept_records(kept, ENDLESS.task, ENDLESS.entrant, ENDLESS.seed, ENDLESS.objects)
+
+
+def last_event(backend: RayCluster) -> Event:
+    """Of the only unit that is being done."""
     while True:
         for event in backend.events(1.0):
-            if wanted(event):
+            if not isinstance(event, Told):
                 return event
 
 
