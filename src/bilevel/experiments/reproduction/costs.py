@@ -30,7 +30,7 @@ ON_GPU = 1 / 25
 THINK = {"pddl-nn": 0.25e-3, "pure-nn": 0.15e-3}  # for each step
 STALLED = {"pddl-nn": 1300, "pure-nn": 2000}  # steps for each object, of those that often run until the time is up
 PLAN = {"det-plan": 0.35, "det-replan": 0.35}  # seconds
-BEGIN = 0.5  # seconds, of a world
+BEGIN = 0.1  # seconds, of a world
 ORDER = (Collect, Train, Film, Scale, Evaluate)
 
 
