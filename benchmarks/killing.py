@@ -61,10 +61,10 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 def state(folder: Path) -> dict[str, tuple[int, int]]:
-    """The files that work leaves, also those that are being written, with when they were, and their sizes."""
+    """The files that work is for, also while they are being written, with when they were, and their sizes."""
     found = {}
     for path in folder.glob("*/**/*"):
-        if path.relative_to(folder).parts[0] not in ("runs", "claims"):
+        if path.relative_to(folder).parts[0] not in ("runs", "claims", "costs"):
             with suppress(FileNotFoundError):
                 about = path.stat()
                 if not stat.S_ISDIR(about.st_mode):
