@@ -35,7 +35,7 @@ LOOKED_EVERY = 0.01  # seconds
 MOST_CHANGES = 4  # in the folder, before it is killed
 JITTER = 0.3  # seconds from such a change until then, at most
 AT_THE_BEGINNING = 1.5  # seconds, where no change is waited for
-PATIENCE = 10.0  # seconds for workers to notice
+PATIENCE = 30.0  # seconds for workers to notice, at most
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
