@@ -197,13 +197,3 @@ def test_what_is_torn_is_mended(
     code, out, _ = run(capsys, "reproduce", *TINY, *SILENT, "--output", folder)
     assert (code, json.loads(out)["done"]) == (0, units)
     check_complete(folder, wanted)
-
-
-def test_nothing_is_left_of_a_folder_that_was_killed_when_it_was_begun(tmp_path: Path, wanted: dict[str, Any]) -> None:
-    """What is left of writing the first file is no reason to take the folder for somebody else's."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / ".experiment.json.0123.abcd").write_text("{")
-    (folder / "experiment.json.4567").write_text("{}")
-    process = start(folder, *TINY, "--methods", "expert", "--objects", "1")
-    assert end(process)[0] == 0
