@@ -30,7 +30,12 @@ def outcome(findings: Findings) -> str:
     if rivals:
         best = _best(rivals)
         names = listed([in_text(cell.entrant) for cell in rivals if _rate(cell) == _rate(best)])
-        sentences.append(f"the best of its rivals, {names}, {per_cent(_rate(best))} of as many")
+        rate = per_cent(_rate(best))
+        sentences.append(
+            f"the best of its rivals, {names}, {rate} of as many"
+            if bison
+            else f"{names} solves {rate} of all episodes, the most of those that were run"
+        )
     told = "; ".join(sentences) or "only the expert has been run"
     return f"{told[0].upper()}{told[1:]}."
 

@@ -168,15 +168,16 @@ def _told(rule: Rule) -> ToldRule:
 
 
 def _settings(findings: Findings) -> list[tuple[str, list[str]]]:
-    """What is particular to each method, each way of it once."""
+    """What is particular to each method: how long it was trained, on how much, and what else its results depend on."""
     found = []
     for entrant in entrants_in(findings):
-        ways: dict[str, None] = {}
-        for row in rows_of(findings, entrant):
-            training = row.training
-            epochs = [f"{training.epochs} epochs, {training.samples:,} samples"] if training else []
-            ways[", ".join([*epochs, *(f"{key} = {value}" for key, value in row.settings.items())])] = None
-        found.append((entrant.title, [way for way in ways if way]))
+        rows = rows_of(findings, entrant)
+        trainings = [row.training for row in rows if row.training]
+        others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
+        epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
+        samples = sorted({training.samples for training in trainings})
+        many = [f"{samples[0]:,} to {samples[-1]:,} samples"] if samples else []
+        found.append((entrant.title, [*epochs, *many, *others]))
     return found
 
 
