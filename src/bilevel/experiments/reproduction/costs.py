@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import cache
 
 from bilevel.experiments.methods import METHODS
-from bilevel.experiments.reproduction.settings import BISON, Entrant, Experiment
+from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Unit
+from bilevel.tasks import TASKS
 
 # Steps that an expert takes with three objects.
 STEPS = {
@@ -29,7 +31,7 @@ LEARN = {BISON: 26e-6, "pddl-nn": 190e-6, "pure-nn": 95e-6}  # for each sample o
 ON_GPU = 1 / 25
 THINK = {"pddl-nn": 0.25e-3, "pure-nn": 0.15e-3}  # for each step
 STALLED = {"pddl-nn": 1300, "pure-nn": 2000}  # steps for each object, of those that often run until the time is up
-PLAN = {"det-plan": 0.35, "det-replan": 0.35}  # seconds
+PLAN = {"det-plan": 0.2, "det-replan": 0.2}  # seconds
 BEGIN = 0.1  # seconds, of a world
 ORDER = (Collect, Train, Film, Scale, Evaluate)
 
@@ -42,7 +44,7 @@ def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
     if isinstance(unit, Train):
         return _training(unit, experiment, steps) * (ON_GPU if gpu and unit.likes_gpu else 1.0)
     if isinstance(unit, Evaluate):
-        return BEGIN + unit.episodes * _episode(unit.entrant, unit.objects, steps)
+        return BEGIN + unit.episodes * _episode(unit, experiment, steps)
     if isinstance(unit, Film):
         return 20.0
     assert isinstance(unit, Scale)
@@ -59,11 +61,21 @@ def _training(unit: Train, experiment: Experiment, steps: int) -> float:
     return seconds * len(unit.seeds)
 
 
-def _episode(entrant: Entrant, objects: int, steps: int) -> float:
-    method = entrant.method
-    per_object = STALLED.get(method, steps / 3)
-    plans = PLAN.get(method, 0.0) * (objects if METHODS[method].replan else 1)
-    return objects * per_object * (0.22e-3 + THINK.get(method, 0.11e-3)) + plans
+def _episode(unit: Evaluate, experiment: Experiment, steps: int) -> float:
+    method, objects = METHODS[unit.entrant.method], unit.objects
+    if method.planners and _is_beyond_planners(unit.task):
+        return 0.1
+    like_shown = objects <= experiment.shown  # networks that do all are good at what they were shown
+    per_object = steps / 3 if like_shown else STALLED.get(method.name, steps / 3)
+    plans = PLAN.get(method.name, 0.0) * (objects / 2 if method.replan else 1)
+    return objects * per_object * (0.2e-3 + THINK.get(method.name, 0.1e-3)) + plans
+
+
+@cache
+def _is_beyond_planners(task: str) -> bool:
+    """Whether objects come into being, of which planners have no model."""
+    schemas = TASKS[task].domain.schemas.values()
+    return any(outcome.new for schema in schemas for outcome in schema.outcomes)
 
 
 class Forecast:
