@@ -81,7 +81,7 @@ class Experiment:
         return replace(usual, training=replace(usual.training, epochs=epochs))
 
 
-QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=8, quick=True)
+QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, lama_seconds=10.0, quick=True)
 
 
 @dataclass(frozen=True)
