@@ -33,6 +33,7 @@ EXPERIMENT = {
     "shown": "objects in each of them",
     "epochs": "epochs, in the paper's setting",
     "end_to_end_epochs": "the same, for end-to-end networks",
+    "practice": "episodes in each round of practice",
     "planning_seconds": "seconds for each plan",
     "lama_seconds": "seconds for LAMA, for a large problem",
     "quick": "small version",

@@ -67,6 +67,7 @@ class Experiment:
     shown: int = 3  # objects in each of them
     epochs: int = 200  # of cloning, in the paper's setting
     end_to_end_epochs: int = 200  # the same for networks that do all
+    practice: int = 60  # episodes in each round of practice, in our recipe
     planning_seconds: float = 100.0  # for each plan
     lama_seconds: float = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
@@ -76,12 +77,12 @@ class Experiment:
 
         usual = RECIPES[recipe]
         if recipe != PAPER:
-            return usual
+            return replace(usual, dagger=replace(usual.dagger, episodes=self.practice))
         epochs = self.epochs if learner == BISON else self.end_to_end_epochs
         return replace(usual, training=replace(usual.training, epochs=epochs))
 
 
-QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, lama_seconds=10.0, quick=True)
+QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, practice=20, lama_seconds=10.0, quick=True)
 
 
 @dataclass(frozen=True)
