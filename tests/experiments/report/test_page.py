@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from synthetic import BLOCKS_RULES, about, large_problems, row, run_like, size
 from bilevel.experiments.report.page import page_html, rule_sets
 from bilevel.experiments.report.sources import Source, read_source
 from bilevel.experiments.report.writing import write_report
+from bilevel.experiments.reproduction.folder import open_folder
 from bilevel.experiments.reproduction.rows import Findings
+from bilevel.experiments.reproduction.settings import Experiment
+from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 
@@ -236,6 +239,24 @@ def test_what_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert (code, error.count("\n")) == (2, 1)
     code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "a", "--files", tmp_path, "--page-only")
     assert (code, "exclude each other" in error) == (2, True)
+
+
+def test_a_folder_in_which_nothing_was_measured_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    open_folder(tmp_path / "all", Experiment())
+    code, _, error = run(capsys, "report", tmp_path / "all", "--output", tmp_path / "page.html")
+    told = "there are no results in it yet; `bilevel reproduce` makes them"
+    assert (code, error) == (2, f"bilevel: {tmp_path / 'all'}: {told}\n")
+
+
+def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
+    """Its findings are written when a run ends, and it may be at work, or have been killed."""
+    kept = open_folder(tmp_path, Experiment())
+    (one, *others) = large_problems()
+    write_atomically(kept.scaling(one.task, one.solver, one.objects), json.dumps(asdict(one)))
+    assert read_source(tmp_path).findings.scaling == [one]
+    kept.findings.write_text(Findings(about(), [], others).lines(), encoding="utf-8")
+    found = read_source(tmp_path).findings
+    assert (found.scaling, found.about.command) == ([one], about().command)
 
 
 def test_what_is_not_installed_is_named(

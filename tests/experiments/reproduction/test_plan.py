@@ -8,7 +8,7 @@ import pytest
 
 from bilevel.experiments.methods import Method
 from bilevel.experiments.reproduction.costs import Forecast, guess
-from bilevel.experiments.reproduction.plan import SCALED, SIZES, plan_units, require_methods
+from bilevel.experiments.reproduction.plan import SCALED, SIZES, left_out, plan_units, require_methods
 from bilevel.experiments.reproduction.settings import (
     ENTRANTS,
     PAPER,
@@ -79,6 +79,21 @@ def test_no_more_objects_than_a_world_has_room_for() -> None:
             assert 1 <= unit.objects <= TASKS[unit.task].most_objects
 
 
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert left_out(ALL) == []
+    many = Wanted(tasks=["blocks", "factory", "gacha"], objects=[1, 10, 11, 20])
+    assert left_out(many) == ["11, 20 objects in factory, gacha: there is room for 10"]
+    said = "they are made with policies of BISON, which is not among --methods"
+    assert left_out(wanted("expert")) == []
+    assert left_out(wanted("expert", films=True)) == [f"films: {said}"]
+    assert left_out(wanted("expert", films=True, scaling=True)) == [f"films and large problems: {said}"]
+    (line,) = left_out(Wanted(tasks=["factory"]))
+    assert line == "large problems: they are those of blocks, colour, gacha, none of which is among --tasks"
+    monkeypatch.setattr(Method, "missing", lambda method: "no planner")
+    assert left_out(ALL) == ["LAMA on large problems: no planner"]
+    assert left_out(wanted("bison", scaling=False)) == []
+
+
 def test_who_needs_no_network_needs_no_demonstrations() -> None:
     assert {unit.kind for unit in plan_units(wanted("expert"))} == {"evaluate"}
 
@@ -112,7 +127,7 @@ def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
 def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     require_methods(wanted("bison", "expert"))
     monkeypatch.setattr(Method, "missing", lambda method: "no planner")
-    with pytest.raises(BadInput, match="the method 'det-plan' cannot be run here: no planner; or leave it out of"):
+    with pytest.raises(BadInput, match="^det-plan: no planner; or leave it out of --methods$"):
         require_methods(wanted("det-plan"))
 
 

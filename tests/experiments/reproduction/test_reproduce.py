@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from killing import results
 
-from bilevel.commands import reproduce_command
-from bilevel.commands.reproduce_command import duration
+from bilevel.commands import reproduce_command, reproduction_display
+from bilevel.commands.reproduction_display import duration
 from bilevel.execution.policy_folder import read_policy
 from bilevel.experiments.reproduction.rows import Findings, read_findings
 from bilevel.experiments.sweep import read_results
@@ -142,7 +142,7 @@ def test_a_policy_that_was_removed_is_learned_again_and_to_the_same_bits(folder:
 def test_it_says_what_it_will_do_and_how_far_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce_command, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(reproduction_display, "TOLD_EVERY", 0.0)
     expert = ("--methods", "expert", "--objects", "1", "--episodes", "1", "--seeds", "2")
     code, out, err = reproduce(capsys, tmp_path / "folder", *expert)
     first, second, *others = err.splitlines()
@@ -209,6 +209,7 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
         (("--end-to-end-epochs", "-1"), "--end-to-end-epochs must be at least 1, but is -1"),
         (("--demonstrations", "1"), "--demonstrations must be at least 2, but is 1"),
         (("--gpu-share", "1.5"), "--gpu-share is a part of a GPU, 0 to 1, not 1.5"),
+        (("--address", "auto"), "--address is that of a Ray cluster, and goes with --backend ray"),
         (("--gpu-share", "nan"), "--gpu-share is a part of a GPU, 0 to 1, not nan"),
     ],
 )

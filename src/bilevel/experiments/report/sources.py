@@ -8,15 +8,21 @@ from math import isfinite
 from pathlib import Path
 
 from bilevel.experiments.failures import REASONS
+from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, Kept, read_experiment
 from bilevel.experiments.reproduction.rows import Findings, Row, Size, Training, read_findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
 
-FINDINGS, FILMS = "findings.jsonl", "films"
+FILMS = "films"
 
 Film = tuple[Timeline, bytes]
+
+
+class NothingFound(BadInput):
+    """There is nothing yet to report on."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +36,29 @@ class Source:
 
 def read_source(path: Path) -> Source:
     """`BadInput` for anything that `bilevel reproduce` has not made."""
+    findings = _of_work(path) if (path / EXPERIMENT).is_file() else _of_file(path)
+    if not (findings.rows or findings.scaling):
+        raise NothingFound(f"{path}: there are no results in it yet; `bilevel reproduce` makes them")
+    for problem in _problems(findings):
+        raise BadInput(f"{path}: {problem}; `bilevel reproduce` writes no such findings")
+    return Source(findings, list(_films(path / FILMS)) if path.is_dir() else [], path.is_dir())
+
+
+def _of_work(folder: Path) -> Findings:
+    """What is there now: a run may be at work, or have been killed before it wrote its findings."""
+    try:
+        command = read_findings(folder / FINDINGS).about.command
+    except BadInput:
+        command = f"bilevel reproduce --output {folder}"
+    return summarise(Kept(folder, read_experiment(folder)), command)
+
+
+def _of_file(path: Path) -> Findings:
     file = path / FINDINGS if path.is_dir() else path
     if not file.is_file():
         missing = f"no {FINDINGS} in this folder" if path.is_dir() else "no such file or folder"
         raise BadInput(f"{path}: {missing}; `bilevel reproduce --output DIR` makes a folder to report on")
-    findings = read_findings(file)
-    for problem in _problems(findings):
-        raise BadInput(f"{file}: {problem}; `bilevel reproduce` writes no such findings")
-    return Source(findings, list(_films(path / FILMS)) if path.is_dir() else [], path.is_dir())
+    return read_findings(file)
 
 
 def _films(folder: Path) -> Iterator[Film]:
@@ -57,8 +78,6 @@ def _films(folder: Path) -> Iterator[Film]:
 def _problems(findings: Findings) -> Iterator[str]:
     """The first is enough."""
     seen: set[tuple[str, str, int]] = set()
-    if not (findings.rows or findings.scaling):
-        yield "there are no results in it yet"
     for row in findings.rows:
         yield from _problems_of_row(row)
         key = row.task, row.entrant, row.seed

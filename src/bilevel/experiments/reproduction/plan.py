@@ -20,7 +20,31 @@ def require_methods(wanted: Wanted) -> None:
     """`BadInput` for a method that lacks something here, before any work is done."""
     for entrant in wanted.entrants:
         if missing := METHODS[entrant.method].missing():
-            raise BadInput(f"the method '{entrant.name}' cannot be run here: {missing}; or leave it out of --methods")
+            raise BadInput(f"{entrant.name}: {missing}; or leave it out of --methods")
+
+
+def left_out(wanted: Wanted) -> list[str]:
+    """What is asked for and not among the units, a line each."""
+    return [*_too_many_objects(wanted), *_not_shown(wanted)]
+
+
+def _too_many_objects(wanted: Wanted) -> Iterator[str]:
+    rooms = sorted({TASKS[task].most_objects for task in wanted.tasks}) if wanted.table else []
+    for room in rooms:
+        if more := [str(objects) for objects in wanted.objects if objects > room]:
+            tasks = [task for task in wanted.tasks if TASKS[task].most_objects == room]
+            yield f"{', '.join(more)} objects in {', '.join(tasks)}: there is room for {room}"
+
+
+def _not_shown(wanted: Wanted) -> Iterator[str]:
+    parts = {"films": wanted.films, "large problems": wanted.scaling}
+    if asked := [part for part, is_wanted in parts.items() if is_wanted]:
+        if not any(entrant.method == BISON for entrant in wanted.entrants):
+            yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
+        elif wanted.scaling and not set(SCALED).intersection(wanted.tasks):
+            yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
+        elif wanted.scaling and set(LAMAS_TASKS).intersection(wanted.tasks) and (missing := METHODS[LAMA].missing()):
+            yield f"LAMA on large problems: {missing}"
 
 
 def plan_units(wanted: Wanted, side_by_side: bool = False) -> list[Unit]:
