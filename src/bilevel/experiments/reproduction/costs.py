@@ -98,8 +98,8 @@ class Forecast:
         self._began[unit] = time.monotonic()
 
     def finish(self, unit: Unit) -> None:
-        self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)
         self.taken[unit.kind] = self.taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
+        self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)
 
     def _correction(self, kind: str) -> float:
         """Of this kind, or where nothing of it is done yet, of all."""
@@ -113,6 +113,7 @@ class Forecast:
         left = []
         for unit in units:
             expected = self.guess(unit) * self._correction(unit.kind)
-            spent = time.monotonic() - self._began[unit] if unit in self._began else 0.0
+            now = time.monotonic()
+            spent = now - self._began.get(unit, now)  # another thread may show this while a unit ends
             left.append(max(expected - spent, 0.1 * expected))
         return max(sum(left) / max(workers, 1), max(left, default=0.0))
