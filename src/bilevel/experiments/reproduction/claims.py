@@ -85,9 +85,11 @@ class Claims:
         try:
             os.link(part, path)
         except FileExistsError:
+            return part.stat().st_nlink > 1  # over NFS, an answer that was lost makes it look as if somebody was faster
+        except FileNotFoundError:  # another run that is ending saw the part before it was whole, and cleaned up
             return False
         finally:
-            part.unlink()
+            part.unlink(missing_ok=True)
         return True
 
     def _remove(self, key: str, ours: Path) -> None:

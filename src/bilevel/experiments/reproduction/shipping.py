@@ -179,7 +179,10 @@ def _private_folder() -> Path:
 
 def _take(folder: Path) -> int | None:
     """Lock a folder until this process ends, or what is returned is closed; `None` if another process has it."""
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # that process has just removed it
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
