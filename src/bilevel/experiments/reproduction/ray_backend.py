@@ -76,11 +76,11 @@ class RayCluster:
         share = self._gpu_share if unit.likes_gpu else 0.0
         idle = [worker for worker in self._team if worker.unit is None]
         fitting = [worker for worker in idle if worker.gpu_share == share]
-        if not fitting and len(self._team) >= self.workers and idle:
-            self._dismiss(idle[0])
-        worker = fitting[0] if fitting else self._hire(share)
-        worker.unit, worker.has_begun = unit, False
         with _connected():
+            if not fitting and len(self._team) >= self.workers and idle:
+                self._dismiss(idle[0])
+            worker = fitting[0] if fitting else self._hire(share)
+            worker.unit, worker.has_begun = unit, False
             worker.answer = worker.place.begin.remote(unit, *self._inputs(unit))
         self._told.append(Told(unit, "waiting for a core of the cluster"))
 
