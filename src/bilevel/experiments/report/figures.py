@@ -100,12 +100,8 @@ class Cost:
         return costs.largest if self.largest else costs.score
 
 
-def _seconds_axis(title: str, values: Sequence[float]) -> Axis:
-    return of_seconds(title, values)
-
-
 COSTS = (
-    Cost("training time", lambda costs: costs.training_seconds, seconds, _seconds_axis, False),
+    Cost("training time", lambda costs: costs.training_seconds, seconds, of_seconds, False),
     Cost(
         "inference time per step",
         lambda costs: costs.policy_microseconds,
@@ -254,7 +250,7 @@ def _parts(entrant: Entrant, rows: Sequence[Row]) -> list[Part]:
 
 def figures(findings: Findings) -> dict[str, Figure]:
     """All that there is something to show for, by name."""
-    found = [by_objects(findings), against_costs(findings), causes_of_failure(findings)] if findings.rows else []
-    if findings.scaling:
-        found.insert(2, scaling(findings)) if findings.rows else found.append(scaling(findings))
+    measured, large = bool(findings.rows), bool(findings.scaling)
+    makers = {by_objects: measured, against_costs: measured, scaling: large, causes_of_failure: measured}
+    found = [make(findings) for make, has_something in makers.items() if has_something]
     return {figure.name: figure for figure in found}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,7 +17,7 @@ from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
 from bilevel.experiments.report.svg import bar_svg, micro_svg, panel_svg, swatch
 from bilevel.experiments.report.tables import absence, scope
-from bilevel.experiments.report.viewer import viewer_html
+from bilevel.experiments.report.viewer import page_file, viewer_html
 from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, listed, of_value, plural, ranges, rate
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.rules.explanation.english import sentence
@@ -38,7 +37,6 @@ EXPERIMENT = {
     "lama_seconds": "seconds for LAMA, for a large problem",
     "quick": "small version",
 }
-PAGE = files("bilevel.experiments.report") / "page"
 
 
 def page_html(source: Source, files_folder: str | None = None) -> str:
@@ -52,11 +50,6 @@ def page_html(source: Source, files_folder: str | None = None) -> str:
     )
     environment.globals |= _words()
     return environment.get_template("report.html").render(_facts(source) | {"files_folder": files_folder})
-
-
-def page_file(name: str) -> str:
-    """A file that belongs to the page."""
-    return (PAGE / name).read_text(encoding="utf-8")
 
 
 def _words() -> dict[str, object]:

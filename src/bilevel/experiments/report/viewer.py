@@ -76,7 +76,7 @@ def viewer_html(films: Sequence[tuple[Timeline, bytes]]) -> str:
         return ""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     episodes = [_episode(timeline, video) for timeline, video in films]
-    template, styles, program = (_page_file(f"viewer.{kind}") for kind in ("html", "css", "js"))
+    template, styles, program = (page_file(f"viewer.{kind}") for kind in ("html", "css", "js"))
     return environment.from_string(template).render(
         episodes=episodes, styles=Markup(styles), program=Markup(program), clock=clock
     )
@@ -88,7 +88,8 @@ def clock(seconds: float) -> str:
     return f"{tenths // 600}:{tenths // 10 % 60:02}.{tenths % 10}"
 
 
-def _page_file(name: str) -> str:
+def page_file(name: str) -> str:
+    """A file that belongs to the page."""
     return (files("bilevel.experiments.report") / "page" / name).read_text(encoding="utf-8")
 
 

@@ -52,7 +52,8 @@ class Processes:
 
     def events(self, timeout: float) -> list[Event]:
         busy = {worker.connection: worker for worker in self._team if worker.unit}
-        return [event for connection in wait(list(busy), timeout) for event in self._heard(busy[connection])]  # type: ignore[index]
+        ready = wait(list(busy), timeout)
+        return [event for connection, worker in busy.items() if connection in ready for event in self._heard(worker)]
 
     def close(self) -> None:
         team, self._team = self._team, []
