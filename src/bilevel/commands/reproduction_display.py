@@ -18,7 +18,7 @@ from bilevel.commands.arguments import count
 if TYPE_CHECKING:
     from bilevel.experiments.reproduction.backends import Backend
     from bilevel.experiments.reproduction.driver import Progress
-    from bilevel.experiments.reproduction.units import Unit
+    from bilevel.experiments.reproduction.unit import Unit
 
 MOST_SHOWN = 16  # units that are being worked on
 TOLD_EVERY = 30.0  # seconds, where nobody looks at a terminal

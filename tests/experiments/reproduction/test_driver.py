@@ -18,7 +18,7 @@ from bilevel.experiments.reproduction.costs import Forecast
 from bilevel.experiments.reproduction.driver import Driver, Progress
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.units import Tick, Unit
+from bilevel.experiments.reproduction.unit import Tick, Unit
 from bilevel.symbolic.domain import BadInput
 
 

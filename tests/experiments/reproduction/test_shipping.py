@@ -19,7 +19,7 @@ from bilevel.experiments.reproduction.backends import Failed, Finished, Told
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.experiments.reproduction.shipping import Misfit, Workplace, check_versions, pack, unpack, versions_here
-from bilevel.experiments.reproduction.units import Tick, Unit
+from bilevel.experiments.reproduction.unit import Tick, Unit
 
 EXPERIMENT = Experiment()
 

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Protocol
 
-from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.unit import Unit
 from bilevel.symbolic.domain import BadInput
 
 

@@ -11,7 +11,8 @@ from functools import cache
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Experiment
-from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Unit
+from bilevel.experiments.reproduction.unit import Unit
+from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train
 from bilevel.tasks import TASKS
 
 # Steps that an expert takes with three objects.

@@ -13,7 +13,7 @@ from bilevel.experiments.reproduction.backends import Backend, Event, Failed, Fi
 from bilevel.experiments.reproduction.claims import Claims
 from bilevel.experiments.reproduction.costs import Forecast
 from bilevel.experiments.reproduction.folder import Kept
-from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import write_atomically
 
 PAUSE = 0.5  # seconds to wait for events at most

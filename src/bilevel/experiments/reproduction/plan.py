@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Wanted
-from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train, Unit
+from bilevel.experiments.reproduction.unit import Unit
+from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
 

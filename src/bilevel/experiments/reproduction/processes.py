@@ -12,7 +12,7 @@ from multiprocessing.context import SpawnProcess
 from bilevel.demonstrations.processes import end_with_first_process, see_off, spawn
 from bilevel.experiments.reproduction.backends import Event, Failed, Finished, Told, failure
 from bilevel.experiments.reproduction.folder import Kept
-from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.unit import Unit
 
 
 @dataclass

@@ -20,7 +20,7 @@ from typing import Any
 from bilevel.experiments.reproduction.backends import Event, Failed, Told, failure
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.shipping import Misfit, Parcel, Workplace, pack, unpack, versions_here
-from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.unit import Unit
 from bilevel.symbolic.domain import BadInput
 
 INSTALL = "pip install 'bilevel[ray]'"

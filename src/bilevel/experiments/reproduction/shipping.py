@@ -26,7 +26,7 @@ from bilevel.experiments.reproduction.backends import Event, Told
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.processes import Processes
 from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
 

@@ -1,15 +1,11 @@
-"""Pieces of work: each makes something out of what others made, and loses little when it is killed.
-
-A unit is a small object that is sent to whoever does it. What it makes depends on the unit and the experiment alone.
-"""
+"""The kinds of work: each makes something out of what others made, and loses little when it is killed."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,73 +14,14 @@ from bilevel.experiments.reproduction.folder import Kept, read_json
 from bilevel.experiments.reproduction.measurements import kept_records, measure_lama, measure_rules, measured
 from bilevel.experiments.reproduction.settings import PAPER, Entrant
 from bilevel.experiments.reproduction.training_cost import Cost
+from bilevel.experiments.reproduction.unit import Tick, Unit
 from bilevel.files import write_atomically
 
 if TYPE_CHECKING:  # it needs torch, which only training does
     from bilevel.learning import Progress
 
-Tick = Callable[[str], None]  # told now and then how far a unit is, once what it has made so far is in its files
-
 RULES, LAMA = "rules", "lama"
 SAVED_EVERY = 2.0  # seconds
-
-
-@dataclass(frozen=True)
-class Unit(ABC):
-    """A piece of work."""
-
-    kind: ClassVar[str]
-    task: str
-
-    @property
-    @abstractmethod
-    def gives(self) -> tuple[str, ...]:
-        """What is there once it is done, by names that other units' needs may be among."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {self.gives[0].partition('/')[2]}"
-
-    @property
-    def is_means(self) -> bool:
-        """Whether what it makes is of no use but to other units that are still to be done."""
-        return False
-
-    @property
-    def is_training(self) -> bool:
-        return False
-
-    @property
-    def likes_gpu(self) -> bool:
-        return False
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether it gets a process of its own, so that its memory is not that of others, nor theirs its."""
-        return self.is_training
-
-    @abstractmethod
-    def is_done(self, kept: Kept) -> bool: ...
-
-    @abstractmethod
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        """The files and folders that it reads, its own unfinished ones included."""
-
-    @abstractmethod
-    def products(self, kept: Kept) -> Sequence[Path]:
-        """The files and folders that it writes, in an order in which they can be written elsewhere again."""
-
-    @abstractmethod
-    def perform(self, kept: Kept, tick: Tick) -> None:
-        """Do it, or whatever of it is not there yet."""
-
-    def leftovers(self, kept: Kept) -> Sequence[Path]:
-        """Folders that are of no use once it is done."""
-        return ()
 
 
 @dataclass(frozen=True)
