@@ -26,7 +26,7 @@ def summarise(kept: Kept, command: str) -> Findings:
     about = About(
         experiment=asdict(kept.experiment),
         command=command,
-        machines=_different(run["machine"] for run in _objects(kept.runs) if "machine" in run),
+        machines=_different(_machines(kept)),
         failures=[{"unit": found["unit"], "error": found["error"]} for found in _objects(kept.failures)],
         rules=dict(_rules(kept)),
     )
@@ -43,8 +43,16 @@ def this_command() -> str:
     return shlex.join(["bilevel", *sys.argv[1:]])
 
 
-def _objects(folder: Path) -> Iterator[dict[str, Any]]:
-    yield from (found for path in sorted(folder.glob("*.json")) if (found := read_json(path)))
+def _machines(kept: Kept) -> Iterator[Mapping[str, Any]]:
+    """Those that runs were started on, and those of a cluster that trained or timed something."""
+    costs = kept.folder / "costs"
+    for found in (*_objects(kept.runs), *_objects(costs, "*/*.json"), *_objects(kept.folder / "scaling")):
+        if "machine" in found:
+            yield found["machine"]
+
+
+def _objects(folder: Path, pattern: str = "*.json") -> Iterator[dict[str, Any]]:
+    yield from (found for path in sorted(folder.glob(pattern)) if (found := read_json(path)))
 
 
 def _different(things: Iterator[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
