@@ -111,6 +111,37 @@ def test_names_that_begin_alike_are_different_things(ours: Claims, theirs: Claim
         assert (ours, theirs)[number % 2].take((name,))
 
 
+def test_an_answer_that_is_lost_makes_no_claim_that_nobody_holds(
+    kept: Kept, ours: Claims, theirs: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over NFS, where a link that is asked for again is there already."""
+    link = os.link
+
+    def link_twice(source: Path, target: Path) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_twice)
+    assert ours.take(KEY)
+    assert not theirs.take(KEY)
+    ours.release(KEY)
+    assert claim_files(kept) == []
+
+
+def test_a_claim_that_another_run_takes_for_a_leftover_is_made_later(
+    kept: Kept, ours: Claims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(source: Path, target: Path) -> None:
+        source.unlink()
+        raise FileNotFoundError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", link)
+        assert not ours.take(KEY)
+    assert ours.take(KEY)
+    assert claim_files(kept) == ["policies+blocks+bison-paper-0.1"]
+
+
 def test_several_things_are_taken_together_or_not_at_all(kept: Kept, ours: Claims, theirs: Claims) -> None:
     assert ours.take(OTHER)
     assert not theirs.take(KEY + OTHER)
