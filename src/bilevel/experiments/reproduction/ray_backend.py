@@ -222,7 +222,7 @@ def _reason(address: str, error: Exception) -> str:
     if "ersion mismatch" in words:
         return f"the cluster runs on other versions: {words}"
     if "ray[client]" in words:
-        return "addresses with ray:// need more of Ray; pip install 'ray[client]'"
+        return f"addresses with ray:// need more of Ray; {INSTALL}"
     if address == "auto":
         return f"no Ray cluster runs on this machine; {START}"
     return f"no Ray cluster can be used from there: {words[:300]}"
