@@ -20,6 +20,7 @@ from bilevel.experiments.reproduction.settings import ENTRANTS, Experiment
 from bilevel.experiments.reproduction.training_cost import Cost
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Scale, Train
 from bilevel.experiments.sweep import Evaluation, read_results
+from bilevel.files import write_atomically
 from bilevel.learning import Progress
 from bilevel.symbolic.domain import BadInput
 from idle_policy import idle_policy
@@ -239,3 +240,24 @@ def test_the_time_of_all_beginnings_is_added_up(tmp_path: Path, wait: Callable[[
     assert known[0]["peak_mebibytes"] > 1
     cost.note(Progress("training", 9, 9))
     assert json.loads(paths[0].read_text())["seconds"] == 21.0
+
+
+def test_what_a_network_took_that_is_there_no_more_is_forgotten(
+    kept: Kept, wait: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cost = kept.cost("blocks", "bison", "paper", 0)
+    write_atomically(cost, json.dumps({"seconds": 100.0, "peak_mebibytes": 1.0}))
+    seconds: list[float] = []
+
+    def train_for_a_while(*_: object, tell: Callable[[Progress], None], **__: object) -> None:
+        wait(10)
+        tell(Progress("training", 1, 9))
+        seconds.append(json.loads(cost.read_text())["seconds"])
+        raise InterruptedError
+
+    monkeypatch.setattr("bilevel.demonstrations.dataset.read_dataset", lambda folder: None)
+    monkeypatch.setattr("bilevel.experiments.training.train_together", train_for_a_while)
+    for _ in range(2):
+        with pytest.raises(InterruptedError):
+            Train("blocks", "bison", "paper", (0,)).perform(kept, lambda note: None)
+    assert seconds == [10.0, 20.0]

@@ -109,7 +109,13 @@ class Train(Unit):
         missing = self.missing(kept)
         if not missing:
             return
-        cost = Cost([kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing])
+        costs = [kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing]
+        checkpoints = self._checkpoints(kept)
+        if not checkpoints.exists():  # then they are what networks took that are there no more
+            for path in costs:
+                path.unlink(missing_ok=True)
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        cost = Cost(costs)
 
         def tell(progress: Progress) -> None:
             cost.note(progress)
@@ -121,10 +127,10 @@ class Train(Unit):
             self.learner,
             kept.experiment.config(self.learner, self.recipe),
             recipe=self.recipe,
-            checkpoints=self._checkpoints(kept),
+            checkpoints=checkpoints,
             tell=tell,
         )
-        shutil.rmtree(self._checkpoints(kept), ignore_errors=True)
+        shutil.rmtree(checkpoints, ignore_errors=True)
 
     def leftovers(self, kept: Kept) -> Sequence[Path]:
         return [self._checkpoints(kept)]
