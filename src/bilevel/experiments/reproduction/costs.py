@@ -98,6 +98,9 @@ class Forecast:
     def begin(self, unit: Unit) -> None:
         self._began[unit] = time.monotonic()
 
+    def give_up(self, unit: Unit) -> None:
+        del self._began[unit]
+
     def finish(self, unit: Unit) -> None:
         self.taken[unit.kind] = self.taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
         self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)

@@ -137,6 +137,7 @@ class Driver:
     def _handle_failure(self, failed: Failed) -> None:
         """Once more, after all else that waits; then it is listed."""
         unit = failed.unit
+        self.progress.forecast.give_up(unit)
         self._tried[unit] = self._tried.get(unit, 0) + 1
         if self._tried[unit] < TRIES:
             self.progress.waiting.append(unit)
