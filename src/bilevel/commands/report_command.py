@@ -41,7 +41,7 @@ class Report:
     """
 
     source: Source
-    """Folder that `bilevel reproduce` has written, or a file of findings alone, which has no films."""
+    """Folder of `bilevel reproduce`, which may still be at work in it, or a file of findings alone, without films."""
     output: Output
     """Where to write the page."""
     files: OptionalFolder = None
