@@ -72,8 +72,8 @@ class Reproduce:
     workers: Count = None
     """How many units are worked on at the same time (by default one for each core)."""
     gpu_share: float = 0.0
-    """Train on GPUs, each training with this share of one: 0.25 for four at a time. With 0, on CPUs, and to the same
-    bits on every machine of a kind."""
+    """Train on a GPU, each training with this share of one: 0.25 for four at a time. With 0, on CPUs, and to the same
+    bits on every machine of a kind. On a machine with several GPUs, start a run for each, with CUDA_VISIBLE_DEVICES."""
     epochs: Count = None
     """Of cloning in the paper's setting (by default 200, or 20 if quick)."""
     end_to_end_epochs: Count = None

@@ -90,7 +90,7 @@ def clock(seconds: float) -> str:
 
 def page_file(name: str) -> str:
     """A file that belongs to the page."""
-    return (files("bilevel.experiments.report") / "page" / name).read_text(encoding="utf-8")
+    return (files("bilevel.experiments.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _episode(timeline: Timeline, video: bytes) -> Episode:
