@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from rule_scaling import machine
-
 from bilevel.environments.noise import Bursts
 from bilevel.environments.tabletop import SUCCESS, Tabletop
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import MapJobs, Run, Trial, evaluate, wilson_interval
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.tasks import TASKS, Task
 

@@ -17,8 +17,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from rule_scaling import ROOT, Record, machine, versions
+from rule_scaling import ROOT, Record, versions
 
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.library import colour_problem, shipped_domain
 from bilevel.planning.fond import fond

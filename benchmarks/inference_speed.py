@@ -1,6 +1,6 @@
 """How long each method thinks for each step, with 10 objects: all of them in one process, in turn.
 
-    python benchmarks/comparison.py --tasks blocks colour --recipes paper    # makes the policies
+    bilevel reproduce --tasks blocks colour --parts table --output build/reproduction    # makes the policies
     python benchmarks/inference_speed.py
 
 Planning counts: a plan at the beginning, and every other one. The median over episodes is told, and what one step of
@@ -10,23 +10,28 @@ the world takes on the same machine at the same time, as a measure.
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from comparison import COMPARED, Settings, Trials
 from learning_speed import write
-from rule_scaling import machine
 
 from bilevel.demonstrations.manifest import versions
 from bilevel.environments.tabletop import Tabletop
 from bilevel.execution.policies import BilevelPolicy, WatchedPolicy
 from bilevel.experiments.evaluation import Run, run_episode
-from bilevel.experiments.methods import METHODS, find_contender
+from bilevel.experiments.machines import machine
+from bilevel.experiments.reproduction.folder import Kept, read_experiment
+from bilevel.experiments.reproduction.measurements import contender_of
+from bilevel.experiments.reproduction.settings import ENTRANTS, OURS, USUAL, Entrant
 from bilevel.planning.plan_policies import PlannedPolicy
 from bilevel.seeds import evaluation_seed
 from bilevel.tasks import TASKS, Task
+
+MEASURED = tuple(name for name in USUAL if ENTRANTS[name].recipe != OURS)  # a recipe does not change how long it takes
+SEED = 0  # of the policies, and of the worlds
 
 
 @dataclass(frozen=True)
@@ -49,20 +54,22 @@ def think(environment: Tabletop, policy: WatchedPolicy, seed: int) -> Thought:
     return Thought(run, high.plans, high.seconds) if isinstance(high, PlannedPolicy) else Thought(run, 0, 0.0)
 
 
-def make_policy(method: str, task: Task, environment: Tabletop, settings: Settings, recipe: str) -> WatchedPolicy:
-    trials = Trials(method, task.name, recipe if METHODS[method].training else None, 0, environment.count)
-    contender = find_contender(method, trials.needed.folder(settings) if trials.needed else None)
+def make_policy(kept: Kept, entrant: Entrant, task: Task, environment: Tabletop) -> WatchedPolicy:
+    policy = kept.policy_of(entrant, task.name, SEED)
+    if policy and not policy.exists():
+        sys.exit(f"{policy}: no such policy; `bilevel reproduce --methods {entrant.name}` learns it")
+    contender = contender_of(kept, task.name, entrant, SEED)
     assert contender.make is not None
     return contender.make(task, environment)
 
 
-def summary(method: str, task: str, objects: int, recipe: str, thoughts: list[Thought]) -> dict[str, Any]:
+def summary(entrant: Entrant, task: str, objects: int, thoughts: list[Thought]) -> dict[str, Any]:
     parts = [thought.microseconds() for thought in thoughts]
     return {
-        "method": method,
+        "method": entrant.method,
         "task": task,
         "objects": objects,
-        "recipe": recipe if METHODS[method].training else None,
+        "recipe": entrant.recipe,
         "episodes": len(thoughts),
         "successes": sum(thought.run.reason is None for thought in thoughts),
         "steps": [thought.run.steps for thought in thoughts],
@@ -76,27 +83,27 @@ def summary(method: str, task: str, objects: int, recipe: str, thoughts: list[Th
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="+", choices=COMPARED, default=list(COMPARED))
+    parser.add_argument("--methods", nargs="+", choices=MEASURED, default=list(MEASURED))
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=["blocks", "colour"])
     parser.add_argument("--objects", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=3)
-    parser.add_argument("--recipe", default="paper")
-    parser.add_argument("--folder", type=Path, default=Path("build/comparison"), help="of `comparison.py`")
+    parser.add_argument("--folder", type=Path, default=Path("build/reproduction"), help="of `bilevel reproduce`")
     parser.add_argument("--output", type=Path, default=Path("results/inference.jsonl"))
     given = parser.parse_args()
-    settings = Settings(folder=given.folder, demonstrations=0, episodes=given.episodes, objects=(given.objects,))
-    for name in given.tasks:
-        task = TASKS[name]
+    kept = Kept(given.folder, read_experiment(given.folder))
+    entrants = [ENTRANTS[name] for name in given.methods]
+    for task in (TASKS[name] for name in given.tasks):
         environment = task.make(given.objects)
-        policies = {m: make_policy(m, task, environment, settings, given.recipe) for m in given.methods}
-        thoughts: dict[str, list[Thought]] = {method: [] for method in policies}
+        policies = {entrant: make_policy(kept, entrant, task, environment) for entrant in entrants}
+        thoughts: dict[Entrant, list[Thought]] = {entrant: [] for entrant in entrants}
         for episode in range(given.episodes):
-            for method, policy in policies.items():  # in turn, so that a busy machine is busy for all
-                thoughts[method].append(think(environment, policy, evaluation_seed(0, episode)))
-        for method in policies:
-            found = summary(method, name, given.objects, given.recipe, thoughts[method])
+            for entrant, policy in policies.items():  # in turn, so that a busy machine is busy for all
+                thoughts[entrant].append(think(environment, policy, evaluation_seed(SEED, episode)))
+        for entrant in entrants:
+            found = summary(entrant, task.name, given.objects, thoughts[entrant])
             write(given.output, found, ("task", "method", "objects", "recipe"))
-            print(f"{name:8} {method:11} {found['microseconds_per_step']} plans {found['plans']}", flush=True)
+            times, plans = found["microseconds_per_step"], found["plans"]
+            print(f"{task.name:8} {entrant.name:11} {times} plans {plans}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from rule_scaling import machine
-
 from bilevel.demonstrations.checking import Report, check
 from bilevel.demonstrations.manifest import Manifest
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules

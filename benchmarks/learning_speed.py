@@ -21,8 +21,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rule_scaling import machine
-
 from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import Dataset, read_dataset
 from bilevel.demonstrations.manifest import versions
@@ -30,6 +28,7 @@ from bilevel.demonstrations.recording import make_recipe
 from bilevel.environments.tabletop import SUCCESS
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import run_episode
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.learning import RECIPES, LearningConfig, learn_policies, study
 from bilevel.lowlevel.architecture import Architecture

@@ -16,24 +16,26 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
 
-from kept_work import KeptWork, collect, evaluate, has_gpu, hide_gpu
 from learning_speed import write
-from rule_scaling import machine
 
+from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
+from bilevel.demonstrations.recording import make_recipe
 from bilevel.environments.noise import Bursts
 from bilevel.execution.policy_folder import POLICY, read_policy, saved_policy, write_policy
+from bilevel.experiments.machines import machine
 from bilevel.experiments.methods import find_contender
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
-from bilevel.experiments.sweep import Evaluation, read_results
-from bilevel.learning import RECIPES, learn_policies
+from bilevel.experiments.sweep import Evaluation, open_results, read_results
+from bilevel.learning import RECIPES, LearningConfig, learn_policies
+from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.tasks import TASKS
 
 SIZES = tuple(range(1, 11))
@@ -43,10 +45,23 @@ KINDS = ("sizes", "jostled", "large")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(KeptWork):
+class Settings:
     """What to measure, and where to keep it."""
 
+    folder: Path
+    demonstrations: int
+    episodes: int  # for each number of objects
     jostled_episodes: int
+    epochs: int | None = None  # instead of those of the recipes, and without practice
+
+    def config(self, recipe: str) -> LearningConfig:
+        usual = RECIPES[recipe]
+        if self.epochs is None:
+            return usual
+        return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
+
+    def dataset(self, task: str) -> Path:
+        return self.folder / "demonstrations" / task
 
     def policy(self, task: str, recipe: str, seed: int) -> Path:
         return self.folder / "policies" / f"{task}-{recipe}-{seed}"
@@ -77,6 +92,13 @@ def has(task: str, kind: str) -> bool:
     return kind != "large" or TASKS[task].most_objects >= max(LARGE_SIZES)
 
 
+def collect(settings: Settings, task: str, workers: int) -> None:
+    recipe, slots = make_recipe(task, 3)
+    with open_collection(settings.dataset(task), recipe, slots, settings.demonstrations) as collection:
+        list(collection.collect(workers))
+    print(f"{task}: {settings.demonstrations} demonstrations", flush=True)
+
+
 def learn(settings: Settings, task: str, recipe: str, seeds: Sequence[int]) -> None:
     """A policy for each seed, unless it is there."""
     missing = [seed for seed in seeds if not (settings.policy(task, recipe, seed) / POLICY).exists()]
@@ -88,6 +110,12 @@ def learn(settings: Settings, task: str, recipe: str, seeds: Sequence[int]) -> N
         seconds = (time.perf_counter() - started) / len(missing)
         saved = saved_policy(dataset, learned, config, recipe=recipe, seconds=seconds)
         write_policy(settings.policy(task, recipe, learned.network.seed), saved)
+
+
+def evaluate(settings: Settings, trials: Trials) -> Trials:
+    with open_results(trials.results(settings), trials.evaluation(settings)) as results:
+        list(results.collect())
+    return trials
 
 
 def row(settings: Settings, trials: Trials, records: Sequence[EpisodeRecord]) -> dict[str, Any]:
@@ -117,6 +145,22 @@ def row(settings: Settings, trials: Trials, records: Sequence[EpisodeRecord]) ->
         "versions": {**versions(), "torch": policy.versions["torch"]},
         "machine": machine(),
     }
+
+
+def has_gpu() -> bool:
+    """Asked in another process: this one shall not hold a GPU."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return bool(pool.apply(_sees_gpu))
+
+
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def hide_gpu() -> None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def measure(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -15,7 +15,6 @@ import argparse
 import importlib.metadata
 import importlib.util
 import json
-import os
 import platform
 import random
 import sqlite3
@@ -29,6 +28,7 @@ from typing import Any, NamedTuple
 from scaling_tables import print_tables
 
 import bilevel
+from bilevel.experiments.machines import machine
 from bilevel.library import DOMAINS, GENERATORS, shipped_domain, training_problems
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
@@ -67,16 +67,6 @@ class Run(NamedTuple):
 def rounds(size: int) -> int:
     """Small problems are quick and their times scatter."""
     return 5 if size <= 10_000 else 3 if size <= 100_000 else 1
-
-
-def machine() -> Record:
-    """What the times depend on; nothing that names the machine."""
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        models = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        cpu = models[0] if models else cpu
-    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.system()}
 
 
 def versions() -> Record:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from learning_speed import dataset, write
-from rule_scaling import machine
 
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
@@ -26,6 +25,7 @@ from bilevel.environments.noise import Bursts
 from bilevel.environments.tabletop import SUCCESS
 from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import run_episode, wilson_interval
+from bilevel.experiments.machines import machine
 from bilevel.learning import Learned, LearningConfig, learn_policies
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.training import TrainingConfig

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from comparison_tables import cause_table, comparison_table, fond_table, rival_table, thinking_table
 from markdown_tables import Render, Row, below, markdown, origin, tasks
+from planning_tables import fond_table, thinking_table
 from policy_tables import (
     failure_table,
     learning_table,
@@ -24,6 +24,15 @@ from policy_tables import (
     schedule_table,
     step_table,
     success_table,
+)
+from reproduction_tables import (
+    difference_list,
+    interval_table,
+    reproduction_causes,
+    reproduction_costs,
+    reproduction_sizes,
+    reproduction_table,
+    solving_table,
 )
 
 from bilevel.files import write_atomically
@@ -147,9 +156,13 @@ TABLES: Mapping[str, Table] = {
     "schedules": Table(schedule_table, "schedules.jsonl", "docs/policies.md"),
     "learning times": Table(learning_table, "learning.jsonl", "docs/policies.md"),
     "step times": Table(step_table, "learning.jsonl", "docs/policies.md"),
-    "rivals": Table(rival_table, "comparison.jsonl", "README.md"),
-    "comparison": Table(comparison_table, "comparison.jsonl", "docs/methods.md"),
-    "causes": Table(cause_table, "comparison.jsonl", "docs/methods.md"),
+    "reproduction": Table(reproduction_table, "reproduction.jsonl", "README.md"),
+    "reproduction success": Table(interval_table, "reproduction.jsonl", "docs/reproduction.md"),
+    "reproduction differences": Table(difference_list, "reproduction.jsonl", "docs/reproduction.md"),
+    "reproduction sizes": Table(reproduction_sizes, "reproduction.jsonl", "docs/reproduction.md"),
+    "reproduction costs": Table(reproduction_costs, "reproduction.jsonl", "docs/reproduction.md"),
+    "reproduction causes": Table(reproduction_causes, "reproduction.jsonl", "docs/reproduction.md"),
+    "solving time": Table(solving_table, "reproduction.jsonl", "docs/reproduction.md"),
     "thinking": Table(thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Table(fond_table, "fond.jsonl", "docs/planning.md"),
     "experts": Table(experts, "experts.jsonl", "docs/worlds.md"),

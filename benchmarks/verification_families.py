@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from rule_scaling import machine, plan_by_search, versions
+from rule_scaling import plan_by_search, versions
 
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.library import shipped_domain, training_problems
 from bilevel.rules.learning import learn_rules

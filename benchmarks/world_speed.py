@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from metaworld.envs.sawyer_pick_place_v3 import SawyerPickPlaceEnvV3
 from metaworld.policies import SawyerPickPlaceV3Policy
-from rule_scaling import machine
 
 from bilevel.execution.rollout import Moment, rollout
+from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.tasks import TASKS, find_task
 

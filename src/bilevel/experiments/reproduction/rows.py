@@ -116,12 +116,16 @@ class Findings:
 
 def read_findings(path: Path) -> Findings:
     """What `Findings.lines` wrote; `BadInput` for anything else."""
+    return parse_findings(read_text(path).splitlines(), str(path))
+
+
+def parse_findings(lines: Iterable[str], where: str) -> Findings:
     found: dict[str, list[Any]] = {name: [] for name in KINDS}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        kind, made = _read_line(f"{path}, line {number}", line)
+    for number, line in enumerate(lines, 1):
+        kind, made = _read_line(f"{where}, line {number}", line)
         found[kind].append(made)
     if len(found["about"]) != 1:
-        raise BadInput(f"{path}: a line that says how it was made is missing")
+        raise BadInput(f"{where}: a line that says how it was made is missing")
     return Findings(found["about"][0], found["row"], found["scaling"])
 
 
