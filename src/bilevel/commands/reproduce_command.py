@@ -34,7 +34,7 @@ Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
 Address = Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")]
 
 QUICK_OBJECTS, QUICK_EPISODES, QUICK_SEEDS = "1,3,6", 3, 1
-PARTS = ("table", "scaling", "films", "report")
+PARTS = ("table", "memory", "scaling", "films", "report")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class Reproduce:
     demonstrations: Count = None
     """That each policy learns from (by default 200, or 50 if quick)."""
     parts: Names = PARTS
-    """What to make: the table, scaling (large problems for rules and LAMA), films (an episode of each task), report."""
+    """What to make: the table, memory (what each row needs), scaling (large problems for rules and LAMA), films (an
+    episode of each task), report."""
     json: bool = False
     """Print one JSON object at the end instead of text."""
 
@@ -135,6 +136,7 @@ class Reproduce:
             episodes=self.episodes or (QUICK_EPISODES if self.quick else 10),
             seeds=range(self.seeds or (QUICK_SEEDS if self.quick else 3)),
             table="table" in self.parts,
+            memory="memory" in self.parts,
             scaling="scaling" in self.parts,
             films="films" in self.parts,
         )

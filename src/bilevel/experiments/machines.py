@@ -33,26 +33,20 @@ def cores() -> int:
 
 
 class Peak:
-    """The most memory that this process, and programs that it ran, have held; known at the end."""
+    """The most memory that this process has held; known at the end."""
 
     mebibytes: float = 0.0
 
 
 @contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """Measures from here on, where the system can (Linux); elsewhere since the process began.
-
-    Of programs that were run meanwhile, the largest ever counts: systems tell no more.
-    """
+    """Measures from here on, where the system can (Linux); elsewhere since the process began."""
     forget_peak()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = Peak()
     try:
         yield peak
     finally:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        ran = after.ru_utime + after.ru_stime > before.ru_utime + before.ru_stime
-        peak.mebibytes = round(own_peak() + (_mebibytes(after.ru_maxrss) if ran else 0.0), 1)
+        peak.mebibytes = round(own_peak(), 1)
 
 
 def forget_peak() -> None:
@@ -68,6 +62,14 @@ def own_peak() -> float:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 2**10
     return _mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def programs_peak() -> float:
+    """The most memory of the largest program that this process has run, in mebibytes.
+
+    At least as much as this process held when it began the program: for a moment the new process is a copy of ours.
+    """
+    return round(_mebibytes(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss), 1)
 
 
 def _mebibytes(most: int) -> float:

@@ -78,7 +78,7 @@ class EpisodeRecord:
     changes: Changes
     versions: Mapping[str, str]
     seconds: Mapping[str, float] = field(compare=False)
-    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it, and its planner
+    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
 
     @property
     def success(self) -> bool:

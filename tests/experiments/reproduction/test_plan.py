@@ -18,7 +18,7 @@ from bilevel.experiments.reproduction.settings import (
     Wanted,
     find_entrant,
 )
-from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, Scale, Train
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, Scale, Train, Weigh
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
 
@@ -26,7 +26,7 @@ ALL = Wanted()
 
 
 def wanted(*names: str, **parts: bool) -> Wanted:
-    shown = {"table": True, "scaling": False, "films": False, **parts}
+    shown = {"table": True, "memory": False, "scaling": False, "films": False, **parts}
     entrants = [ENTRANTS[name] for name in names]
     return Wanted(tasks=["blocks", "gacha"], entrants=entrants, objects=[1, 10], seeds=[0, 1], **shown)
 
@@ -92,6 +92,19 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Method, "missing", lambda method: "no planner")
     assert left_out(ALL) == ["LAMA on large problems: no planner"]
     assert left_out(wanted("bison", scaling=False)) == []
+
+
+def test_each_row_is_weighed_once_with_as_many_objects_as_it_is_measured_with() -> None:
+    assert names(Weigh, wanted("bison", "expert", memory=True)) == [
+        "weigh blocks/bison",
+        "weigh blocks/expert",
+        "weigh gacha/bison",
+        "weigh gacha/expert",
+    ]
+    units = plan_units(Wanted(tasks=["blocks", "factory"], objects=[1, 10, 11, 20]))
+    weighed = {(unit.task, unit.objects) for unit in units if isinstance(unit, Weigh)}
+    assert weighed == {("blocks", 20), ("factory", 10)}
+    assert not [unit for unit in plan_units(Wanted(tasks=["factory"], objects=[20])) if isinstance(unit, Weigh)]
 
 
 def test_who_needs_no_network_needs_no_demonstrations() -> None:

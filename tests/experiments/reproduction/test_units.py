@@ -17,8 +17,9 @@ from bilevel.experiments.reproduction import units as module
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.measurements import kept_records
 from bilevel.experiments.reproduction.settings import ENTRANTS, Experiment
+from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.training_cost import Cost
-from bilevel.experiments.reproduction.units import Collect, Evaluate, Scale, Train
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Scale, Train, Weigh
 from bilevel.experiments.sweep import Evaluation, read_results
 from bilevel.files import write_atomically
 from bilevel.learning import Progress
@@ -200,6 +201,19 @@ def test_what_units_are_called_and_need(kept: Kept) -> None:
         "policies/blocks/bison-paper-1",
         "episodes/blocks/det-plan-1/10.jsonl",
     }
+
+
+def test_memory_is_measured_again_only_with_more_objects(kept: Kept) -> None:
+    unit = Weigh("blocks", EXPERT, 0, 1)
+    assert not unit.is_done(kept)
+    unit.perform(kept, lambda note: None)
+    assert unit.is_done(kept)
+    assert not replace(unit, objects=2).is_done(kept)
+    write_records(kept, record(0))
+    (row,) = summarise(kept, "bilevel reproduce").rows
+    (size,) = row.sizes
+    assert size.peak_mebibytes is not None
+    assert size.peak_mebibytes > 10
 
 
 def test_networks_that_are_there_are_not_trained_again(kept: Kept) -> None:

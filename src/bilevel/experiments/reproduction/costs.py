@@ -12,7 +12,7 @@ from functools import cache
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train
+from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Weigh
 from bilevel.tasks import TASKS
 
 # Steps that an expert takes with three objects.
@@ -34,7 +34,7 @@ THINK = {"pddl-nn": 0.25e-3, "pure-nn": 0.15e-3}  # for each step
 STALLED = {"pddl-nn": 1300, "pure-nn": 2000}  # steps for each object, of those that often run until the time is up
 PLAN = {"det-plan": 0.2, "det-replan": 0.2}  # seconds
 BEGIN = 0.1  # seconds, of a world
-ORDER = (Collect, Train, Film, Scale, Evaluate)
+ORDER = (Collect, Train, Film, Scale, Weigh, Evaluate)
 
 
 def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
@@ -46,6 +46,8 @@ def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
         return _training(unit, experiment, steps) * (ON_GPU if gpu and unit.likes_gpu else 1.0)
     if isinstance(unit, Evaluate):
         return BEGIN + unit.episodes * _episode(unit, experiment, steps)
+    if isinstance(unit, Weigh):
+        return 1.0 + _episode(Evaluate(unit.task, unit.entrant, unit.seed, unit.objects, 1), experiment, steps)
     if isinstance(unit, Film):
         return 20.0
     assert isinstance(unit, Scale)

@@ -50,6 +50,9 @@ class Kept:
     def episodes(self, task: str, entrant: str, seed: int, objects: int) -> Path:
         return self.folder / "episodes" / task / f"{entrant}-{seed}" / f"{objects:02d}.jsonl"
 
+    def memory(self, task: str, entrant: str) -> Path:
+        return self.folder / "memory" / task / f"{entrant}.json"
+
     def scaling(self, task: str, solver: str, objects: int) -> Path:
         return self.folder / "scaling" / f"{task}-{solver}-{objects}.json"
 

@@ -15,7 +15,7 @@ from bilevel.baselines.end_to_end_folder import read_any
 from bilevel.execution.policy_files import POLICY
 from bilevel.execution.policy_folder import read_policy
 from bilevel.experiments.contenders import Contender
-from bilevel.experiments.machines import machine, peak_memory
+from bilevel.experiments.machines import machine, peak_memory, programs_peak
 from bilevel.experiments.methods import METHODS, find_contender
 from bilevel.experiments.records import EpisodeRecord, versions
 from bilevel.experiments.reproduction.folder import Kept
@@ -98,16 +98,15 @@ def measure_lama(task: str, objects: int, limit: float) -> Scaling:
     """LAMA's first plan for the same problem, by the wall clock."""
     known = find_task(task)
     problem = generate_problem(known.domain_name, objects, random.Random(SCALING_SEED))
-    with peak_memory() as peak:
-        began = time.perf_counter()
-        result = planner_named("lama")(known.domain, problem, limit)
-        seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    result = planner_named("lama")(known.domain, problem, limit)
+    seconds = time.perf_counter() - began
     if result.status is Status.ERROR:
         raise BadInput(result.message)
     solved = result.status is Status.SOLVED
     planner = {"up-fast-downward": metadata.version("up-fast-downward")}
     timed_out = result.status is Status.TIMED_OUT
-    return _scaling(task, "lama", objects, seconds, solved, timed_out, len(result.steps), peak.mebibytes, planner)
+    return _scaling(task, "lama", objects, seconds, solved, timed_out, len(result.steps), programs_peak(), planner)
 
 
 def _scaling(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Wanted
 from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train
+from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train, Weigh
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import TASKS
 
@@ -50,7 +50,7 @@ def _not_shown(wanted: Wanted) -> Iterator[str]:
 
 def plan_units(wanted: Wanted, side_by_side: bool = False) -> list[Unit]:
     """What is to be done, each thing once. Networks of a kind can be trained side by side, which only a GPU likes."""
-    ends = [*_evaluations(wanted), *_shown(wanted)]
+    ends = [*_evaluations(wanted), *_weighings(wanted), *_shown(wanted)]
     needed = {name for unit in ends for name in unit.needs}
     trainings = [unit for unit in _trainings(wanted, side_by_side) if needed.intersection(unit.gives)]
     shown = {unit.task for unit in trainings}
@@ -64,6 +64,15 @@ def _evaluations(wanted: Wanted) -> Iterator[Evaluate]:
                 for objects in wanted.objects:
                     if objects <= TASKS[task].most_objects:
                         yield Evaluate(task, entrant, seed, objects, wanted.episodes)
+
+
+def _weighings(wanted: Wanted) -> Iterator[Weigh]:
+    """One of each row on each task, with as many objects as it is measured with."""
+    for task in wanted.tasks if wanted.memory else ():
+        for entrant in wanted.entrants:
+            fitting = [objects for objects in wanted.objects if objects <= TASKS[task].most_objects]
+            if fitting:
+                yield Weigh(task, entrant, wanted.seeds[0], max(fitting))
 
 
 def _trainings(wanted: Wanted, side_by_side: bool) -> Iterator[Train]:

@@ -26,7 +26,7 @@ class Size:
     mean_steps: float | None  # of the successes
     policy_microseconds: float | None  # for each step, with labels and all planning
     physics_microseconds: float | None
-    peak_mebibytes: float | None  # of the process that ran them, and of its planner
+    peak_mebibytes: float | None  # of a process of its own for an episode, where that was measured
 
 
 @dataclass(frozen=True)

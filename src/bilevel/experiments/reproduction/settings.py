@@ -95,5 +95,6 @@ class Wanted:
     episodes: int = 10  # for each number of objects
     seeds: Sequence[int] = (0, 1, 2)  # a network each, and worlds of its own
     table: bool = True
+    memory: bool = True  # how much each row needs on each task
     scaling: bool = True  # how long rules and LAMA take for large problems
     films: bool = True  # an episode of each task to look at

@@ -89,13 +89,15 @@ def _row(kept: Kept, task: str, entrant: Entrant, seed: int) -> Row | None:
     if not records:
         return None
     details = sorted({record.detail for record in records if record.detail})
+    weighed = read_json(kept.memory(task, entrant.name))
+    peaks = {weighed["objects"]: weighed["peak_mebibytes"]} if weighed else {}
     return Row(
         task=task,
         entrant=entrant.name,
         method=entrant.method,
         recipe=entrant.recipe,
         seed=seed,
-        sizes=[_size(size, part) for size, part in by_size.items() if part],
+        sizes=[_size(size, part, peaks.get(size)) for size, part in by_size.items() if part],
         training=_training(kept, task, entrant, seed),
         details=details[:3],
         settings=dict(records[0].settings),
@@ -104,9 +106,8 @@ def _row(kept: Kept, task: str, entrant: Entrant, seed: int) -> Row | None:
     )
 
 
-def _size(objects: int, records: Sequence[EpisodeRecord]) -> Size:
+def _size(objects: int, records: Sequence[EpisodeRecord], peak: float | None) -> Size:
     row = make_row(records)
-    peaks = [record.peak_mebibytes for record in records if record.peak_mebibytes is not None]
     return Size(
         objects=objects,
         episodes=row.episodes,
@@ -115,7 +116,7 @@ def _size(objects: int, records: Sequence[EpisodeRecord]) -> Size:
         mean_steps=None if row.mean_steps is None else round(row.mean_steps, 1),
         policy_microseconds=_per_step(records, "policy"),
         physics_microseconds=_per_step(records, "physics"),
-        peak_mebibytes=max(peaks, default=None),
+        peak_mebibytes=peak,
     )
 
 

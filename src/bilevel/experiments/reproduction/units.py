@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from bilevel.experiments.machines import machine
 from bilevel.experiments.reproduction.folder import Kept, read_json
 from bilevel.experiments.reproduction.measurements import kept_records, measure_lama, measure_rules, measured
 from bilevel.experiments.reproduction.settings import PAPER, Entrant
@@ -179,6 +180,44 @@ class Evaluate(Unit):
                 write_atomically(self._file(kept), "".join(record.line() for record in records))
                 saved = time.monotonic()
                 tick(f"episode {len(records)} of {self.episodes}")
+
+
+@dataclass(frozen=True)
+class Weigh(Unit):
+    """How much memory an entrant needs: that of a process of its own for one episode."""
+
+    kind: ClassVar[str] = "weigh"
+    entrant: Entrant
+    seed: int
+    objects: int
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (f"memory/{self.task}/{self.entrant.name}",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return Evaluate(self.task, self.entrant, self.seed, self.objects, 1).needs
+
+    @property
+    def is_alone(self) -> bool:
+        return True
+
+    def is_done(self, kept: Kept) -> bool:
+        known = read_json(kept.memory(self.task, self.entrant.name)) or {}
+        return int(known.get("objects", 0)) >= self.objects
+
+    def sources(self, kept: Kept) -> Sequence[Path]:
+        policy = kept.policy_of(self.entrant, self.task, self.seed)
+        return [policy] if policy else []
+
+    def products(self, kept: Kept) -> Sequence[Path]:
+        return [kept.memory(self.task, self.entrant.name)]
+
+    def perform(self, kept: Kept, tick: Tick) -> None:
+        record = measured(kept, self.task, self.entrant, self.seed, self.objects, 1).record(0)
+        found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
+        write_atomically(kept.memory(self.task, self.entrant.name), json.dumps(found) + "\n")
 
 
 @dataclass(frozen=True)
