@@ -14,12 +14,15 @@ from bilevel.experiments.reproduction.backends import Event, Failed, Finished, T
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.unit import Unit
 
+MOST_UNITS = 60  # that a process does: its memory grows a little with each world that it makes
+
 
 @dataclass
 class _Worker:
     process: SpawnProcess
     connection: Connection
     unit: Unit | None = None
+    done: int = 0  # units
 
 
 class Processes:
@@ -86,7 +89,8 @@ class Processes:
             self._dismiss(worker)
             return [event]
         if not isinstance(event, Told):
-            if worker.unit.is_alone:
+            worker.done += 1
+            if worker.unit.is_alone or worker.done >= MOST_UNITS:
                 self._dismiss(worker)
             worker.unit = None
         return [event]
