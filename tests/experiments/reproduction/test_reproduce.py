@@ -199,7 +199,7 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
     [
         (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-paper, bison, expert, "),
         (("--tasks", "block"), "unknown task 'block'"),
-        (("--parts", "tables"), "unknown part 'tables'; there are: table, scaling, films, report"),
+        (("--parts", "tables"), "unknown part 'tables'; there are: table, memory, scaling, films, report"),
         (("--objects", "0"), "--objects: there can be 1 to "),
         (("--objects", "1-"), "--objects takes numbers and ranges"),
         (("--episodes", "0"), "--episodes must be at least 1, but is 0"),
