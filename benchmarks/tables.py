@@ -33,6 +33,7 @@ from reproduction_tables import (
     reproduction_sizes,
     reproduction_table,
     solving_table,
+    speed_table,
 )
 
 from bilevel.files import write_atomically
@@ -163,6 +164,7 @@ TABLES: Mapping[str, Table] = {
     "reproduction costs": Table(reproduction_costs, "reproduction.jsonl", "docs/reproduction.md"),
     "reproduction causes": Table(reproduction_causes, "reproduction.jsonl", "docs/reproduction.md"),
     "solving time": Table(solving_table, "reproduction.jsonl", "docs/reproduction.md"),
+    "reproduction speed": Table(speed_table, "reproduction-speed.jsonl", "docs/reproduction.md"),
     "thinking": Table(thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Table(fond_table, "fond.jsonl", "docs/planning.md"),
     "experts": Table(experts, "experts.jsonl", "docs/worlds.md"),
