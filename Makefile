@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 
 # For pictures, which are optional: tried and, where it is missing and we may, installed.
 OPENGL := libegl1 libgl1-mesa-dri libgles2 libglx-mesa0
-PROBE_OPENGL = $(BIN)/python -c 'from bilevel.environments.opengl import backend; backend()'
+PROBE_OPENGL = $(BIN)/python -c 'from bilevel.tabletop.opengl import backend; backend()'
 INSTALL_OPENGL = { export DEBIAN_FRONTEND=noninteractive; \
   apt-get install -qy $(OPENGL) || { apt-get update -q && apt-get install -qy $(OPENGL); }; }
 

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from bilevel.environments.noise import Bursts
-from bilevel.environments.tabletop import SUCCESS, Tabletop
-from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import MapJobs, Run, Trial, evaluate, wilson_interval
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
-from bilevel.tasks import TASKS, Task
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.tabletop.noise import Bursts
+from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.tabletop.tasks import TASKS, Task
 
 SIZES = (1, 3, 10)
 JOSTLED = 3  # objects, in the rows with bursts of control noise

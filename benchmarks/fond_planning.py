@@ -21,11 +21,11 @@ from rule_scaling import ROOT, Record, versions
 
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
-from bilevel.library import colour_problem, shipped_domain
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import Status
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Domain, Problem
+from bilevel.tabletop.problems import colour_problem, shipped_domain
 
 sys.path.append(str(ROOT / "tests" / "planning"))
 

@@ -116,7 +116,7 @@ def random_fact(domain: Domain, objects: dict[str, str], rng: Random) -> Atom | 
 
 def originals(rng: Random) -> tuple[list[str], list[tuple[Domain, str]]]:
     """Domain texts, and problem texts with their domains."""
-    folder = resources.files("bilevel") / "domains"
+    folder = resources.files("bilevel.tabletop") / "domains"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".pddl")), key=lambda file: file.name)
     texts = [*(file.read_text(encoding="utf-8") for file in files), RICH_DOMAIN]
     domains = [parse_domain(text) for text in texts]

@@ -19,16 +19,16 @@ from typing import Any
 from learning_speed import write
 
 from bilevel.demonstrations.manifest import versions
-from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import BilevelPolicy, WatchedPolicy
 from bilevel.experiments.evaluation import Run, run_episode
 from bilevel.experiments.machines import machine
 from bilevel.experiments.reproduction.folder import Kept, read_experiment
 from bilevel.experiments.reproduction.measurements import contender_of
 from bilevel.experiments.reproduction.settings import ENTRANTS, OURS, USUAL, Entrant
 from bilevel.planning.plan_policies import PlannedPolicy
+from bilevel.policies.policies import BilevelPolicy, WatchedPolicy
 from bilevel.seeds import evaluation_seed
-from bilevel.tasks import TASKS, Task
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import TASKS, Task
 
 MEASURED = tuple(name for name in USUAL if ENTRANTS[name].recipe != OURS)  # a recipe does not change how long it takes
 SEED = 0  # of the policies, and of the worlds

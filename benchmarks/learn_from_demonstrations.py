@@ -23,7 +23,7 @@ from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
-from bilevel.tasks import TASKS, Task
+from bilevel.tabletop.tasks import TASKS, Task
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "rules" / "golden"
 

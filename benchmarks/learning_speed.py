@@ -25,20 +25,20 @@ from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import Dataset, read_dataset
 from bilevel.demonstrations.manifest import versions
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.environments.tabletop import SUCCESS
-from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import run_episode
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
-from bilevel.learning import RECIPES, LearningConfig, learn_policies, study
+from bilevel.learning.bilevel import RECIPES, LearningConfig, learn_policies, study
 from bilevel.lowlevel.architecture import Architecture
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.training import Training, TrainingConfig
+from bilevel.policies.policies import BilevelPolicy
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import evaluation_seed
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tabletop import SUCCESS
+from bilevel.tabletop.tasks import TASKS
 
 LEARNED_ON = "blocks"
 DEMONSTRATIONS = 200

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file

@@ -28,7 +28,6 @@ from types import FrameType
 from sqlite_executor import SqliteExecutor
 from sqlite_join_order import join_orders
 
-from bilevel.library import GENERATORS, domain_text, shipped_domain
 from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program
 from bilevel.planning.processes import run_in_group
 from bilevel.rules.rule import Rule
@@ -38,6 +37,7 @@ from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.plans import Plan, read_plan
 from bilevel.symbolic.validation import validate
+from bilevel.tabletop.problems import GENERATORS, domain_text, shipped_domain
 
 LARGEST_VALIDATED = 1_000
 LARGEST_REPEATED = 10_000  # above, the engine's program compiles in no time compared with the rollout

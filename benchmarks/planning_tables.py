@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markdown_tables import Row, below, markdown, origin
 
 from bilevel.experiments.methods import METHODS
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 
 def thinking_table(rows: Sequence[Row], file: str) -> str:

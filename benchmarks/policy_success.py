@@ -27,16 +27,16 @@ from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.environments.noise import Bursts
-from bilevel.execution.policy_folder import POLICY, read_policy, saved_policy, write_policy
 from bilevel.experiments.machines import machine
 from bilevel.experiments.methods import find_contender
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
 from bilevel.experiments.sweep import Evaluation, open_results, read_results
-from bilevel.learning import RECIPES, LearningConfig, learn_policies
+from bilevel.learning.bilevel import RECIPES, LearningConfig, learn_policies
 from bilevel.lowlevel.dagger import DaggerConfig
-from bilevel.tasks import TASKS
+from bilevel.policies.policy_folder import POLICY, read_policy, saved_policy, write_policy
+from bilevel.tabletop.noise import Bursts
+from bilevel.tabletop.tasks import TASKS
 
 SIZES = tuple(range(1, 11))
 LARGE_SIZES = (15, 20)

@@ -5,7 +5,7 @@
     python benchmarks/rule_scaling.py --shapes depot trays --sizes 1000 10000
 
 Learns each domain's rules from its training problems, then measures every shape of problems (see
-`bilevel.library`) at every size, each time in a fresh process, the rules and SQLite in turns. What is in the
+`bilevel.tabletop.problems`) at every size, each time in a fresh process, the rules and SQLite in turns. What is in the
 output file already is not measured again, so an interrupted run can be taken up.
 """
 
@@ -29,13 +29,13 @@ from scaling_tables import print_tables
 
 import bilevel
 from bilevel.experiments.machines import machine
-from bilevel.library import DOMAINS, GENERATORS, shipped_domain, training_problems
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import practise
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.symbolic.domain import Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
+from bilevel.tabletop.problems import DOMAINS, GENERATORS, shipped_domain, training_problems
 
 ROOT = Path(__file__).parents[1]
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

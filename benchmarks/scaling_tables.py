@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from bilevel.library import GENERATORS
+from bilevel.tabletop.problems import GENERATORS
 
 Record = dict[str, Any]
 Cell = list[Record]  # the rounds of one method, shape and size

@@ -21,17 +21,17 @@ from learning_speed import dataset, write
 
 from bilevel.demonstrations.dataset import read_dataset
 from bilevel.demonstrations.manifest import versions
-from bilevel.environments.noise import Bursts
-from bilevel.environments.tabletop import SUCCESS
-from bilevel.execution.policies import BilevelPolicy
 from bilevel.experiments.evaluation import run_episode, wilson_interval
 from bilevel.experiments.machines import machine
-from bilevel.learning import Learned, LearningConfig, learn_policies
+from bilevel.learning.bilevel import Learned, LearningConfig, learn_policies
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.training import TrainingConfig
+from bilevel.policies.policies import BilevelPolicy
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import evaluation_seed
-from bilevel.tasks import TASKS, Task
+from bilevel.tabletop.noise import Bursts
+from bilevel.tabletop.tabletop import SUCCESS
+from bilevel.tabletop.tasks import TASKS, Task
 
 DEMONSTRATIONS = 200
 TASK_NAMES = ("blocks", "colour", "gacha")

@@ -37,7 +37,7 @@ from reproduction_tables import (
 )
 
 from bilevel.files import write_atomically
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 # Experts
 

@@ -17,13 +17,13 @@ from rule_scaling import plan_by_search, versions
 
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
-from bilevel.library import shipped_domain, training_problems
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import practise
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.verification.families import verify_family
 from bilevel.rules.verification.growing import Family, Starts
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 PRINTED = """variables: ?x - block, ?l - place
 1: holding(?x) & clear(?l) & goal at(?x, ?l) -> place(?x, ?l)

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 from metaworld.envs.sawyer_pick_place_v3 import SawyerPickPlaceEnvV3
 from metaworld.policies import SawyerPickPlaceV3Policy
 
-from bilevel.execution.rollout import Moment, rollout
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
-from bilevel.tasks import TASKS, find_task
+from bilevel.policies.rollout import Moment, rollout
+from bilevel.tabletop.tasks import TASKS, find_task
 
 SEED = 1
 STEPS = 1000  # of an episode, at most

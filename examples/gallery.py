@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image as PillowImage
 
-from bilevel.environments.rendering import Image
-from bilevel.environments.tabletop import Tabletop
 from bilevel.symbolic.domain import Action, BadInput
-from bilevel.tasks import Task, find_task
+from bilevel.tabletop.rendering import Image
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import Task, find_task
 from bilevel.video import captioned
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "worlds.jpg"

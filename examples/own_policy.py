@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bilevel.execution.policies import BilevelPolicy, LowLevelPolicy
-from bilevel.execution.rollout import Moment, rollout
+from bilevel.policies.policies import BilevelPolicy, LowLevelPolicy
+from bilevel.policies.rollout import Moment, rollout
 from bilevel.rules.explanation.formats import explain_match
 from bilevel.rules.rule_file import check_rules, parse_rules
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.tasks import find_task
+from bilevel.tabletop.tasks import find_task
 
 RULES = """\
 variables: ?b - block, ?p - place

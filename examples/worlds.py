@@ -9,11 +9,11 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv
 from numpy.typing import NDArray
 
-import bilevel.environments  # noqa: F401 (registers the worlds)
-from bilevel.environments.observation import Observation, features
-from bilevel.environments.tabletop import Snapshot, Tabletop
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.tasks import find_task
+import bilevel.tabletop  # noqa: F401 (registers the worlds)
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.tabletop.observation import Observation, features
+from bilevel.tabletop.tabletop import Snapshot, Tabletop
+from bilevel.tabletop.tasks import find_task
 
 SAVED_AT = 100  # steps
 
@@ -52,7 +52,7 @@ def go_on(world: Tabletop, expert: BilevelPolicy, snapshot: Snapshot) -> Observa
 
 def make_blocks() -> gymnasium.Env[Any, Any]:
     """Runs in another process, where nobody has imported the worlds; hence the module before the colon."""
-    return gymnasium.make("bilevel.environments:bilevel/Blocks-v0", objects=2)
+    return gymnasium.make("bilevel.tabletop:bilevel/Blocks-v0", objects=2)
 
 
 def race(seeds: list[int]) -> list[int]:

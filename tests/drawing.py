@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from bilevel.environments import opengl
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import opengl
 
 
 @cache

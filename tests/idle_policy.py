@@ -8,15 +8,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bilevel.demonstrations.skills import SKILLS, Skills
-from bilevel.environments.observation import Array, Slots
-from bilevel.execution import policy_folder
-from bilevel.execution.policy_folder import SavedPolicy
-from bilevel.library import domain_text
 from bilevel.lowlevel.architecture import Architecture
 from bilevel.lowlevel.encoding import encoding_of
+from bilevel.policies import policy_folder
+from bilevel.policies.policy_folder import SavedPolicy
 from bilevel.rules.rule_file import parse_rules
-from bilevel.tasks import find_task
+from bilevel.tabletop.observation import Array, Slots
+from bilevel.tabletop.problems import domain_text
+from bilevel.tabletop.skills import SKILLS, Skills
+from bilevel.tabletop.tasks import find_task
 
 PLACE = "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)"
 PICK = "2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bilevel.library import GENERATORS
+from bilevel.tabletop.problems import GENERATORS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 BLOCKS_RULES = """

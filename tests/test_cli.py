@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bilevel import cli
-from bilevel.library import domain_text
+from bilevel.tabletop.problems import domain_text
 
 PROBLEM = """
 (define (problem small) (:domain blocks)

@@ -10,7 +10,7 @@ import pytest
 
 from bilevel import demo
 from bilevel.demo import CommandFailed, Files, Size, demonstrate
-from bilevel.execution.policy_folder import read_policy
+from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from drawing import can_draw

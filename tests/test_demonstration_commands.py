@@ -109,7 +109,7 @@ def test_a_full_disk_says_how_far_it_came(
 def test_an_expert_that_always_fails_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bilevel.demonstrations.expert.Expert.choose", lambda *_: None)
+    monkeypatch.setattr("bilevel.tabletop.expert.Expert.choose", lambda *_: None)
     code, _, err = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
     assert code == 2
     assert "the expert failed 20 times at episode 0 (no action); try less noise or other arguments" in err
@@ -148,7 +148,7 @@ def test_replaying_says_whether_it_matches(folder: Path, capsys: pytest.CaptureF
 def test_a_replay_that_differs_names_the_step_and_the_versions(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bilevel.environments.simulation.REACH", 0.0151)
+    monkeypatch.setattr("bilevel.tabletop.simulation.REACH", 0.0151)
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"mujoco": "', '"mujoco": "1.'))
     code, out, _ = run(capsys, "demonstrations", "replay", folder)

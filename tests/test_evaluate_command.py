@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bilevel.commands.evaluate_command import parse_numbers
-from bilevel.execution.policy_folder import RULES, write_policy
 from bilevel.experiments.sweep import Evaluation
+from bilevel.policies.policy_folder import RULES, write_policy
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 from idle_policy import idle_policy

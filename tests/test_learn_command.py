@@ -16,13 +16,13 @@ import pytest
 
 from bilevel.commands.policy_commands import Learn
 from bilevel.demonstrations.collection import open_collection
-from bilevel.demonstrations.processes import WorkerDied
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.execution.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
 from bilevel.files import taken_by_another
-from bilevel.learning import RECIPES, LearningConfig
+from bilevel.learning.bilevel import RECIPES, LearningConfig
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
+from bilevel.policies.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
+from bilevel.processes import WorkerDied
 from command_line import run
 
 EPISODES = 3
@@ -32,7 +32,8 @@ BRIEF = ("--recipe", "paper", "--epochs", EPOCHS)
 # The command in a process that ends itself by a signal when it has written so many checkpoints.
 ENDING = """
 import os, sys
-from bilevel import cli, learning
+from bilevel import cli
+from bilevel.learning import bilevel as learning
 
 number, checkpoints, *arguments = sys.argv[1:]
 write, written = learning.write_checkpoint, []
@@ -79,7 +80,7 @@ def small_practice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best recipe, but with little of everything."""
     practice = DaggerConfig(rounds=2, episodes=2, epochs=2, patience=20)
     small = LearningConfig(hidden=16, training=TrainingConfig(epochs=3), dagger=practice)
-    monkeypatch.setattr("bilevel.learning.RECIPES", {"best": small})
+    monkeypatch.setattr("bilevel.learning.bilevel.RECIPES", {"best": small})
 
 
 def test_it_knows_all_recipes() -> None:
@@ -222,7 +223,7 @@ def test_a_worker_that_dies_is_no_reason_to_begin_anew(
     def die(*_: object) -> None:
         raise WorkerDied("a worker process ended early")
 
-    monkeypatch.setattr("bilevel.learning.practise", die)
+    monkeypatch.setattr("bilevel.learning.bilevel.practise", die)
     code, _, err = run(capsys, "learn", dataset, "--output", tmp_path / "policy")
     assert (code, err) == (2, "bilevel: a worker process ended early; run the same command again to go on\n")
 
@@ -295,7 +296,7 @@ def test_training_that_diverges_gives_no_policy(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wild = LearningConfig(hidden=8, training=TrainingConfig(epochs=1, learning_rate=float("inf")))
-    monkeypatch.setattr("bilevel.learning.RECIPES", {"best": wild})
+    monkeypatch.setattr("bilevel.learning.bilevel.RECIPES", {"best": wild})
     code, _, err = run(capsys, "learn", dataset, "--output", tmp_path / "policy")
     assert code == 2
     assert "training diverged" in err

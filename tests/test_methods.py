@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bilevel.experiments import methods
-from bilevel.experiments.failures import REASONS
 from bilevel.experiments.methods import BILEVEL, METHODS
+from bilevel.policies.failures import REASONS
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 from command_line import run
 
 LEARNED = ("bison", "pddl-nn", "pure-nn")

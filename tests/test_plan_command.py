@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bilevel.library import domain_text
 from bilevel.planning.contingent import ContingentPolicy, PolicyResult
 from bilevel.planning.planner import Status
 from bilevel.planning.policy_formats import read_policy_json
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
+from bilevel.tabletop.problems import domain_text
 from command_line import run
 
 COINS = """(define (domain coins) (:requirements :non-deterministic) (:predicates (tails) (heads) (lost) (rich))

@@ -12,12 +12,12 @@ import av
 import numpy as np
 import pytest
 
-from bilevel import narration
 from bilevel.contact_sheet import Tile, contact_sheet
-from bilevel.environments import opengl, rendering, tabletop
-from bilevel.environments.rendering import Image, Quality
-from bilevel.execution.policy_folder import write_policy
-from bilevel.narration import Shot
+from bilevel.policies import narration
+from bilevel.policies.narration import Shot
+from bilevel.policies.policy_folder import write_policy
+from bilevel.tabletop import opengl, rendering, tabletop
+from bilevel.tabletop.rendering import Image, Quality
 from bilevel.video import Video
 from command_line import run
 from drawing import can_draw

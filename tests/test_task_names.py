@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import bilevel
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 PACKAGE = Path(bilevel.__file__).parent
 IGNORANT = ("lowlevel", "rules", "execution")
@@ -54,9 +54,9 @@ def test_no_task_is_named_in_what_serves_all_of_them(folder: str) -> None:
         "table = {'factory': 1}",
         "path = f'{folder}/blocks.pddl'",
         "labels = labelling.GachaLabels(slots)",
-        "from bilevel.environments.colour import Tray",
-        "from bilevel.environments import factory",
-        "import bilevel.environments.gacha",
+        "from bilevel.tabletop.colour import Tray",
+        "from bilevel.tabletop import factory",
+        "import bilevel.tabletop.gacha",
         "def train(kind: Blocks) -> None: ...",
     ],
 )

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bilevel.environments.opengl import backend
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.opengl import backend
 
 FOLDER = Path("build/demo")
 FAILED = 1  # the exit code of a command whose answer is no

@@ -13,10 +13,10 @@ from typing import NoReturn
 import numpy as np
 
 from bilevel.baselines import vla
-from bilevel.demonstrations.processes import spread
-from bilevel.environments.rendering import Image
-from bilevel.execution.rollout import rollout
-from bilevel.tasks import find_task
+from bilevel.policies.rollout import rollout
+from bilevel.processes import spread
+from bilevel.tabletop.rendering import Image
+from bilevel.tabletop.tasks import find_task
 
 FAKE = Path(__file__).with_name("fake_vla_server.py")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bilevel.environments.observation import COLUMN, FEATURES_OF, Observation, Slots, visible_objects
 from bilevel.lowlevel.architecture import Weights
 from bilevel.symbolic.domain import NO_FACTS, Atom, Domain, Facts
+from bilevel.tabletop.observation import COLUMN, FEATURES_OF, Observation, Slots, visible_objects
 
 Vector = list[float]
 

@@ -17,8 +17,9 @@ from tiny_demonstrations import QUICK, dataset
 from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.end_to_end_folder import SavedEndToEnd, read_any, saved_end_to_end
 from bilevel.baselines.learning import learn_end_to_end
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.policy_folder import (
+from bilevel.learning.bilevel import learn_policies
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.policies.policy_folder import (
     DOMAIN,
     FORMAT,
     POLICY,
@@ -29,9 +30,8 @@ from bilevel.execution.policy_folder import (
     saved_policy,
     write_policy,
 )
-from bilevel.learning import learn_policies
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.tasks import find_task
 
 FILES = (POLICY, DOMAIN, WEIGHTS)
 

@@ -20,14 +20,14 @@ from bilevel.baselines.learning import (
     learn_end_to_end,
     study_graphs,
 )
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.execution.policies import Control
-from bilevel.execution.rollout import Moment, rollout
-from bilevel.learning import LearningConfig, Progress
+from bilevel.learning.bilevel import LearningConfig, Progress
 from bilevel.lowlevel.dagger import DaggerConfig, practise
 from bilevel.lowlevel.training import TrainingConfig, split
+from bilevel.policies.policies import Control
+from bilevel.policies.rollout import Moment, rollout
 from bilevel.seeds import practice_seed
-from bilevel.tasks import find_task
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.tasks import find_task
 
 METHODS = list(ENCODINGS)
 
@@ -191,7 +191,7 @@ def test_the_controls_to_learn_are_those_of_an_expert_that_decides_by_itself() -
 
 def test_steps_for_which_the_expert_knows_nothing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, config = learner(), DaggerConfig(rounds=1, episodes=1, patience=10, noise=0.0)
-    monkeypatch.setattr("bilevel.demonstrations.expert.Expert.choose", lambda *_: None)
+    monkeypatch.setattr("bilevel.tabletop.expert.Expert.choose", lambda *_: None)
     (found,) = practise(ours, config, 1)
     assert (len(found), len(found.scenes)) == (0, 0)
     joined = samples("blocks").followed_by([found])

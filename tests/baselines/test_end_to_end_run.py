@@ -12,10 +12,10 @@ from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.end_to_end_folder import saved_end_to_end
 from bilevel.baselines.learning import learn_end_to_end
 from bilevel.cli import main
-from bilevel.environments import tabletop
-from bilevel.environments.observation import Observation
-from bilevel.execution.policies import Control
-from bilevel.execution.policy_folder import write_policy
+from bilevel.policies.policies import Control
+from bilevel.policies.policy_folder import write_policy
+from bilevel.tabletop import tabletop
+from bilevel.tabletop.observation import Observation
 from bilevel.video import Video
 
 

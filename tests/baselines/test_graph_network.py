@@ -15,11 +15,11 @@ from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.graph_architecture import GraphArchitecture
 from bilevel.baselines.graph_encoding import ENCODINGS, encoding_with_facts, encoding_without_facts
 from bilevel.baselines.graph_samples import GraphSamples, encode_graphs, together
-from bilevel.environments.observation import COLUMN, FEATURES, FEATURES_OF, Array, Observation, Slots, numbered, slots
-from bilevel.labelling import Labels, Relations
 from bilevel.lowlevel.architecture import Weights
 from bilevel.symbolic.domain import Atom, Domain, Facts, Parameter, Predicate
-from bilevel.tasks import TASKS
+from bilevel.tabletop.labelling import Labels, Relations
+from bilevel.tabletop.observation import COLUMN, FEATURES, FEATURES_OF, Array, Observation, Slots, numbered, slots
+from bilevel.tabletop.tasks import TASKS
 
 SHIPPED = {task.domain_name: task.domain for task in TASKS.values()}
 BETWEEN = Predicate("between", (Parameter("?x"), Parameter("?y"), Parameter("?z")))

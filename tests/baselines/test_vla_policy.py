@@ -26,13 +26,13 @@ from bilevel.baselines.vla import (
     vla_status,
 )
 from bilevel.baselines.vla_sentences import SENTENCES, sentence
-from bilevel.environments import opengl
-from bilevel.environments.blocks import Blocks
-from bilevel.environments.observation import Observation
-from bilevel.execution.rollout import Episode, rollout
 from bilevel.experiments.evaluation import run_episode
+from bilevel.policies.rollout import Episode, rollout
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS, find_task
+from bilevel.tabletop import opengl
+from bilevel.tabletop.blocks import Blocks
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tasks import TASKS, find_task
 
 TASK = find_task("blocks")
 STEPS = 12

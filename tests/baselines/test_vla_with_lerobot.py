@@ -18,11 +18,11 @@ import pytest
 from bilevel.baselines.vla import VlaPolicy, end_servers, make_policy, make_settings
 from bilevel.baselines.vla_files import find_model
 from bilevel.baselines.vla_setup import environment_folder, require_environment
-from bilevel.environments import opengl
-from bilevel.execution.policies import Control
-from bilevel.execution.rollout import rollout
+from bilevel.policies.policies import Control
+from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop import opengl
+from bilevel.tabletop.tasks import find_task
 
 SCRIPT = Path(__file__).with_name("make_tiny_smolvla.py")
 STEPS = 25  # more than two pictures' worth of actions

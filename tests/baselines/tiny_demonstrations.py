@@ -11,10 +11,10 @@ import torch
 from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import Dataset, read_dataset
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.learning import LearningConfig
+from bilevel.learning.bilevel import LearningConfig
 from bilevel.lowlevel.dagger import DaggerConfig
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 EPISODES = 3
 TASK_OF = {task.domain_name: task.name for task in TASKS.values() if not task.noisy}  # one of each domain

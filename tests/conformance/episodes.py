@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from simulator_truth import true_facts
 
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Observation
-from bilevel.environments.tabletop import Tabletop
-from bilevel.labelling import Labels
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tasks import TASKS
+from bilevel.tabletop.labelling import Labels
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import TASKS
 
 Control = NDArray[np.float32]
 

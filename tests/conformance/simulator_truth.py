@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.blocks import Blocks
-from bilevel.environments.colour import Colour
-from bilevel.environments.gacha import Gacha
-from bilevel.environments.tabletop import Tabletop
 from bilevel.symbolic.domain import Atom, Facts
+from bilevel.tabletop.blocks import Blocks
+from bilevel.tabletop.colour import Colour
+from bilevel.tabletop.gacha import Gacha
+from bilevel.tabletop.tabletop import Tabletop
 
 Floats = NDArray[np.float64]
 

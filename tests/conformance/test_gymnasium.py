@@ -13,11 +13,11 @@ from episodes import clumsy_episode, each_size, each_task, expert_episode, rando
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from bilevel.environments import tabletop
-from bilevel.environments.observation import Observation
-from bilevel.environments.tabletop import Tabletop
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop import tabletop
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import TASKS
 
 STILL = np.zeros(4, np.float32)
 SHORT = 4  # steps of an episode, where its end is tested

@@ -10,7 +10,7 @@ from episodes import Moment, clumsy_episode, each_size, each_task, expert_episod
 
 from bilevel.rules.traces import explain_change
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 SETTLING = 5  # steps before and after a change within which labels and truth may differ
 LAG = 10  # steps for which the fingers go on with what they were doing before a surprise

@@ -14,9 +14,9 @@ import pytest
 from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import TRAVEL, Observation
-from bilevel.environments.tabletop import Snapshot, Tabletop
-from bilevel.tasks import TASKS
+from bilevel.tabletop.observation import TRAVEL, Observation
+from bilevel.tabletop.tabletop import Snapshot, Tabletop
+from bilevel.tabletop.tasks import TASKS
 
 OFTEN = 1 / 60  # how often objects teleport here, so that nature's draws are seen
 LONGEST = 700  # steps of an episode

@@ -13,7 +13,7 @@ from bilevel.demonstrations.recording import Recorder, make_recipe
 from bilevel.demonstrations.traces import Summary, abstract, abstractions, summaries
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
-from bilevel.tasks import TASKS, find_task
+from bilevel.tabletop.tasks import TASKS, find_task
 
 GOLDEN = Path(__file__).parents[1] / "rules" / "golden"
 EPISODES = {"gacha": 6}  # until every kind of roll has come up

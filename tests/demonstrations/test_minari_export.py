@@ -23,8 +23,8 @@ from bilevel.demonstrations.episode_file import encode
 from bilevel.demonstrations.manifest import file_name, make_entry, write_manifest
 from bilevel.demonstrations.minari_export import export_to_minari, minari_episode
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.environments.tabletop import STEP_LIMIT
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.tabletop import STEP_LIMIT
 
 NAME = "bilevel/tiny-v0"
 EPISODES = 2

@@ -9,10 +9,10 @@ import pytest
 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import ExpertFailed, Recorder, make_recipe
-from bilevel.environments.tabletop import STEP_LIMIT, SUCCESS
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.tabletop import STEP_LIMIT, SUCCESS
+from bilevel.tabletop.tasks import find_task
 
 
 def test_an_episode_is_recorded_from_its_first_moment_to_its_last(eventful: Demonstration) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, make_recipe
 from bilevel.demonstrations.replaying import replay
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 
 @pytest.mark.parametrize("task", TASKS)

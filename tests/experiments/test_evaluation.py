@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from bilevel.environments.tabletop import SUCCESS, Tabletop
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.rollout import NO_ACTION, Moment
-from bilevel.experiments.changes import Changes
 from bilevel.experiments.evaluation import Job, Run, Seconds, Trial, Z, evaluate, run_episode, wilson_interval
+from bilevel.policies.changes import Changes
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.policies.rollout import NO_ACTION, Moment
 from bilevel.seeds import evaluation_seed, training_seed
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tasks import TASKS, Task
+from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.tabletop.tasks import TASKS, Task
 
 PICK = Action("pick", ("block1",))
 TINY = Trial("blocks", objects=1, episodes=3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.environments.observation import COLUMN, FEATURES_OF, Observation, Slots
 from bilevel.lowlevel.architecture import Architecture, Weights
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.tabletop.observation import COLUMN, FEATURES_OF, Observation, Slots
 
 Vector = list[float]
 

@@ -10,19 +10,19 @@ import pytest
 import torch
 from tiny_data import architecture, dataset, samples, studied
 
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Array
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.rollout import Moment, rollout
 from bilevel.lowlevel.architecture import Weights
 from bilevel.lowlevel.dagger import BilevelLearner, DaggerConfig, practise
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Training, TrainingConfig
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.policies.rollout import Moment, rollout
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import practice_seed
-from bilevel.tasks import find_task
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.observation import Array
+from bilevel.tabletop.tasks import find_task
 
 SHORT = DaggerConfig(rounds=1, episodes=4, patience=60)
 

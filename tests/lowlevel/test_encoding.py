@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.environments.observation import FEATURES, RGB, Array, Slots, slots
 from bilevel.lowlevel.encoding import agent_state, encoding_of, object_states, placed_rows
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
+from bilevel.tabletop.observation import FEATURES, RGB, Array, Slots, slots
 
 
 def predicate(name: str, arity: int) -> Predicate:

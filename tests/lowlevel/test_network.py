@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_network import slow_control
 
-from bilevel.environments.observation import FEATURES, FEATURES_OF, Array, Observation, numbered, slots
 from bilevel.lowlevel.architecture import Architecture, Weights
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.network import Network
 from bilevel.lowlevel.samples import Samples, encode_episode
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Schema
-from bilevel.tasks import TASKS, Task
+from bilevel.tabletop.observation import FEATURES, FEATURES_OF, Array, Observation, numbered, slots
+from bilevel.tabletop.tasks import TASKS, Task
 
 SLOTS = slots({kind: numbered(kind, 2) for kind in FEATURES_OF})  # of every type, whatever a domain makes of them
 SHIPPED = {task.domain_name: task.domain for task in TASKS.values()}

@@ -10,11 +10,11 @@ from tiny_data import EPISODES, architecture, dataset, samples, studied
 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, make_recipe
-from bilevel.environments.observation import COLUMN, FEATURES_OF, SERIAL, Observation, Slots, features, object_name
 from bilevel.lowlevel.encoding import Encoding, encoding_of
 from bilevel.lowlevel.samples import Samples, Situation, encode_episode, together
 from bilevel.symbolic.domain import Atom
-from bilevel.tasks import TASKS, find_task
+from bilevel.tabletop.observation import COLUMN, FEATURES_OF, SERIAL, Observation, Slots, features, object_name
+from bilevel.tabletop.tasks import TASKS, find_task
 
 TASK_OF = {task.domain_name: task.name for task in TASKS.values() if not task.noisy}
 

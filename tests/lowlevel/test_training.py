@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_data import EPISODES, architecture, samples
 
-from bilevel.environments.observation import Array
 from bilevel.lowlevel.architecture import Weights
 from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig, split
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.observation import Array
 
 CPU = torch.device("cpu")
 SHORT = TrainingConfig(epochs=3)

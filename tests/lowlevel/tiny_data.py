@@ -11,7 +11,7 @@ import torch
 from bilevel.demonstrations.collection import open_collection
 from bilevel.demonstrations.dataset import Dataset, read_dataset
 from bilevel.demonstrations.recording import make_recipe
-from bilevel.learning import Study, study
+from bilevel.learning.bilevel import Study, study
 from bilevel.lowlevel.architecture import Architecture
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.samples import Samples

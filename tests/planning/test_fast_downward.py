@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from bilevel.library import shipped_domain
 from bilevel.planning import fast_downward as module
 from bilevel.planning.fast_downward import determinise, fast_downward
 from bilevel.planning.planner import Status, achieves_goal
 from bilevel.planning.processes import run_in_group
 from bilevel.symbolic.domain import Atom, BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.tabletop.problems import shipped_domain
 
 CHAIN = parse_domain(
     """(define (domain chain) (:predicates (here ?x) (link ?x ?y))

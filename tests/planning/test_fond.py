@@ -13,7 +13,6 @@ import pytest
 from exact_fond import has_policy
 from fond_problems import tireworld
 
-from bilevel.library import colour_problem, gacha_problem, shipped_domain
 from bilevel.planning.contingent import ContingentPolicy, Decision
 from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.fond import fond
@@ -22,6 +21,7 @@ from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition
+from bilevel.tabletop.problems import colour_problem, gacha_problem, shipped_domain
 
 
 def facts(text: str) -> str:
@@ -193,7 +193,7 @@ def test_stops_when_its_time_is_up(time_limit: float) -> None:
 
 def test_is_the_same_under_every_hash_seed() -> None:
     program = (
-        "import random; from bilevel.library import *; from bilevel.planning.fond import fond; "
+        "import random; from bilevel.tabletop.problems import *; from bilevel.planning.fond import fond; "
         "print([(d.action, d.distance, sorted(d.condition.positive), sorted(d.condition.negative)) "
         "for d in fond(shipped_domain('colour'), colour_problem(3, random.Random(0)), 60).policy.decisions])"
     )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.library import shipped_domain
 from bilevel.planning.contingent import ContingentPolicy, Decision, PolicyResult
 from bilevel.planning.plan_policies import (
     NO_MODEL,
@@ -19,6 +18,7 @@ from bilevel.planning.plan_policies import (
 from bilevel.planning.planner import NoModel, PlanResult, Status, Step, planner_named
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
+from bilevel.tabletop.problems import shipped_domain
 
 BLOCKS = shipped_domain("blocks")
 OBJECTS = {"block1": "block", "block2": "block", "place1": "place", "place2": "place"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.planner import (
     PLANNERS,
     Planner,
@@ -18,6 +17,7 @@ from bilevel.planning.planner import (
 )
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
 @pytest.fixture(params=list(PLANNERS))

@@ -9,13 +9,13 @@ import pytest
 from fake_pr2 import GRAPH, LIST, TRANSLATION, write_program
 from small_policies import COINS, FLIPPING, HEADS, LOST, ONE_COIN, TAILS
 
-from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.contingent import ContingentPolicy, PolicyResult
 from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.planner import NoModel, Status
 from bilevel.planning.pr2 import command_words, compile_problem, pr2
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 GOOD = {"output.sas": TRANSLATION, "policy.out": LIST}
 

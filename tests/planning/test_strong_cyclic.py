@@ -8,11 +8,11 @@ from itertools import product
 import pytest
 from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
 
-from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.contingent import ContingentPolicy
 from bilevel.planning.planner import Deadline, Step
 from bilevel.planning.strong_cyclic import Kind, Node, check_policy, graph_of_plan
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
 def test_a_cycle_that_can_be_left_is_fine() -> None:

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notation import GOLDEN, facts, golden_text
 
-from bilevel.library import shipped_domain
 from bilevel.rules.learning import learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
@@ -47,6 +46,7 @@ from bilevel.symbolic.semantics import (
     substitute,
     substitute_all,
 )
+from bilevel.tabletop.problems import shipped_domain
 
 # Experts: they look at the state and the goal, as a demonstrator does
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from notation import GOLDEN, facts
 
-from bilevel.library import shipped_domain, training_problems
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import SURPRISES, Plan, Practice, practise, practise_one, together
@@ -19,6 +18,7 @@ from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable
 from bilevel.symbolic.validation import validate
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
 def plan_for(domain: Domain, problem: Problem) -> Plan | None:

@@ -7,7 +7,6 @@ import random
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.library import shipped_domain
 from bilevel.rules.matching import best_match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -28,6 +27,7 @@ from bilevel.symbolic.domain import (
 from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
+from bilevel.tabletop.problems import shipped_domain
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ("box", "disc", "thing", "spot", "object")

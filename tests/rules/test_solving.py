@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.library import shipped_domain
 from bilevel.rules import solving
 from bilevel.rules.matching import Match, best_match, bindings, output_variables
 from bilevel.rules.rule import Rule
@@ -31,6 +30,7 @@ from bilevel.symbolic.pddl import parse_domain, parse_plan, write_plan
 from bilevel.symbolic.plans import Plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.symbolic.validation import validate
+from bilevel.tabletop.problems import shipped_domain
 
 
 def blocks(number: int, rng: random.Random) -> Problem:

@@ -9,7 +9,6 @@ from itertools import pairwise, product
 import pytest
 from notation import facts
 
-from bilevel.library import shipped_domain
 from bilevel.rules import traces as traces_module
 from bilevel.rules.traces import (
     MOST_LOOKED_PAST,
@@ -32,6 +31,7 @@ from bilevel.symbolic.semantics import (
     natures_choices,
     progress,
 )
+from bilevel.tabletop.problems import shipped_domain
 
 SETTLING = 5
 LONG = SETTLING + 1

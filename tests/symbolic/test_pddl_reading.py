@@ -29,7 +29,7 @@ DELIVERY = """
 
 
 def own_domain(name: str) -> Domain:
-    return read_domain(str(resources.files("bilevel") / "domains" / f"{name}.pddl"))
+    return read_domain(str(resources.files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
 
 
 def domain_with(action: str) -> Domain:

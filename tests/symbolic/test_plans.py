@@ -13,7 +13,7 @@ from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, read_plan, wri
 
 
 def own_domain(name: str) -> Domain:
-    return read_domain(str(resources.files("bilevel") / "domains" / f"{name}.pddl"))
+    return read_domain(str(resources.files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
 
 
 BLOCKS = own_domain("blocks")

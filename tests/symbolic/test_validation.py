@@ -16,7 +16,7 @@ from bilevel.symbolic.validation import Verdict, validate
 
 
 def own_domain(name: str) -> Domain:
-    return read_domain(str(resources.files("bilevel") / "domains" / f"{name}.pddl"))
+    return read_domain(str(resources.files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
 
 
 BLOCKS = own_domain("blocks")

@@ -8,12 +8,12 @@ import numpy as np
 
 from bilevel.baselines.graph_architecture import GraphArchitecture
 from bilevel.baselines.graph_encoding import MOVING_SIZE, NOWHERE, Movement, Rows, look
-from bilevel.environments.observation import Array, Observation
-from bilevel.execution.policies import Control
-from bilevel.labelling import Labels
 from bilevel.lowlevel.architecture import Weights
 from bilevel.lowlevel.encoding import AGENT_SIZE, agent_state
+from bilevel.policies.policies import Control
 from bilevel.symbolic.domain import NO_FACTS, Action, Facts
+from bilevel.tabletop.labelling import Labels
+from bilevel.tabletop.observation import Array, Observation
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.graph_architecture import GraphArchitecture
 from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding
 from bilevel.demonstrations.json_objects import Keys
-from bilevel.environments.observation import Slots
-from bilevel.execution.policy_files import (
+from bilevel.policies.policy_files import (
     BISON,
     DOMAIN,
     SUMMARY,
@@ -25,13 +24,14 @@ from bilevel.execution.policy_files import (
     read_about,
     read_parts,
 )
-from bilevel.execution.policy_folder import SavedPolicy, bilevel_from
+from bilevel.policies.policy_folder import SavedPolicy, bilevel_from
 from bilevel.symbolic.domain import Domain
+from bilevel.tabletop.observation import Slots
 
 if TYPE_CHECKING:  # they need torch, which policies do without
     from bilevel.baselines.learning import LearnedEndToEnd
     from bilevel.demonstrations.dataset import Dataset
-    from bilevel.learning import LearningConfig
+    from bilevel.learning.bilevel import LearningConfig
 
 
 @dataclass(frozen=True)

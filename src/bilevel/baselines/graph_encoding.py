@@ -20,7 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import (
+from bilevel.lowlevel.encoding import AGENT_SIZE, PER_METRE
+from bilevel.symbolic.domain import NO_FACTS, Domain, Facts
+from bilevel.tabletop.observation import (
     FEATURES_OF,
     POSITION,
     RGB,
@@ -34,8 +36,6 @@ from bilevel.environments.observation import (
     Slots,
     object_name,
 )
-from bilevel.lowlevel.encoding import AGENT_SIZE, PER_METRE
-from bilevel.symbolic.domain import NO_FACTS, Domain, Facts
 
 MOVING_SIZE = 6  # an object's position relative to the hand, how far it has travelled, and a tray's two ends
 LOOK_SIZE = 2  # whether it is wanted, and its place in the order of names

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.baselines.graph_encoding import NOWHERE, GraphEncoding, Movement, Rows, Scene, look
-from bilevel.environments.observation import AGENT_FEATURES, FEATURES, Array, Bools, Observation, Slots
 from bilevel.lowlevel.encoding import agent_state
 from bilevel.lowlevel.samples import Situation
+from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES, Array, Bools, Observation, Slots
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from bilevel.baselines.graph_architecture import GraphArchitecture
 from bilevel.baselines.graph_encoding import ENCODINGS
 from bilevel.baselines.graph_samples import GraphSamples, encode_graphs, together
 from bilevel.demonstrations.dataset import Dataset
-from bilevel.environments.observation import Array, Observation, Slots
-from bilevel.learning import RECIPES, Curve, LearningConfig, Progress, Tell, learn_networks
+from bilevel.learning.bilevel import RECIPES, Curve, LearningConfig, Progress, Tell, learn_networks
 from bilevel.lowlevel.architecture import Weights
 from bilevel.lowlevel.dagger import Teach
 from bilevel.lowlevel.samples import Situation
 from bilevel.lowlevel.training import Trained
-from bilevel.tasks import find_task
+from bilevel.tabletop.observation import Array, Observation, Slots
+from bilevel.tabletop.tasks import find_task
 
 
 @dataclass(frozen=True)

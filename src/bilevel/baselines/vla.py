@@ -21,14 +21,14 @@ from bilevel.baselines.vla_process import ServerProcess
 from bilevel.baselines.vla_protocol import VERSION, Message
 from bilevel.baselines.vla_sentences import sentence
 from bilevel.baselines.vla_setup import environment_folder, require_environment
-from bilevel.environments import opengl
-from bilevel.environments.observation import Observation
-from bilevel.environments.rendering import Image, Picture
-from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import Control
-from bilevel.labelling import Labels
+from bilevel.policies.policies import Control
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
-from bilevel.tasks import Task
+from bilevel.tabletop import opengl
+from bilevel.tabletop.labelling import Labels
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.rendering import Image, Picture
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import Task
 
 SERVER = Path(__file__).with_name("vla_server.py")
 DEVICE_VARIABLE = "BILEVEL_VLA_DEVICE"  # auto, cpu, cuda, …

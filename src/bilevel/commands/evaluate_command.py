@@ -96,7 +96,7 @@ class Evaluate:
         with needing_worlds():
             from bilevel.experiments.methods import find_contender, method_of
             from bilevel.experiments.sweep import Evaluation
-            from bilevel.tasks import find_task
+            from bilevel.tabletop.tasks import find_task
 
         method = self.method or method_of(self.policy)
         contender = find_contender(method, self.policy, self.planner, self.planning_seconds)

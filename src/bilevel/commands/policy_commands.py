@@ -20,9 +20,9 @@ from bilevel.symbolic.domain import BadInput
 if TYPE_CHECKING:
     from bilevel.baselines.end_to_end_folder import SavedEndToEnd
     from bilevel.demonstrations.dataset import Dataset
-    from bilevel.execution.policy_folder import SavedPolicy
-    from bilevel.learning import LearningConfig, Progress
+    from bilevel.learning.bilevel import LearningConfig, Progress
     from bilevel.lowlevel.tensorboard import Note
+    from bilevel.policies.policy_folder import SavedPolicy
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
@@ -74,9 +74,9 @@ class Learn:
         self._check()
         with needing_torch():
             from bilevel.demonstrations.dataset import read_dataset
-            from bilevel.demonstrations.processes import WorkerDied
             from bilevel.experiments.training import check_learned
-            from bilevel.learning import RECIPES
+            from bilevel.learning.bilevel import RECIPES
+            from bilevel.processes import WorkerDied
         check_learned(self.method)
         dataset = read_dataset(self.folder)
         config = self._config(RECIPES[self.recipe])
@@ -107,7 +107,7 @@ class Learn:
 
     def _prepare_output(self, open_things: ExitStack) -> None:
         """A folder with checkpoints is gone on with, by one process at a time; one with anything else is left alone."""
-        from bilevel.execution.policy_folder import POLICY, UNFINISHED
+        from bilevel.policies.policy_folder import POLICY, UNFINISHED
 
         try:
             if (self.output / POLICY).exists():
@@ -125,8 +125,8 @@ class Learn:
             raise BadInput(f"{self.output}: another process is learning here; wait for it or choose another --output")
 
     def _learn(self, dataset: Dataset, config: LearningConfig, watch: _Watch) -> SavedPolicy | SavedEndToEnd:
-        from bilevel.execution.policy_folder import UNFINISHED
         from bilevel.experiments.training import train
+        from bilevel.policies.policy_folder import UNFINISHED
 
         checkpoints = self.output / UNFINISHED
         saved = train(

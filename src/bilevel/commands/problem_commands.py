@@ -21,7 +21,6 @@ from bilevel.commands.arguments import (
     read,
 )
 from bilevel.files import write_atomically
-from bilevel.library import domain_text, generate_problem, shipped_domain
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import Solution, Stop, final_state, solve
@@ -29,6 +28,7 @@ from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import read_plan, write_plan, write_problem
 from bilevel.symbolic.validation import validate
+from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class Reproduce:
 
     def _wanted(self) -> Wanted:
         from bilevel.experiments.reproduction.settings import USUAL, Wanted, find_entrant
-        from bilevel.tasks import TASKS, find_task
+        from bilevel.tabletop.tasks import TASKS, find_task
 
         tasks = [find_task(name) for name in dict.fromkeys(self.tasks or TASKS)]
         objects = self.objects or (QUICK_OBJECTS if self.quick else "1-10")

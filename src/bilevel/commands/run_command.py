@@ -16,12 +16,12 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
-    from bilevel.environments.tabletop import Tabletop
-    from bilevel.execution.policies import WatchedPolicy
-    from bilevel.execution.rollout import Moment
     from bilevel.experiments.evaluation import MakePolicy
     from bilevel.experiments.evaluation import Run as Episode
-    from bilevel.tasks import Task
+    from bilevel.policies.policies import WatchedPolicy
+    from bilevel.policies.rollout import Moment
+    from bilevel.tabletop.tabletop import Tabletop
+    from bilevel.tabletop.tasks import Task
     from bilevel.video import Video
 
 EXPERT = "expert"
@@ -72,8 +72,8 @@ class Run:
     def run(self) -> int:
         self._check()
         with needing_worlds():
-            from bilevel.environments.rendering import has_screen
-            from bilevel.tasks import find_task
+            from bilevel.tabletop.rendering import has_screen
+            from bilevel.tabletop.tasks import find_task
         if self.window and not has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
         task = find_task(self.task)
@@ -112,7 +112,7 @@ class Run:
     def _video(self, open_things: ExitStack) -> Video | None:
         if self.video is None:
             return None
-        from bilevel.narration import DRAWN, STEPS_PER_SECOND
+        from bilevel.policies.narration import DRAWN, STEPS_PER_SECOND
         from bilevel.video import Video
 
         return open_things.enter_context(Video(self.video, fps=STEPS_PER_SECOND / DRAWN))
@@ -122,7 +122,7 @@ class Run:
         if self.video:
             environment.render()
         if self.sheet:
-            from bilevel.environments.opengl import backend
+            from bilevel.tabletop.opengl import backend
             from bilevel.video import package
 
             package("PIL.ImageFont", "contact sheets")
@@ -134,7 +134,7 @@ class _Show:
     """One episode, told and shown as the command asks for."""
 
     def __init__(self, command: Run, environment: Tabletop, policy: WatchedPolicy, video: Video | None) -> None:
-        from bilevel.narration import Camera, Narrator
+        from bilevel.policies.narration import Camera, Narrator
 
         self._command, self._environment, self._policy = command, environment, policy
         self._narrator = Narrator(policy, _silence if command.json else _say, command.explain)
@@ -142,7 +142,7 @@ class _Show:
 
     def perform(self) -> Episode:
         from bilevel.experiments.evaluation import run_episode
-        from bilevel.narration import rules_of, why_failed
+        from bilevel.policies.narration import rules_of, why_failed
 
         asked = self._command
         if asked.explain and rules_of(self._policy) is None and not asked.json:
@@ -159,7 +159,7 @@ class _Show:
         self._camera(moment)
 
     def _print(self, result: Episode, why: str | None) -> None:
-        from bilevel.narration import tell_surprises
+        from bilevel.policies.narration import tell_surprises
 
         if self._command.explain:
             print("".join(f"{line}\n" for line in tell_surprises(self._narrator, self._domain())), end="")
@@ -190,12 +190,12 @@ class _Show:
         )
 
     def _domain(self) -> Domain:
-        from bilevel.tasks import find_task
+        from bilevel.tabletop.tasks import find_task
 
         return find_task(self._command.task).domain
 
     def sheet(self, stage: Tabletop, result: Episode) -> bytes:
-        from bilevel.narration import draw_sheet
+        from bilevel.policies.narration import draw_sheet
 
         asked = self._command
         headline = f"{asked.task}, {count(range(asked.objects), 'object')}: {result.outcome} after {result.steps} steps"

@@ -10,7 +10,7 @@ from bilevel.demonstrations.dataset import read_episode
 from bilevel.demonstrations.manifest import MANIFEST, BrokenManifest, Manifest, file_name, read_manifest
 from bilevel.demonstrations.traces import Summary, summarise
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.tasks import find_task
 
 
 @dataclass(frozen=True)

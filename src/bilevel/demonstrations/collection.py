@@ -30,11 +30,11 @@ from bilevel.demonstrations.manifest import (
     versions,
     write_manifest,
 )
-from bilevel.demonstrations.processes import Work, spread
 from bilevel.demonstrations.recording import Recorder
-from bilevel.environments.observation import Slots
 from bilevel.files import remove_leftovers, taken_by_another, write_atomically
+from bilevel.processes import Work, spread
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.observation import Slots
 
 
 class Taken(BadInput):

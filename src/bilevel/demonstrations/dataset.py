@@ -10,10 +10,10 @@ from typing import overload
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.episode_file import decode
 from bilevel.demonstrations.manifest import Manifest, digest, file_name, read_manifest
-from bilevel.environments.observation import FEATURES
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import Task, find_task
+from bilevel.tabletop.observation import FEATURES
+from bilevel.tabletop.tasks import Task, find_task
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import Array, Observation
-from bilevel.environments.tabletop import Snapshot
 from bilevel.symbolic.domain import Action, Facts
+from bilevel.tabletop.observation import Array, Observation
+from bilevel.tabletop.tabletop import Snapshot
 
 KEYFRAME = 64  # steps from one snapshot of the simulator to the next
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.demonstration import Demonstration, Recipe, keyframes
 from bilevel.demonstrations.json_objects import RECIPE, Keys, checked, shortened
-from bilevel.environments.observation import AGENT_FEATURES, FEATURES
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES
 
 SNAPSHOT = "snapshot."  # what the names of a snapshot's parts begin with
 

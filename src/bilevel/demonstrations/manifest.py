@@ -14,10 +14,10 @@ from typing import Any
 import bilevel
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
 from bilevel.demonstrations.json_objects import ARGUMENTS, NOISE, RECIPE, Keys, check_not_newer, checked
-from bilevel.environments.observation import AGENT_FEATURES, FEATURES, Slot, Slots
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES, Slot, Slots
+from bilevel.tabletop.tasks import TASKS
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from bilevel.demonstrations.dataset import Dataset
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.manifest import Manifest, file_name
-from bilevel.environments.observation import AGENT_FEATURES, FEATURES
-from bilevel.environments.tabletop import SUCCESS, Tabletop
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES
+from bilevel.tabletop.tabletop import SUCCESS, Tabletop
 
 EXAMPLE = "bilevel/blocks-v0"
 PINNED = ("bilevel", "mujoco")  # with other versions of these, an episode may go another way

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Observation, Slots
-from bilevel.environments.tabletop import SUCCESS, Snapshot, Tabletop
-from bilevel.execution.policies import BilevelPolicy, Control
-from bilevel.execution.rollout import Episode, Moment, rollout
+from bilevel.policies.policies import BilevelPolicy, Control
+from bilevel.policies.rollout import Episode, Moment, rollout
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput, Facts
-from bilevel.tasks import find_task
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.observation import Observation, Slots
+from bilevel.tabletop.tabletop import SUCCESS, Snapshot, Tabletop
+from bilevel.tabletop.tasks import find_task
 
 MOST_ATTEMPTS = 20
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.environments.observation import Observation
-from bilevel.environments.tabletop import Tabletop
-from bilevel.tasks import find_task
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import find_task
 
 
 @dataclass(frozen=True)

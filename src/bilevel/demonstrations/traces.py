@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from bilevel.demonstrations.dataset import Dataset
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.labelling import Labels
 from bilevel.rules.traces import Abstraction, Trace, traces_from_states
 from bilevel.symbolic.domain import Domain
+from bilevel.tabletop.labelling import Labels
 
 
 def abstract(demonstration: Demonstration, labels: Labels, domain: Domain, *, ask_expert: bool = True) -> Abstraction:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bilevel.experiments.evaluation import MakePolicy, Run, Trial, run_job
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import Task
+from bilevel.tabletop.tasks import Task
 
 Measure = Callable[[Trial, int], Run]  # like all that a contender holds, it is sent to other processes
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Observation
-from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import BilevelPolicy, Control, WatchedPolicy
-from bilevel.execution.rollout import NO_ACTION, STOPPED, Moment, Watch, rollout
-from bilevel.experiments.changes import Changes, count_changes, find_changes
-from bilevel.experiments.chronicle import Chronicle
-from bilevel.experiments.failures import SETTLED, reason_of_failure
-from bilevel.experiments.settling import Settling, may_settle
 from bilevel.planning.plan_policies import Failure, PlannedPolicy
+from bilevel.policies.changes import Changes, count_changes, find_changes
+from bilevel.policies.chronicle import Chronicle
+from bilevel.policies.failures import SETTLED, reason_of_failure
+from bilevel.policies.policies import BilevelPolicy, Control, WatchedPolicy
+from bilevel.policies.rollout import NO_ACTION, STOPPED, Moment, Watch, rollout
+from bilevel.policies.settling import Settling, may_settle
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Domain
-from bilevel.tasks import TASKS, Task, find_task
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import TASKS, Task, find_task
 
 Z = 1.959964  # of a two-sided interval of 95%
 MOST_KEPT = 2  # environments that a process keeps

@@ -12,10 +12,6 @@ from typing import NamedTuple
 from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.end_to_end_folder import SavedEndToEnd, read_any
 from bilevel.baselines.vla import require_vla
-from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.policy_files import BISON
-from bilevel.execution.policy_folder import SavedPolicy, read_policy
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.scaling import run_planner
 from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
@@ -23,8 +19,12 @@ from bilevel.planning.fast_downward import find_program
 from bilevel.planning.plan_policies import FindGuide, PlanFinder, PlannedPolicy, PolicyFinder
 from bilevel.planning.planner import PLANNERS
 from bilevel.planning.pr2 import VARIABLE, command_words
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.policies.policy_files import BISON
+from bilevel.policies.policy_folder import SavedPolicy, read_policy
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import Task
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tabletop.tasks import Task
 
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # kinds of training

@@ -10,10 +10,10 @@ from typing import Any
 
 from bilevel.demonstrations import manifest
 from bilevel.demonstrations.json_objects import NUMBER, Keys, checked
-from bilevel.environments.tabletop import SUCCESS
-from bilevel.experiments.changes import KINDS, Changes
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.evaluation import Run, Trial
+from bilevel.policies.changes import KINDS, Changes
+from bilevel.tabletop.tabletop import SUCCESS
 
 _NONE = type(None)
 RECORD: Keys = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from time import perf_counter
 
-from bilevel.environments.tabletop import SUCCESS
-from bilevel.experiments.changes import Changes
 from bilevel.experiments.evaluation import Run, Seconds, Trial
-from bilevel.library import generate_problem
 from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, Failure
 from bilevel.planning.planner import NoModel, Status, planner_named
+from bilevel.policies.changes import Changes
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.problems import generate_problem
+from bilevel.tabletop.tabletop import SUCCESS
+from bilevel.tabletop.tasks import find_task
 
 
 def run_planner(planner: str, time_limit: float, trial: Trial, episode: int) -> Run:

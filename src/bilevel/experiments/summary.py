@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from bilevel.experiments.changes import Changes
 from bilevel.experiments.evaluation import wilson_interval
 from bilevel.experiments.records import EpisodeRecord
+from bilevel.policies.changes import Changes
 
 
 @dataclass(frozen=True)

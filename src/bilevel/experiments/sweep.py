@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bilevel.demonstrations.processes import Work, in_order, spread
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.evaluation import Trial
 from bilevel.experiments.machines import peak_memory
 from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record, versions
 from bilevel.files import taken_by_another
+from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.tasks import find_task
 
 
 @dataclass(frozen=True)

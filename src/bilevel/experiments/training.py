@@ -11,10 +11,10 @@ from typing import TypedDict
 from bilevel.baselines.end_to_end_folder import SavedEndToEnd, saved_end_to_end
 from bilevel.baselines.learning import LearnedEndToEnd, learn_end_to_end
 from bilevel.demonstrations.dataset import Dataset
-from bilevel.execution.policy_folder import SavedPolicy, saved_policy, write_policy
 from bilevel.experiments.methods import END_TO_END, find_method
 from bilevel.files import remove_leftovers, write_atomically
-from bilevel.learning import Curve, Learned, LearningConfig, Tell, learn_policies
+from bilevel.learning.bilevel import Curve, Learned, LearningConfig, Tell, learn_policies
+from bilevel.policies.policy_folder import SavedPolicy, saved_policy, write_policy
 from bilevel.symbolic.domain import BadInput
 
 CURVES = "training.jsonl"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from bilevel.environments.observation import Array
 from bilevel.lowlevel.encoding import Encoding
+from bilevel.tabletop.observation import Array
 
 if TYPE_CHECKING:  # it needs torch, which policies do without
     from bilevel.lowlevel.network import Network, Networks

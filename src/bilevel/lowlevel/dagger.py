@@ -15,19 +15,19 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from bilevel.demonstrations.processes import Work, in_order, spread
-from bilevel.environments.noise import Bursts, Jostle
-from bilevel.environments.observation import Array, Observation, Slots
-from bilevel.execution.policies import BilevelPolicy, Control, Policy
-from bilevel.execution.rollout import Moment, rollout
 from bilevel.lowlevel.architecture import CONTROL, Architecture, Weights
 from bilevel.lowlevel.gnn_policy import GnnPolicy
 from bilevel.lowlevel.samples import Samples, Situation, encode_episode
+from bilevel.policies.policies import BilevelPolicy, Control, Policy
+from bilevel.policies.rollout import Moment, rollout
+from bilevel.processes import Work, in_order, spread
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import practice_seed
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tasks import find_task
+from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop.observation import Array, Observation, Slots
+from bilevel.tabletop.tasks import find_task
 
 Found = TypeVar("Found", covariant=True)
 Teach = Callable[[Observation], "Control | None"]  # what the teacher would do, if it knows

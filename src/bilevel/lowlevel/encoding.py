@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from bilevel.environments.observation import FEATURES_OF, POSITION, TRAVEL, Array, Slots
 from bilevel.symbolic.domain import Action, Domain, Facts
+from bilevel.tabletop.observation import FEATURES_OF, POSITION, TRAVEL, Array, Slots
 
 Row = TypeVar("Row")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bilevel.environments.observation import SERIAL, Array, Observation, Slots
 from bilevel.lowlevel.architecture import Architecture, Weights
 from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, agent_state, object_states, placed_rows
 from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.tabletop.observation import SERIAL, Array, Observation, Slots
 
 
 class GnnPolicy:

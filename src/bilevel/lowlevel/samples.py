@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.environments.observation import AGENT_FEATURES, Array, Observation, Slots
 from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, Encoding, agent_state, object_states, placed_rows
 from bilevel.symbolic.domain import Action, Facts
+from bilevel.tabletop.observation import AGENT_FEATURES, Array, Observation, Slots
 
 Situation = tuple[Facts, Facts, "Action | None"]  # state, goal, and what is being done
 

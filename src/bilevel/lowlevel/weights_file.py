@@ -10,9 +10,9 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from bilevel.environments.observation import Array
 from bilevel.lowlevel.architecture import Layers, Weights
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.observation import Array
 
 
 def weights_data(weights: Weights) -> bytes:

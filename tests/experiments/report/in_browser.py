@@ -12,12 +12,12 @@ import numpy as np
 from playwright.sync_api import Browser, Page
 from synthetic import run_like
 
-from bilevel.environments.rendering import QUALITIES, Image, Quality
-from bilevel.environments.tabletop import Tabletop
-from bilevel.execution.policy_folder import write_policy
 from bilevel.experiments.report.writing import write_report
 from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline
+from bilevel.policies.policy_folder import write_policy
+from bilevel.tabletop.rendering import QUALITIES, Image, Quality
+from bilevel.tabletop.tabletop import Tabletop
 from drawing import can_draw
 from idle_policy import idle_policy, moving_as_the_expert
 

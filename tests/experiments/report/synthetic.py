@@ -8,7 +8,7 @@ from typing import Any
 
 from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
 from bilevel.experiments.reproduction.settings import ENTRANTS, USUAL
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 BLOCKS_RULES = """# Rules for the domain blocks
 variables: ?b - block, ?p - place

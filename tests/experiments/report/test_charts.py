@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import pytest
 from synthetic import about, large_problems, row, run_like, scaling, size
 
-from bilevel.experiments.failures import REASONS
 from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series, of_numbers, of_seconds, short
 from bilevel.experiments.report.figures import against_costs, by_objects, causes_of_failure, figures
 from bilevel.experiments.report.figures import scaling as scaling_figure
@@ -20,6 +19,7 @@ from bilevel.experiments.report.svg import FRAMES, bar_svg, panel_svg, swatch
 from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, microseconds, ranges, rate, seconds
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.policies.failures import REASONS
 
 SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)
 

@@ -14,7 +14,7 @@ from bilevel.experiments.report.table_formats import FORMATS, Table, Text, as_cs
 from bilevel.experiments.report.tables import main_table, scaling_table, short_table, size_table, tables
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import USUAL
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 FINDINGS = run_like(objects=(1, 3), seeds=(0, 1), episodes=4)
 

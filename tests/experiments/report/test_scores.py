@@ -13,7 +13,7 @@ from bilevel.experiments.report.paper import PAPER, TOTALS, paper_rate
 from bilevel.experiments.report.scores import Cell, cells, costs, missing, score
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:

@@ -11,19 +11,19 @@ import av
 import numpy as np
 import pytest
 
-from bilevel.environments import opengl
-from bilevel.environments.tabletop import SUCCESS, Tabletop
-from bilevel.execution.policies import BilevelPolicy
-from bilevel.execution.policy_folder import write_policy
-from bilevel.execution.rollout import STOPPED
 from bilevel.experiments.evaluation import run_episode
 from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
-from bilevel.narration import DRAWN
+from bilevel.policies.narration import DRAWN
+from bilevel.policies.policies import BilevelPolicy
+from bilevel.policies.policy_folder import write_policy
+from bilevel.policies.rollout import STOPPED
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop import opengl
+from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.tabletop.tasks import find_task
 from bilevel.video import Video
 from drawing import can_draw
 from idle_policy import PICK, PLACE, idle_policy, moving_as_the_expert

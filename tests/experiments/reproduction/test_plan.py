@@ -20,7 +20,7 @@ from bilevel.experiments.reproduction.settings import (
 )
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, Scale, Train, Weigh
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 ALL = Wanted()
 

@@ -13,9 +13,9 @@ from killing import results
 
 from bilevel.commands import reproduce_command, reproduction_display
 from bilevel.commands.reproduction_display import duration
-from bilevel.execution.policy_folder import read_policy
 from bilevel.experiments.reproduction.rows import Findings, read_findings
 from bilevel.experiments.sweep import read_results
+from bilevel.policies.policy_folder import read_policy
 from command_line import run
 
 SMALL = ("--tasks", "blocks", "--demonstrations", "4", "--epochs", "2", "--parts", "table", "--workers", "2")

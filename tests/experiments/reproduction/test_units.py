@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.execution.policy_folder import write_policy
-from bilevel.experiments.changes import Changes
 from bilevel.experiments.records import EpisodeRecord, versions
 from bilevel.experiments.reproduction import units as module
 from bilevel.experiments.reproduction.folder import Kept
@@ -22,7 +20,9 @@ from bilevel.experiments.reproduction.training_cost import Cost
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Scale, Train, Weigh
 from bilevel.experiments.sweep import Evaluation, read_results
 from bilevel.files import write_atomically
-from bilevel.learning import Progress
+from bilevel.learning.bilevel import Progress
+from bilevel.policies.changes import Changes
+from bilevel.policies.policy_folder import write_policy
 from bilevel.symbolic.domain import BadInput
 from idle_policy import idle_policy
 

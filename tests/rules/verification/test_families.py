@@ -16,7 +16,7 @@ from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 
 
 def domain(name: str) -> Domain:
-    return read_domain(str(files("bilevel") / "domains" / f"{name}.pddl"))
+    return read_domain(str(files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
 
 
 BLOCKS, COLOUR, GACHA = domain("blocks"), domain("colour"), domain("gacha")

@@ -22,8 +22,8 @@ from bilevel.symbolic.domain import Atom, BadInput, Facts, Problem
 from bilevel.symbolic.pddl import parse_problem, read_domain
 from bilevel.symbolic.semantics import substitute_all
 
-BLOCKS = read_domain(str(files("bilevel") / "domains" / "blocks.pddl"))
-COLOUR = read_domain(str(files("bilevel") / "domains" / "colour.pddl"))
+BLOCKS = read_domain(str(files("bilevel.tabletop") / "domains" / "blocks.pddl"))
+COLOUR = read_domain(str(files("bilevel.tabletop") / "domains" / "colour.pddl"))
 
 
 def blocks(objects: str = "b1 - block l1 - place", init: str = "(clear b1) (clear l1) (gripper-free)") -> Problem:

@@ -175,7 +175,7 @@ def test_names_that_nobody_knows_never_crash() -> None:
 
 # Objects made by nature
 
-GACHA = read_domain(str(files("bilevel") / "domains" / "gacha.pddl"))
+GACHA = read_domain(str(files("bilevel.tabletop") / "domains" / "gacha.pddl"))
 BOX = {"red": "colour", "blue": "colour", "tray1": "tray", "tray2": "tray", "box": "box", "button": "button"}
 TRAYS = frozenset({Atom("tray-colour", ("tray1", "red")), Atom("tray-colour", ("tray2", "blue"))})
 EMPTY = TRAYS | {Atom("clear", ("box",)), Atom("closed", ("box",)), Atom("gripper-free")}
@@ -222,7 +222,7 @@ from bilevel.rules.verification.growing import Family
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.verification.policies import describe, verify
 from bilevel.symbolic.pddl import parse_problem, read_domain
-domain = read_domain(str(files("bilevel") / "domains" / "gacha.pddl"))
+domain = read_domain(str(files("bilevel.tabletop") / "domains" / "gacha.pddl"))
 policy = parse_rules('''variables: ?x - block, ?c - colour, ?t - tray, ?d - box, ?b - button
 1: colour-of(?x, ?c) & in(?x, ?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> open(?d)
 2: clear(?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> roll(?d, ?b)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from bilevel.experiments.failures import REASONS
 from bilevel.experiments.report.charts import (
     Axis,
     Bar,
@@ -35,7 +34,8 @@ from bilevel.experiments.report.styles import SUCCESS
 from bilevel.experiments.report.wording import interval, mebibytes, microseconds, per_cent, plural, rate, seconds
 from bilevel.experiments.reproduction.rows import Findings, Row, Scaling
 from bilevel.experiments.reproduction.settings import Entrant
-from bilevel.tasks import TASKS
+from bilevel.policies.failures import REASONS
+from bilevel.tabletop.tasks import TASKS
 
 RATE_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA"}

@@ -8,7 +8,7 @@ from bilevel.experiments.report.scores import REFERENCE, Cell, cells, tasks_in
 from bilevel.experiments.report.wording import interval, listed, per_cent, plural, rate
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import BISON, PAPER, Entrant
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from bilevel.rules.explanation.english import sentence
 from bilevel.rules.explanation.summary import summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 # What the settings of an experiment are called on the page.
 EXPERIMENT = {

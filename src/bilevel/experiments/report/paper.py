@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 # In the order of the tasks. Of the expert the paper reports none.
 PAPER: Mapping[str, tuple[float, ...]] = {

@@ -12,7 +12,7 @@ from bilevel.experiments.methods import METHODS
 from bilevel.experiments.report.paper import paper_rate
 from bilevel.experiments.reproduction.rows import Findings, Row, Size
 from bilevel.experiments.reproduction.settings import ENTRANTS, USUAL, Entrant
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 REFERENCE = "expert"  # written by hand: a bound, not a rival
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from bilevel.experiments.failures import REASONS
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, Kept, read_experiment
 from bilevel.experiments.reproduction.rows import Findings, Row, Size, Training, read_findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
+from bilevel.policies.failures import REASONS
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 FILMS = "films"
 

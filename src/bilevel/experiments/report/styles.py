@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bilevel.experiments.failures import REASONS
+from bilevel.policies.failures import REASONS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from bilevel.experiments.failures import REASONS
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.report.figures import SOLVERS, trained_how
 from bilevel.experiments.report.scores import (
@@ -36,7 +35,8 @@ from bilevel.experiments.report.wording import (
 )
 from bilevel.experiments.reproduction.rows import Findings, Scaling
 from bilevel.experiments.reproduction.settings import Entrant
-from bilevel.tasks import TASKS
+from bilevel.policies.failures import REASONS
+from bilevel.tabletop.tasks import TASKS
 
 NOT_RUN = "not run"
 TOTAL = "total"

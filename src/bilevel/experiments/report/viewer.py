@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from bilevel.experiments.reproduction.settings import ENTRANTS
 from bilevel.experiments.reproduction.timeline import Beat, Timeline
-from bilevel.narration import STEPS_PER_SECOND
+from bilevel.policies.narration import STEPS_PER_SECOND
 from bilevel.symbolic.domain import BadInput
 from bilevel.video import package
 

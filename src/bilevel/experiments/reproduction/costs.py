@@ -13,7 +13,7 @@ from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Weigh
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 # Steps that an expert takes with three objects.
 STEPS = {

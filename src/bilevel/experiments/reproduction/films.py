@@ -7,20 +7,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bilevel.environments.tabletop import SUCCESS, Tabletop
-from bilevel.execution.policies import WatchedPolicy
-from bilevel.execution.rollout import Episode, Moment, rollout
 from bilevel.experiments.evaluation import MakePolicy, run_episode
 from bilevel.experiments.methods import find_contender
 from bilevel.experiments.reproduction.settings import BISON, find_entrant
 from bilevel.experiments.reproduction.timeline import Beat, Fired, Timeline
-from bilevel.narration import DRAWN, LINES_BELOW, STEPS_PER_SECOND, Decision, rules_of
+from bilevel.policies.narration import DRAWN, LINES_BELOW, STEPS_PER_SECOND, Decision, rules_of
+from bilevel.policies.policies import WatchedPolicy
+from bilevel.policies.rollout import Episode, Moment, rollout
 from bilevel.rules.explanation.formats import explain_match
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tasks import find_task
+from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.tabletop.tasks import find_task
 from bilevel.video import Video
 
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute

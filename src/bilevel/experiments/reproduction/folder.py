@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bilevel.demonstrations.manifest import MANIFEST
-from bilevel.execution.policy_files import POLICY
 from bilevel.experiments.reproduction.settings import Entrant, Experiment
 from bilevel.files import write_atomically
+from bilevel.policies.policy_files import POLICY
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.expressions import read_text
 

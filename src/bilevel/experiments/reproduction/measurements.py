@@ -12,8 +12,6 @@ from pathlib import Path
 
 import bilevel
 from bilevel.baselines.end_to_end_folder import read_any
-from bilevel.execution.policy_files import POLICY
-from bilevel.execution.policy_folder import read_policy
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.machines import machine, peak_memory, programs_peak
 from bilevel.experiments.methods import METHODS, find_contender
@@ -22,11 +20,13 @@ from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.rows import Scaling
 from bilevel.experiments.reproduction.settings import Entrant
 from bilevel.experiments.sweep import Evaluation, read_results
-from bilevel.library import generate_problem
 from bilevel.planning.planner import Status, planner_named
+from bilevel.policies.policy_files import POLICY
+from bilevel.policies.policy_folder import read_policy
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import find_task
+from bilevel.tabletop.problems import generate_problem
+from bilevel.tabletop.tasks import find_task
 
 SCALING_SEED = 0
 

@@ -9,7 +9,7 @@ from bilevel.experiments.reproduction.settings import BISON, Wanted
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, Scale, Train, Weigh
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 SCALED = ("blocks", "colour", "gacha")  # the tasks whose domains differ
 SIZES = (3, 10, 30, 100, 300, 1000, 3000, 10_000)

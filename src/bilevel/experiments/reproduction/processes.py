@@ -9,10 +9,10 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from bilevel.demonstrations.processes import end_with_first_process, see_off, spawn
 from bilevel.experiments.reproduction.backends import Event, Failed, Finished, Told, failure
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.unit import Unit
+from bilevel.processes import end_with_first_process, see_off, spawn
 
 MOST_UNITS = 60  # that a process does: its memory grows a little with each world that it makes
 

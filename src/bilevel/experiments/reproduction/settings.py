@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from bilevel.experiments.methods import END_TO_END, METHODS
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks import TASKS
+from bilevel.tabletop.tasks import TASKS
 
 if TYPE_CHECKING:  # it needs torch, which not all work does
-    from bilevel.learning import LearningConfig
+    from bilevel.learning.bilevel import LearningConfig
 
 PAPER, OURS = "paper", "best"  # recipes
 BISON = "bison"
@@ -73,7 +73,7 @@ class Experiment:
     quick: bool = False  # a smaller version, to be labelled as such
 
     def config(self, learner: str, recipe: str) -> LearningConfig:
-        from bilevel.learning import RECIPES
+        from bilevel.learning.bilevel import RECIPES
 
         usual = RECIPES[recipe]
         if recipe != PAPER:

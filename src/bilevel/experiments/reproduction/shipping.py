@@ -21,13 +21,13 @@ from types import ModuleType
 
 import bilevel
 from bilevel.demonstrations.manifest import MANIFEST, PACKAGES
-from bilevel.execution.policy_files import LEARNING_PACKAGES, POLICY
 from bilevel.experiments.reproduction.backends import Event, Told
 from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.processes import Processes
 from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import write_atomically
+from bilevel.policies.policy_files import LEARNING_PACKAGES, POLICY
 from bilevel.symbolic.domain import BadInput
 
 COMPLETING = (MANIFEST, POLICY)  # files that are written after all others of their folder

@@ -9,8 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bilevel.execution.policy_files import POLICY
-from bilevel.execution.policy_folder import RULES
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import Kept, read_json
 from bilevel.experiments.reproduction.measurements import kept_records
@@ -18,7 +16,9 @@ from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling,
 from bilevel.experiments.reproduction.settings import BISON, ENTRANTS, OURS, PAPER, Entrant
 from bilevel.experiments.summary import make_row
 from bilevel.files import write_atomically
-from bilevel.tasks import TASKS
+from bilevel.policies.policy_files import POLICY
+from bilevel.policies.policy_folder import RULES
+from bilevel.tabletop.tasks import TASKS
 
 
 def summarise(kept: Kept, command: str) -> Findings:

@@ -13,7 +13,7 @@ from bilevel.experiments.reproduction.folder import read_json
 from bilevel.files import write_atomically
 
 if TYPE_CHECKING:  # it needs torch, which only training does
-    from bilevel.learning import Progress
+    from bilevel.learning.bilevel import Progress
 
 SAVED_EVERY = 2.0  # seconds
 

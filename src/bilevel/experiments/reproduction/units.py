@@ -19,7 +19,7 @@ from bilevel.experiments.reproduction.unit import Tick, Unit
 from bilevel.files import write_atomically
 
 if TYPE_CHECKING:  # it needs torch, which only training does
-    from bilevel.learning import Progress
+    from bilevel.learning.bilevel import Progress
 
 RULES, LAMA = "rules", "lama"
 SAVED_EVERY = 2.0  # seconds

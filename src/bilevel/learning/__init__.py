@@ -1,0 +1,1 @@
+"""Learning both levels of a policy from demonstrations."""

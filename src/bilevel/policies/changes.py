@@ -1,0 +1,191 @@
+"""Whose doing each change of the labelled state was: the chosen action's own, the world's, or nobody's.
+
+The paper assumes that a low level which executes an action brings about that action's effects and no others (downward
+refinement). How often that holds is `Changes.refinement`.
+
+| kind | a change of the state while an action is being done |
+|---|---|
+| own | exactly the effects of one outcome of that action, whatever nature chose in it; of any, if none is known |
+| exogenous | at the moment of an event that the world reports; with the action's whole effects, it counts as own, too |
+| flicker | undone within 5 steps, or through states of which none lasts longer: the labels did not settle |
+| drop | takes a fact that the action needs, or is about the action's arguments alone |
+| collision | any other: it is about things that the action has nothing to do with |
+
+The last three are unexpected. Labels may take a while to settle: states that last at most 5 steps are looked past, as
+they are where traces are made of demonstrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from bilevel.policies.chronicle import Stretch
+from bilevel.rules.matching import Binding, unify
+from bilevel.rules.traces import explain_change, implied_types
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, progress, substitute
+
+SETTLING = 5  # steps
+MOST_LOOKED_PAST = 50  # states in a row, however short-lived
+
+OWN, EXOGENOUS, DROP, COLLISION, FLICKER = "own", "exogenous", "drop", "collision", "flicker"
+KINDS = (OWN, EXOGENOUS, DROP, COLLISION, FLICKER)
+UNEXPECTED = (DROP, COLLISION, FLICKER)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the state; `steps` is how long the action had been done before it."""
+
+    moment: int
+    kind: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How many changes of each kind there were; those of several episodes can be added."""
+
+    own: int = 0
+    exogenous: int = 0
+    drop: int = 0
+    collision: int = 0
+    flicker: int = 0
+
+    @property
+    def unexpected(self) -> int:
+        return self.drop + self.collision + self.flicker
+
+    @property
+    def refinement(self) -> float | None:
+        """The part of the changes that are the policy's to answer for which the chosen action explains."""
+        answered_for = self.own + self.unexpected
+        return self.own / answered_for if answered_for else None
+
+    def __add__(self, other: Changes) -> Changes:
+        return Changes(**{kind: number + getattr(other, kind) for kind, number in asdict(self).items()})
+
+
+def count_changes(changes: Sequence[Change]) -> Changes:
+    kinds = [change.kind for change in changes]
+    return Changes(**{kind: kinds.count(kind) for kind in KINDS})
+
+
+def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, str]) -> list[Change]:
+    """The changes between runs of equal states, in order; `objects` are known by their types at least at the end.
+
+    A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains.
+    """
+    judge = _Judge(domain, {**implied_types(domain, [run.state for run in runs]), **objects})
+    found: list[Change] = []
+    here, steps = 0, 0  # the run that a change starts from, and for how long it has lasted, flickers looked past
+    while here < len(runs) - 1:
+        steps += runs[here].length
+        there, kinds = _next_change(judge, runs, here)
+        moment = runs[here + 1].start
+        found += [Change(moment, kind, steps) for kind in kinds]
+        steps = steps + runs[there].start - moment if kinds == (FLICKER,) else 0
+        here = there
+    return found
+
+
+def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int, tuple[str, ...]]:
+    """The run that the next change leads to, and of which kinds it is."""
+    before, left = runs[here].state, runs[here + 1].start
+    ahead = range(here + 1, min(here + 1 + MOST_LOOKED_PAST, len(runs)))
+    for there in ahead:
+        if runs[there].start > left + SETTLING:
+            break
+        if runs[there].state == before:
+            return there, (FLICKER,)
+    action = judge.grounded(runs[here].action)
+    for there in ahead:
+        after = runs[there].state
+        if after == before:
+            return there, (FLICKER,)
+        if judge.explains(action, before, after):
+            return there, (OWN,)
+        if runs[there].length > SETTLING:
+            break
+    else:
+        there = here + 1
+    return there, judge.unexplained(action, before, runs[there].state, _has_events(runs[here : there + 1], left))
+
+
+def _has_events(runs: Sequence[Stretch], left: int) -> bool:
+    """Whether the world reported something on the way to the last of these runs, after the first had been left."""
+    return any(left <= moment <= runs[-1].start for run in runs for moment, _ in run.events)
+
+
+class _Judge:
+    """Says of which kind a change is; remembers, because labels that flicker repeat themselves."""
+
+    def __init__(self, domain: Domain, objects: Mapping[str, str]) -> None:
+        self._domain, self._objects = domain, objects
+        self._actions: dict[Action, GroundAction] = {}
+        self._explained: dict[tuple[Action | None, Facts, Facts], bool] = {}
+
+    def grounded(self, action: Action | None) -> GroundAction | None:
+        if action is not None and action not in self._actions:
+            self._actions[action] = ground_action(self._domain, action)
+        return None if action is None else self._actions[action]
+
+    def explains(self, action: GroundAction | None, before: Facts, after: Facts) -> bool:
+        """Whether the change is exactly the effects of one outcome of the action, or of any one where none is known."""
+        key = action.action if action else None, before, after
+        if key not in self._explained:
+            if action:
+                self._explained[key] = after in results(action, before, after)
+            else:
+                self._explained[key] = bool(explain_change(self._domain, before, after, self._objects))
+        return self._explained[key]
+
+    def unexplained(self, action: GroundAction | None, before: Facts, after: Facts, events: bool) -> tuple[str, ...]:
+        """The kinds of a change that is more or less, or something else, than the action's effects."""
+        if action is None:
+            return (EXOGENOUS,) if events else (COLLISION,)
+        reached = _reached(action, before, after)
+        if events:
+            return (EXOGENOUS,) if reached == before else (OWN, EXOGENOUS)
+        concerned = {term for fact in reached ^ after for term in fact.terms}
+        needed = action.condition.positive & (reached - after)
+        return (DROP,) if needed or concerned.issubset(action.action.arguments) else (COLLISION,)
+
+
+def _reached(action: GroundAction, before: Facts, after: Facts) -> Facts:
+    """How far the action itself led on the way from one state to the other: to a whole outcome, or nowhere."""
+    for result in results(action, before, after):
+        if result != before and result - before <= after and after.isdisjoint(before - result):
+            return result
+    return before
+
+
+def results(action: GroundAction, before: Facts, after: Facts) -> list[Facts]:
+    """The states that the action can lead to, with nature's choices as they can be read off what came after."""
+    return [
+        progress(before, bind_outcome(outcome, choices))
+        for outcome in action.outcomes
+        for choices in _choices(outcome, before, after)
+    ]
+
+
+def _choices(outcome: Outcome, before: Facts, after: Facts) -> Iterator[Binding]:
+    """Every way in which facts that are new are those of the outcome with values for what nature chooses."""
+    names = {variable.name for variable in outcome.chosen}
+    known = {term for fact in before for term in fact.terms} if outcome.new else set()
+    new_facts = sorted(after - before)
+
+    def match(patterns: Sequence[Atom], binding: Binding) -> Iterator[Binding]:
+        if not patterns:
+            yield binding
+            return
+        pattern = substitute(patterns[0], binding)
+        for fact in new_facts:
+            extended = unify(pattern, fact)
+            if extended is not None:
+                yield from match(patterns[1:], binding | extended)
+
+    for binding in match(sorted(fact for fact in outcome.add if names.intersection(fact.terms)), {}):
+        if known.isdisjoint(binding[name] for name in outcome.new if name in binding):
+            yield binding

@@ -1,0 +1,136 @@
+"""Relations between things on the table, read off what is seen. All of them work on many things at once.
+
+The thresholds are chosen so that the relations that one action changes change at the same step: a block that is held
+is nowhere else, and it is no longer held exactly when the fingers have let go of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.tabletop.furniture import BOX
+from bilevel.tabletop.observation import SPAN, Array, Bools
+
+GRASP_HEIGHT = 0.02  # the hand's centre is so far above that of a block it holds
+GRIP = 0.58  # fingers closer than this hold what is between them; around a block they stop at 0.46 to 0.49
+GRIP_REACH = np.array([0.03, 0.03, 0.035], np.float32)  # how far off the grasp point a held block may be
+LOW = 0.035  # the centre of a block that stands on the table is at 0.02
+NEAR = 0.03  # from the middle of a place, in xy
+TRAY_MARGIN = 0.024  # how far from a tray's middle line, and beyond the centre of its outermost spot
+IN_BOX = 0.06  # height below which a block between the walls is in the box
+PRESSED = 0.012  # travel of a button
+LID_SHUT = 0.006  # travel of a lid that has arrived at either end
+LID_OPEN = 0.078
+
+_GRASP_POINT = np.array([0.0, 0.0, GRASP_HEIGHT], np.float32)
+_INSIDE = np.array([*BOX[:2], IN_BOX], np.float32)
+
+Indices = NDArray[np.int64]
+
+_MEMORY = 16  # answers
+_Relation = TypeVar("_Relation", bound=Callable[..., NDArray[Any]])
+
+
+def remembered(relation: _Relation) -> _Relation:
+    """Keep a function's last few answers to the same arrays; it must be a function of their numbers alone.
+
+    The world and its labels ask the same of each observation, and much of what is seen stays as it is for many steps.
+    """
+    answers: dict[tuple[bytes, ...], NDArray[Any]] = {}
+
+    @wraps(relation)
+    def answer(*arrays: NDArray[Any]) -> NDArray[Any]:
+        key = tuple([array.tobytes() for array in arrays])
+        known = answers.get(key)
+        if known is None:
+            if len(answers) >= _MEMORY:
+                answers.clear()
+            known = answers[key] = relation(*arrays)
+            known.setflags(write=False)  # it is shared
+        return known
+
+    return cast(_Relation, answer)
+
+
+@remembered
+def holds(agent: Array, blocks: Array) -> Bools:
+    """(blocks,): which block is between closed fingers; the nearest one, if several are."""
+    result = np.zeros(len(blocks), bool)
+    if agent[3] < GRIP:
+        offset = np.abs(blocks + (_GRASP_POINT - agent[:3]))
+        caged = np.flatnonzero((offset < GRIP_REACH).all(axis=1))
+        if len(caged) > 1:
+            caged = caged[offset[caged].sum(axis=1).argmin()]
+        result[caged] = True
+    return result
+
+
+def near(first: Array, second: Array) -> Bools:
+    """Which points, (..., 3), are near each other in xy."""
+    x, y = first[..., 0] - second[..., 0], first[..., 1] - second[..., 1]
+    result: Bools = x * x + y * y < NEAR * NEAR
+    return result
+
+
+def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
+    """(blocks, places): which of the standing blocks is on which place."""
+    return np.logical_and(standing[:, None], near(blocks[:, None], places[None]))
+
+
+@remembered
+def stands_on_own_tray(blocks: Array, held: Bools, trays: Array, own: Bools) -> Bools:
+    """(blocks, trays): which blocks stand on a tray of their own; `own`, of the same shape, says which trays are."""
+    return np.logical_and(own, stands_on_tray(blocks, stands(blocks, held), trays))
+
+
+def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
+    """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
+    lowest, highest = _tray_bounds(trays[:, 1], trays[:, SPAN])
+    where = blocks[:, None, :2]
+    result: Bools = ((where > lowest) & (where < highest)).all(axis=2) & standing[:, None]
+    return result
+
+
+@remembered
+def _tray_bounds(y: Array, ends: Array) -> Array:
+    """(2, trays, 2): the lowest and the highest x and y of what is on each tray."""
+    start, end = ends.T
+    return np.array([np.stack([start, y], axis=1) - TRAY_MARGIN, np.stack([end, y], axis=1) + TRAY_MARGIN])
+
+
+def stands(blocks: Array, held: Bools) -> Bools:
+    """(blocks,): which blocks stand on the table."""
+    result: Bools = (blocks[:, 2] < LOW) & ~held
+    return result
+
+
+def inside(blocks: Array, held: Bools, box: Array) -> Bools:
+    """(blocks,): which blocks are in a box that stands here."""
+    result: Bools = (np.abs(blocks - box) < _INSIDE).all(axis=1) & ~held
+    return result
+
+
+def same_colour(first: Array, second: Array) -> Bools:
+    """(first, second): which pairs have the same colour."""
+    result: Bools = np.abs(first[:, None] - second[None]).sum(axis=2) < 0.02
+    return result
+
+
+@remembered
+def colour_index(things: Array, colours: Array) -> Indices:
+    """(things,): for each thing the colour that it has, -1 if it is none of these."""
+    same = same_colour(things, colours)
+    return np.where(same.any(axis=1), same.argmax(axis=1), -1)
+
+
+def is_open(travel: float, filled: bool) -> bool:
+    """Whether a lid counts as open: one that is to be reached through must be wide open, any other not quite shut.
+
+    So there is no stretch of its way on which opening or closing it has already had its effect, or neither.
+    """
+    return travel > (LID_OPEN if filled else LID_SHUT)

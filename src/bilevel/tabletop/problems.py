@@ -1,0 +1,172 @@
+"""The domains that ship with the package, small problems to learn their rules from, and generators of larger ones.
+
+`GENERATORS` maps a shape of problems to a function from a size and a random generator to a problem of that shape;
+the problem's `domain_name` names its domain. The names of a shape's objects carry leading zeros, so that their
+alphabetical order, which decides ties between rules, is the order of their numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import resources
+
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+
+DOMAINS = ("blocks", "pick-place", "colour", "gacha", "stack", "trays")
+
+COLOURS = 10  # of the blocks and trays of the shapes trays and colour
+SPARE_COLOURS = 2  # that Gacha can roll and nobody wants
+
+_FOLDER = resources.files("bilevel.tabletop") / "domains"
+
+
+def domain_text(name: str) -> str:
+    """The PDDL text of a domain that ships with the package."""
+    if name not in DOMAINS:
+        raise BadInput(f"unknown domain '{name}'; domains that come with bilevel: {', '.join(DOMAINS)}")
+    return (_FOLDER / f"{name}.pddl").read_text(encoding="utf-8")
+
+
+def shipped_domain(name: str) -> Domain:
+    return parse_domain(domain_text(name), f"{name}.pddl")
+
+
+def training_problems(name: str) -> list[Problem]:
+    """The few small problems from which a shipped domain's rules can be learned, in the order of their numbers."""
+    domain = shipped_domain(name)
+    files = [file for file in (_FOLDER / "problems").iterdir() if file.name.rpartition("-")[0] == name]
+    files.sort(key=lambda file: file.name)
+    return [parse_problem(file.read_text(encoding="utf-8"), domain, file.name) for file in files]
+
+
+Generator = Callable[[int, random.Random], Problem]
+
+
+def names(prefix: str, count: int) -> list[str]:
+    """block1, block2, … with leading zeros where needed for the alphabetical order."""
+    width = len(str(count))
+    return [f"{prefix}{number:0{width}d}" for number in range(1, count + 1)]
+
+
+def shuffled(items: Iterable[str], rng: random.Random) -> list[str]:
+    result = list(items)
+    rng.shuffle(result)
+    return result
+
+
+def _assemble(
+    domain_name: str, shape: str, size: int, objects: Mapping[str, Sequence[str]], state: list[Atom], goal: list[Atom]
+) -> Problem:
+    types = {name: kind for kind, members in objects.items() for name in members}
+    return Problem(f"{shape}-{size}", domain_name, types, frozenset(state), frozenset(goal))
+
+
+def blocks_problem(size: int, rng: random.Random) -> Problem:
+    """Every block belongs on a place of its own; all places are clear."""
+    blocks, places = names("block", size), names("place", size)
+    state = [Atom("clear", (item,)) for item in blocks + places]
+    state.append(Atom("gripper-free"))
+    goal = [Atom("at", pair) for pair in zip(blocks, shuffled(places, rng), strict=True)]
+    return _assemble("blocks", "blocks", size, {"block": blocks, "place": places}, state, goal)
+
+
+def pick_place_problem(size: int, rng: random.Random) -> Problem:
+    """As many items as locations, each somewhere at random and wanted somewhere else at random (Example 1)."""
+    items, locations = names("item", size), names("location", max(size, 2))
+    pairs = [rng.sample(locations, 2) for _ in items]
+    state = [Atom("at", (item, start)) for item, (start, _) in zip(items, pairs, strict=True)]
+    goal = [Atom("at", (item, end)) for item, (_, end) in zip(items, pairs, strict=True)]
+    return _pick_place("pick-place", size, items, locations, state, goal, rng)
+
+
+def depot_problem(size: int, rng: random.Random) -> Problem:
+    """As pick-place, but every item is wanted at one depot."""
+    items, locations = names("item", size), names("location", max(size, 2))
+    end = rng.choice(locations)
+    starts = [location for location in locations if location != end]
+    state = [Atom("at", (item, rng.choice(starts))) for item in items]
+    goal = [Atom("at", (item, end)) for item in items]
+    return _pick_place("depot", size, items, locations, state, goal, rng)
+
+
+def _pick_place(
+    shape: str,
+    size: int,
+    items: list[str],
+    locations: list[str],
+    state: list[Atom],
+    goal: list[Atom],
+    rng: random.Random,
+) -> Problem:
+    state += [Atom("robot-at", (rng.choice(locations),)), Atom("free")]
+    return _assemble("pick-place", shape, size, {"item": items, "location": locations}, state, goal)
+
+
+def last_goal_problem(size: int, rng: random.Random) -> Problem:
+    """One stack of boxes, the last on top: of all goals still open, only the last in alphabetical order is workable.
+
+    Serving it makes the one before it workable, so whoever looks through the goals for one to serve looks at all.
+    """
+    boxes, places = names("box", size), names("place", size)
+    state = [Atom("on", pair) for pair in zip(boxes, ["base", *boxes], strict=False)]
+    state += [Atom("clear", (item,)) for item in [boxes[-1], *places]]
+    state.append(Atom("gripper-free"))
+    goal = [Atom("at", pair) for pair in zip(boxes, shuffled(places, rng), strict=True)]
+    return _assemble("stack", "last-goal", size, {"box": ["base", *boxes], "place": places}, state, goal)
+
+
+def trays_problem(size: int, rng: random.Random) -> Problem:
+    """Blocks in ten colours on the table and as many trays: each block fits a tenth of the trays."""
+    blocks, trays, colours = names("block", size), names("tray", size), names("colour", COLOURS)
+    palette = [rng.choice(colours) for _ in blocks]
+    state = [Atom("colour-of", pair) for pair in zip(blocks, palette, strict=True)]
+    state += [Atom("tray-colour", pair) for pair in zip(trays, shuffled(palette, rng), strict=True)]
+    state += [Atom("on-table", (block,)) for block in blocks]
+    state += [Atom("empty", (tray,)) for tray in trays]
+    state.append(Atom("gripper-free"))
+    goal = [Atom("sorted", (block,)) for block in blocks]
+    return _assemble("trays", "trays", size, {"block": blocks, "tray": trays, "colour": colours}, state, goal)
+
+
+def colour_problem(size: int, rng: random.Random) -> Problem:
+    """Blocks of unknown colour on a table, one platform that colours them, one tray per colour."""
+    blocks, colours, trays = names("block", size), names("colour", COLOURS), names("tray", COLOURS)
+    state = [Atom("tray-colour", pair) for pair in zip(trays, shuffled(colours, rng), strict=True)]
+    state += [Atom(predicate, terms) for b in blocks for predicate, terms in (("on", (b, "table")), ("unknown", (b,)))]
+    state += [Atom("free", ("platform",)), Atom("gripper-free")]
+    goal = [Atom("achieved-goal", (block,)) for block in blocks]
+    objects = {"block": blocks, "colour": colours, "tray": trays}
+    fixed = {"table": ["table"], "platform": ["platform"], "button": ["button"]}
+    return _assemble("colour", "colour", size, {**objects, **fixed}, state, goal)
+
+
+def gacha_problem(size: int, rng: random.Random) -> Problem:
+    """A closed, empty box; so many colours are wanted, and two more can come up; one tray per colour."""
+    colours, trays = names("colour", size + SPARE_COLOURS), names("tray", size + SPARE_COLOURS)
+    state = [Atom("tray-colour", pair) for pair in zip(trays, shuffled(colours, rng), strict=True)]
+    state += [Atom("clear", ("box",)), Atom("closed", ("box",)), Atom("gripper-free")]
+    goal = [Atom("achieved-goal", (colour,)) for colour in rng.sample(colours, size)]
+    objects = {"colour": colours, "tray": trays, "box": ["box"], "button": ["button"]}
+    return _assemble("gacha", "gacha", size, objects, state, goal)
+
+
+GENERATORS: Mapping[str, Generator] = {
+    "blocks": blocks_problem,
+    "pick-place": pick_place_problem,
+    "depot": depot_problem,
+    "last-goal": last_goal_problem,
+    "trays": trays_problem,
+    "colour": colour_problem,
+    "gacha": gacha_problem,
+}
+
+
+def generate_problem(shape: str, size: int, rng: random.Random) -> Problem:
+    """A problem of a shape and size that a user names."""
+    if shape not in GENERATORS:
+        raise BadInput(f"unknown kind of problem '{shape}'; known kinds: {', '.join(GENERATORS)}")
+    if size < 1:
+        raise BadInput(f"a problem needs at least 1 object, not {size}")
+    return GENERATORS[shape](size, rng)

@@ -1,0 +1,220 @@
+"""Pictures of a world: arrays drawn off screen, or a window."""
+
+from __future__ import annotations
+
+import atexit
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from gymnasium import logger
+from numpy.typing import NDArray
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.opengl import make_context, mujoco
+
+Image = NDArray[np.uint8]  # (height, width, 3), the top row first
+
+FRAMES_PER_SECOND = 80  # one per control, in a window
+MODES = ("human", "rgb_array")
+MOST_GEOMS = 1000
+
+
+@dataclass(frozen=True)
+class Quality:
+    width: int
+    height: int
+    shadows: bool
+    samples: int  # per pixel, for smooth edges
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Looks at a point, from a distance in metres, an azimuth and an elevation in degrees."""
+
+    lookat: tuple[float, float, float]
+    distance: float
+    azimuth: float
+    elevation: float
+
+
+QUALITIES = {
+    "fast": Quality(width=640, height=480, shadows=False, samples=0),
+    "good": Quality(width=960, height=720, shadows=True, samples=4),
+    "large": Quality(width=960, height=720, shadows=False, samples=0),  # made smaller, it has smooth edges, too
+}
+
+# From the far side of the table, back at the robot, so that the arm is behind what it handles.
+CAMERAS = {
+    "front": Camera(lookat=(0.0, 0.45, 0.10), distance=1.12, azimuth=-105, elevation=-33),
+    "above": Camera(lookat=(0.0, 0.47, 0.0), distance=1.2, azimuth=-90, elevation=-75),
+    # About what models trained on MetaWorld have seen: its camera "corner2" as LeRobot moves it, upright. That one is
+    # nearer, with a field of view of 60 degrees instead of 45.
+    "corner": Camera(lookat=(-0.105, 0.6, 0.146), distance=1.6, azimuth=148.4, elevation=-28.9),
+}
+
+# The arm in light grey, against which every block's colour stands out; MetaWorld has red, white and cyan.
+METAWORLD_RED = (0.5, 0.1, 0.1)
+ARM = (0.82, 0.83, 0.85)
+FINGERS = (0.30, 0.31, 0.33)
+FINGER_GEOMS = ("rail", "leftclaw_it", "rightclaw_it", "leftpad_geom", "rightpad_geom")
+
+
+def check_choices(mode: str | None, quality: str) -> None:
+    """`BadInput` for what is no mode or no quality; no mode at all is one, too."""
+    if mode is not None and mode not in MODES:
+        raise BadInput(f"unknown render mode {mode!r}; known modes: {', '.join(MODES)}")
+    if quality not in QUALITIES:
+        raise BadInput(f"unknown picture quality {quality!r}; known qualities: {', '.join(QUALITIES)}")
+
+
+class Picture:
+    """Draws a world: `draw` returns an array in mode "rgb_array", and shows a window in mode "human"."""
+
+    def __init__(self, model: Any, mode: str, quality: str = "fast", camera: str = "front") -> None:
+        check_choices(mode, quality)
+        if camera not in CAMERAS:
+            raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
+        _paint_arm(model)
+        kind = _Canvas if mode == "rgb_array" else _Window if has_screen() else _Nowhere
+        self._surface: _Canvas | _Window | _Nowhere | None = kind(model, QUALITIES[quality], CAMERAS[camera])
+
+    def draw(self, data: Any) -> Image | None:
+        if self._surface is None:
+            raise BadInput("the picture is closed")
+        return self._surface.draw(data)
+
+    def close(self) -> None:
+        if self._surface is not None:
+            self._surface.close()
+            self._surface = None
+
+
+class _Canvas:
+    """Draws into memory."""
+
+    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+        self._renderer: Any = None
+        self._model = model
+        self._view = mujoco.MjvCamera()
+        _aim(self._view, camera)
+        self._options = mujoco.MjvOption()
+        self._options.sitegroup[:] = 0  # marks on the fingers
+        self._scene = mujoco.MjvScene(model, maxgeom=MOST_GEOMS)
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = quality.shadows
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        self._frame = mujoco.MjrRect(0, 0, quality.width, quality.height)
+        self._pixels: Image = np.empty((quality.height, quality.width, 3), np.uint8)
+        self._context = make_context(quality.width, quality.height)
+        self._renderer = _renderer(model, quality)
+        _close_at_exit(self)
+
+    def draw(self, data: Any) -> Image:
+        everything = mujoco.mjtCatBit.mjCAT_ALL.value
+        mujoco.mjv_updateScene(self._model, data, self._options, None, self._view, everything, self._scene)
+        self._context.make_current()
+        mujoco.mjr_render(self._frame, self._scene, self._renderer)
+        mujoco.mjr_readPixels(self._pixels, None, self._frame, self._renderer)
+        image: Image = np.flipud(self._pixels).copy()  # OpenGL has the bottom row first
+        return image
+
+    def close(self) -> None:
+        if self._renderer is not None:
+            self._context.make_current()
+            self._renderer.free()
+            self._renderer = None
+            self._context.free()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _paint_arm(model: Any) -> None:
+    red = np.isclose(model.geom_rgba[:, :3], METAWORLD_RED).all(axis=1)
+    red &= model.geom_type == mujoco.mjtGeom.mjGEOM_MESH
+    model.geom_rgba[red, :3] = ARM
+    for name in FINGER_GEOMS:
+        model.geom(name).rgba[:3] = FINGERS
+
+
+def _aim(view: Any, camera: Camera) -> None:
+    view.type = mujoco.mjtCamera.mjCAMERA_FREE
+    view.lookat[:] = camera.lookat
+    view.distance, view.azimuth, view.elevation = camera.distance, camera.azimuth, camera.elevation
+
+
+def _renderer(model: Any, quality: Quality) -> Any:
+    """MuJoCo reads size and smoothness of its canvas from the model, so they are set there first."""
+    model.vis.global_.offwidth, model.vis.global_.offheight = quality.width, quality.height
+    model.vis.quality.offsamples = quality.samples
+    renderer = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, renderer)
+    return renderer
+
+
+_open: WeakSet[_Canvas] = WeakSet()
+
+
+def _close_at_exit(canvas: _Canvas) -> None:
+    """Registered after the first context was made, so that it happens before EGL itself is shut down."""
+    if not _open:
+        atexit.unregister(_close_all)
+        atexit.register(_close_all)
+    _open.add(canvas)
+
+
+def _close_all() -> None:
+    for canvas in list(_open):
+        canvas.close()
+
+
+class _Nowhere:
+    """Shows nothing, and says so once: a program that shows its worlds also runs where nobody can look."""
+
+    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+        logger.warn("no window: there is no screen here; render_mode='rgb_array' works without one")
+
+    def draw(self, data: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Window:
+    """Shows what happens, as fast as it would happen. The user may look around with the mouse, and close it."""
+
+    def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
+        from mujoco import viewer
+
+        self._model = model
+        self._shown = mujoco.MjData(model)  # a copy: neither the viewer nor the mouse may touch the simulation itself
+        model.vis.quality.offsamples = quality.samples
+        try:
+            self._viewer = viewer.launch_passive(model, self._shown, show_left_ui=False, show_right_ui=False)
+        except RuntimeError as error:
+            raise BadInput(f"no window: {error}") from None
+        _aim(self._viewer.cam, camera)
+        self._viewer.opt.sitegroup[:] = 0
+        self._next = time.monotonic()
+
+    def draw(self, data: Any) -> None:
+        if self._viewer.is_running():
+            with self._viewer.lock():
+                mujoco.mj_copyData(self._shown, self._model, data)
+            self._viewer.sync()
+            time.sleep(max(0.0, self._next - time.monotonic()))
+            self._next = time.monotonic() + 1 / FRAMES_PER_SECOND
+
+    def close(self) -> None:
+        self._viewer.close()
+
+
+def has_screen() -> bool:
+    """Asked first, because MuJoCo's viewer waits for ever where there is none."""
+    import glfw
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bool(glfw.init())

@@ -1,0 +1,54 @@
+"""Reasons of failures, on made-up changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Change
+from bilevel.policies.failures import REASONS, reason_of_failure
+from bilevel.policies.rollout import NO_ACTION
+from bilevel.tabletop.tabletop import STEP_LIMIT, SUCCESS, UNSTABLE
+
+LIMIT = 4000
+
+
+def every(steps: int, *kinds: str, begin: int = 0, end: int = LIMIT) -> list[Change]:
+    """Changes of these kinds in turn, one every so many steps."""
+    moments = range(begin + steps, end, steps)
+    return [Change(moment, kinds[number % len(kinds)], steps) for number, moment in enumerate(moments)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (every(50, OWN), "time"),
+        (every(50, OWN, EXOGENOUS), "time"),
+        (every(50, OWN, OWN, OWN, DROP), "time"),
+        (every(50, OWN, FLICKER), "time"),
+        ([], "stall"),
+        (every(50, OWN, end=3000), "stall"),
+        (every(50, OWN, end=2000) + every(300, EXOGENOUS, begin=2000), "stall"),
+        (every(50, OWN, end=2000) + every(300, DROP, begin=2000), "drop"),
+        (every(90, OWN, end=3090), "stall"),  # 900 steps and more, which is ten times as long as the others
+        (every(99, OWN, end=3100), "time"),
+        (every(50, OWN, end=2000) + every(180, FLICKER, begin=2000), "label"),
+        (every(50, OWN, end=2000) + every(300, FLICKER, begin=2000), "stall"),
+        (every(50, OWN, FLICKER, FLICKER), "label"),
+        (every(50, OWN, DROP), "drop"),
+        (every(50, OWN, DROP, OWN, OWN, DROP), "drop"),
+        (every(50, OWN, COLLISION), "collision"),
+        (every(50, OWN, COLLISION, OWN, COLLISION, DROP), "collision"),
+        (every(50, DROP, end=2000) + every(50, OWN, begin=2000), "time"),
+        (every(50, OWN, end=2000) + every(50, COLLISION, begin=2000), "collision"),
+    ],
+)
+def test_an_episode_that_came_to_the_step_limit(changes: list[Change], reason: str) -> None:
+    assert reason_of_failure(STEP_LIMIT, LIMIT, changes) == reason
+    assert reason in REASONS
+
+
+def test_other_ends_speak_for_themselves() -> None:
+    stalled: list[Change] = []
+    assert reason_of_failure(SUCCESS, LIMIT, stalled) is None
+    assert reason_of_failure(NO_ACTION, LIMIT, stalled) == "no rule"
+    assert reason_of_failure(UNSTABLE, LIMIT, stalled) == "physics"

@@ -1,0 +1,117 @@
+"""Colour: the button colours what is on the platform, once; trays take all blocks of their colour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.colour import NO_COLOUR, Colour
+from bilevel.tabletop.furniture import BROWN
+from bilevel.tabletop.observation import RGB, features
+
+STILL = np.array([0, 0, 0, -1], np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Colour:
+    return Colour(3)
+
+
+@pytest.fixture
+def world(compiled: Colour) -> Colour:
+    compiled.reset(seed=0)
+    return compiled
+
+
+def put_on_platform(world: Colour, block: int) -> None:
+    x, y, _ = world.simulation.spot("platform")
+    world.simulation.put(block, (x, y, 0.02))
+
+
+def press(world: Colour) -> dict[str, Any]:
+    world.simulation.set_joint("button", -0.018)
+    info = world.step(STILL)[4]
+    world.simulation.set_joint("button", 0.0)
+    return info
+
+
+def bring_home(world: Colour, block: int, colour: int) -> dict[str, Any]:
+    """Give a block a colour and put it on the free spot of its tray."""
+    world.state.colours[block] = colour
+    world.update()
+    tray = features(world.slots, world.step(STILL)[0], f"tray{colour + 1}")
+    world.simulation.put(block, (tray["x"], tray["y"], 0.02))
+    return world.step(STILL)[4]
+
+
+def test_blocks_are_brown_at_first(world: Colour) -> None:
+    observation = world.step(STILL)[0]
+    assert np.allclose(observation["objects"][:3, RGB], BROWN)
+
+
+def test_pressing_colours_what_is_on_the_platform_and_nothing_else(world: Colour) -> None:
+    press(world)
+    assert (world.state.colours == NO_COLOUR).all()
+    put_on_platform(world, 1)
+    world.step(STILL)
+    assert (world.state.colours == NO_COLOUR).all()
+    press(world)
+    assert world.state.colours[1] != NO_COLOUR
+    assert (world.state.colours[[0, 2]] == NO_COLOUR).all()
+
+
+def test_a_block_keeps_its_first_colour(world: Colour) -> None:
+    put_on_platform(world, 0)
+    press(world)
+    first = int(world.state.colours[0])
+    for _ in range(10):
+        press(world)
+    assert world.state.colours[0] == first
+
+
+def test_every_colour_comes_up(world: Colour) -> None:
+    drawn = set()
+    for seed in range(20):
+        world.reset(seed=seed)
+        put_on_platform(world, 0)
+        press(world)
+        drawn.add(int(world.state.colours[0]))
+    assert drawn == {0, 1, 2}
+
+
+def test_a_tray_takes_all_blocks_of_its_colour(world: Colour) -> None:
+    outcomes = [bring_home(world, block, colour=1)["outcome"] for block in range(3)]
+    assert outcomes == [None, None, "success"]
+
+
+def test_a_block_of_another_colour_is_not_at_home(world: Colour) -> None:
+    bring_home(world, 0, colour=1)
+    world.state.colours[0] = 2
+    world.update()
+    observation = world.step(STILL)[0]
+    assert not world.at_goal(observation).any()
+
+
+def test_blocks_at_home_teleport() -> None:
+    world = Colour(1, teleport_rate=1.0)
+    world.reset(seed=0)
+    info = bring_home(world, 0, colour=2)
+    assert info["events"] == ("teleport block1",)
+    assert info["outcome"] is None
+    assert world.state.colours[0] == 2  # it keeps its colour
+
+
+@pytest.mark.parametrize("colours", [0, 4, 2.5, "2"])
+def test_the_number_of_colours_is_bounded(colours: Any) -> None:
+    with pytest.raises(BadInput, match=f"1 to 3 colours, not {colours}"):
+        Colour(1, colours=colours)
+
+
+def test_there_may_be_fewer_colours() -> None:
+    world = Colour(2, colours=1)
+    observation, info = world.reset(seed=0)
+    assert sum(kind == "tray" for kind in info["objects"].values()) == 1
+    assert len(observation["visible"]) == 2 + 1 + 1 + 3

@@ -1,0 +1,64 @@
+"""Factory: each original block, once it is placed, brings a new block and its place, and only once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bilevel.tabletop.factory import Factory
+from bilevel.tabletop.observation import Observation
+
+STILL = np.array([0, 0, 0, -1], np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Factory:
+    return Factory(2)
+
+
+@pytest.fixture
+def world(compiled: Factory) -> Factory:
+    compiled.reset(seed=0)
+    return compiled
+
+
+def deliver(world: Factory, block: int) -> tuple[Observation, bool, dict[str, object]]:
+    x, y, _ = world.simulation.spot(f"place{block}")
+    world.simulation.put(block - 1, (x, y, 0.02))
+    observation, _, terminated, _, info = world.step(STILL)
+    return observation, terminated, info
+
+
+def test_what_is_to_come_is_neither_seen_nor_wanted(world: Factory) -> None:
+    observation, _, _, _, info = world.step(STILL)
+    assert list(info["objects"]) == ["block1", "block2", "place1", "place2"]
+    assert len(info["goal"]) == 2
+    assert observation["visible"].tolist() == [1, 1, 0, 0] * 2
+    assert not observation["objects"][observation["visible"] == 0].any()
+
+
+def test_a_delivery_brings_a_new_pair_which_is_then_wanted(world: Factory) -> None:
+    observation, terminated, info = deliver(world, 2)
+    assert info["events"] == ("arrival block4",)
+    assert observation["visible"].tolist() == [1, 1, 0, 1] * 2
+    assert len(info["goal"]) == 3  # type: ignore[arg-type]
+    assert not terminated
+
+
+def test_a_block_brings_its_successor_only_once(world: Factory) -> None:
+    deliver(world, 1)
+    world.simulation.put(0, (0.0, 0.33, 0.02))
+    world.step(STILL)
+    assert deliver(world, 1)[2]["events"] == ()
+
+
+def test_success_needs_the_newcomers_too(world: Factory) -> None:
+    ended = [deliver(world, block)[1] for block in (1, 2, 3, 4)]
+    assert ended == [False, False, False, True]
+
+
+def test_newcomers_bring_nothing(world: Factory) -> None:
+    deliver(world, 1)
+    observation, _, info = deliver(world, 3)
+    assert info["events"] == ()
+    assert observation["visible"].sum() == 6

@@ -1,0 +1,162 @@
+"""Gacha: what the button makes and when, where blocks belong, and what becomes of a second one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.tabletop.furniture import LID_TRAVEL
+from bilevel.tabletop.gacha import MOMENT, SPARE_BLOCKS, SPARE_COLOURS, SPOT_PITCH, Gacha
+
+STILL = np.array([0, 0, 0, -1], np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Gacha:
+    return Gacha(2)
+
+
+@pytest.fixture
+def world(compiled: Gacha) -> Gacha:
+    """With its lid closed."""
+    compiled.reset(seed=0)
+    compiled.simulation.set_joint("box-lid", 0.0)
+    return compiled
+
+
+def press(world: Gacha) -> dict[str, Any]:
+    world.simulation.set_joint("button", -0.018)
+    info = world.step(STILL)[4]
+    world.simulation.set_joint("button", 0.0)
+    return info
+
+
+def made(world: Gacha) -> list[int]:
+    return sorted(world.state.serials[world.state.serials > 0].tolist())
+
+
+def body(world: Gacha, serial: int) -> int:
+    return int(np.flatnonzero(world.state.serials == serial)[0])
+
+
+def bring_home(world: Gacha, serial: int, spot: int = 0) -> dict[str, Any]:
+    block = body(world, serial)
+    x, y = world.state.trays[world.state.colours[block]]
+    world.simulation.put(block, (x + spot * SPOT_PITCH, y, 0.02))
+    return world.step(STILL)[4]
+
+
+def test_the_button_makes_a_block_in_the_box(world: Gacha) -> None:
+    assert world.step(STILL)[4]["objects"].keys().isdisjoint({"block1"})
+    assert press(world)["objects"]["block1"] == "block"
+    box, block = world.simulation.fixture(0), world.simulation.blocks()[body(world, 1)]
+    assert np.abs(block - box)[:2].max() < 0.03
+
+
+def test_only_an_empty_and_closed_box_makes_a_block(world: Gacha) -> None:
+    world.simulation.set_joint("box-lid", LID_TRAVEL)
+    press(world)
+    assert made(world) == []
+    world.simulation.set_joint("box-lid", 0.0)
+    press(world)
+    press(world)
+    assert made(world) == [1]
+
+
+def test_blocks_are_numbered_in_the_order_they_are_made(world: Gacha) -> None:
+    press(world)
+    bring_home(world, 1)
+    press(world)
+    assert made(world) == [1, 2]
+
+
+def test_the_goal_is_a_block_on_every_target_tray(world: Gacha) -> None:
+    goal = world.step(STILL)[4]["goal"]
+    names = np.array(["red", "blue", "green", "yellow"])[world.state.wanted]
+    assert goal == {Atom("achieved-goal", (str(name),)) for name in names}
+    assert len(goal) == 2
+    assert len(world.state.wanted) == 2 + SPARE_COLOURS
+
+
+def test_colours_are_drawn_among_those_whose_trays_are_empty(world: Gacha) -> None:
+    drawn, info = [], {"outcome": None}
+    world.state.wanted[:] = True
+    for serial in range(1, 5):
+        assert info["outcome"] is None
+        press(world)
+        drawn.append(int(world.state.colours[body(world, serial)]))
+        info = bring_home(world, serial)
+    assert sorted(drawn) == [0, 1, 2, 3]
+    assert info["outcome"] == "success"
+
+
+def test_colours_may_be_drawn_among_all() -> None:
+    world = Gacha(1, draw="uniform")
+    repeated = 0
+    for seed in range(12):
+        world.reset(seed=seed)
+        world.simulation.set_joint("box-lid", 0.0)
+        press(world)
+        first = world.state.colours[body(world, 1)]
+        bring_home(world, 1)
+        if press_again(world):
+            repeated += int(world.state.colours[body(world, 2)] == first)
+    assert repeated > 0
+    with pytest.raises(BadInput, match="known ways: empty, uniform"):
+        Gacha(1, draw="fair")
+
+
+def press_again(world: Gacha) -> bool:
+    """Press once more, if the episode is not over."""
+    if not world._running:
+        return False
+    press(world)
+    return 2 in made(world)
+
+
+def test_a_second_block_on_a_tray_replaces_the_first(world: Gacha) -> None:
+    world.state.wanted[:] = True
+    press(world)
+    bring_home(world, 1)
+    press(world)
+    world.state.colours[body(world, 2)] = world.state.colours[body(world, 1)]
+    world.update()
+    at_once = bring_home(world, 2, spot=1)
+    later = world.step(STILL)[4]
+    assert (at_once["events"], later["events"]) == ((), ("replaced block1",))
+    assert "block1" not in later["objects"]
+    assert made(world) == [2]
+
+
+def test_when_bodies_run_out_the_block_that_was_lost_first_is_made_anew(world: Gacha) -> None:
+    bodies = world.colours + SPARE_BLOCKS
+    events = []
+    for serial in range(1, bodies + 2):
+        events.append(press(world)["events"])
+        world.simulation.put(body(world, serial), (-0.45 + 0.06 * serial, 0.73, 0.02))
+        world.step(STILL)
+    assert events == [()] * bodies + [("lost block1",)]
+
+
+def test_blocks_teleport_back_into_the_empty_box() -> None:
+    world = Gacha(2, teleport_rate=1.0)
+    world.reset(seed=0)
+    world.simulation.set_joint("box-lid", 0.0)
+    world.state.wanted[:] = True
+    press(world)
+    events = [bring_home(world, 1)["events"], *(world.step(STILL)[4]["events"] for _ in range(MOMENT))]
+    assert [event for event in events if event] == [("teleport block1",)]
+    assert events[0] == ()  # not at the very step at which it is put down
+    box, block = world.simulation.fixture(0), world.simulation.blocks()[body(world, 1)]
+    assert np.abs(block - box)[:2].max() < 0.03
+
+
+def test_the_lid_snaps_to_its_nearer_end(world: Gacha) -> None:
+    for start, end in ((0.012, 0.0), (LID_TRAVEL - 0.01, LID_TRAVEL)):
+        world.simulation.set_joint("box-lid", start)
+        for _ in range(60):
+            world.step(STILL)
+        assert world.simulation.joint("box-lid") == pytest.approx(end, abs=0.003)

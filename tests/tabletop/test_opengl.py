@@ -1,0 +1,130 @@
+"""Which way to draw is taken, and what is said where none works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import opengl
+
+
+@pytest.fixture
+def no_memory() -> Iterator[None]:
+    """Forget what worked before and afterwards."""
+    opengl.backend.cache_clear()
+    yield
+    opengl.backend.cache_clear()
+
+
+@pytest.mark.usefixtures("no_memory")
+@pytest.mark.parametrize(
+    ("wish", "working", "expected"),
+    [
+        ("", {"egl", "osmesa"}, "egl"),
+        ("", {"osmesa", "glfw"}, "osmesa"),
+        ("on", {"glfw"}, "glfw"),
+        ("OSMesa ", {"egl", "osmesa"}, "osmesa"),
+        ("glx", {"egl", "glfw"}, "glfw"),
+    ],
+)
+def test_the_first_that_works_is_taken_unless_the_user_wants_another(
+    monkeypatch: pytest.MonkeyPatch, wish: str, working: set[str], expected: str
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", wish)
+    monkeypatch.setattr(opengl, "works", working.__contains__)
+    assert opengl.backend() == expected
+
+
+@pytest.mark.usefixtures("no_memory")
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ("", "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1 .* libosmesa6"),
+        ("egl", "MUJOCO_GL=egl does not work here; on Debian: apt-get install libegl1"),
+        ("vulkan", "MUJOCO_GL=vulkan does not work here"),
+        ("off", "switched off by MUJOCO_GL=off"),
+    ],
+)
+def test_where_nothing_works_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, wish: str, message: str
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", wish)
+    monkeypatch.setattr(opengl, "works", lambda backend: False)
+    with pytest.raises(BadInput, match=message) as raised:
+        opengl.backend()
+    assert "\n" not in str(raised.value)
+
+
+# In processes of their own
+
+
+@pytest.mark.parametrize(
+    ("wish", "cause"),
+    [
+        ("", "neither EGL nor OSMesa works here"),
+        ("egl", "MUJOCO_GL=egl does not work here"),  # with which MuJoCo itself cannot be imported
+        ("vulkan", "MUJOCO_GL=vulkan does not work here"),
+    ],
+)
+def test_worlds_work_without_any_library_to_draw_with(tmp_path: Path, wish: str, cause: str) -> None:
+    """The libraries are hidden by empty files of their names."""
+    for library in ("EGL", "GL", "OpenGL", "OSMesa", "GLESv2", "GLX"):
+        for version in ("", ".0", ".1", ".2", ".6", ".8"):
+            (tmp_path / f"lib{library}.so{version}").touch()
+    lines = run(
+        """
+        import warnings
+        from bilevel.tabletop.blocks import Blocks
+        from bilevel.symbolic.domain import BadInput
+        warnings.showwarning = lambda message, *_: print(message)
+        for mode in ("rgb_array", "human"):
+            world = Blocks(objects=1, render_mode=mode)
+            world.reset(seed=0)
+            world.step([0, 0, 0, 0])
+            try:
+                world.render()
+            except BadInput as error:
+                print(error)
+            world.step([0, 0, 0, 0])
+            world.close()
+        """,
+        LD_LIBRARY_PATH=str(tmp_path),
+        MUJOCO_GL=wish,
+    )
+    assert len(lines) == 2
+    assert lines[0].startswith(f"no pictures: {cause}; on Debian: apt-get install libegl1")
+    assert "no window: there is no screen here; render_mode='rgb_array' works without one" in lines[1]
+
+
+def test_a_world_left_open_ends_quietly() -> None:
+    if any(map(opengl.works, opengl.BACKENDS)):
+        lines = run(
+            """
+            from bilevel.tabletop.blocks import Blocks
+            worlds = [Blocks(objects=1, render_mode="rgb_array") for _ in range(3)]
+            for world in worlds:
+                world.reset(seed=0)
+                world.render()
+            del worlds[0], world
+            print("done")
+            """
+        )
+        assert lines == ["done"]
+
+
+def run(program: str, **variables: str) -> list[str]:
+    """What a program prints, without a screen; it must neither fail nor complain."""
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM"}
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    process = subprocess.run(
+        [sys.executable, "-c", dedent(program)], env=environment | variables, capture_output=True, text=True
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout.splitlines()

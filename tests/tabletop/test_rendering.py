@@ -1,0 +1,228 @@
+"""Pictures: what they show, that they change nothing, and what is said where none can be drawn.
+
+Where OpenGL is missing, it must be said, and that is all that can be tested of pictures: `drawn` does so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import opengl, rendering
+from bilevel.tabletop.blocks import Blocks
+from bilevel.tabletop.rendering import CAMERAS, QUALITIES, Image, Picture
+
+STILL = np.zeros(4, np.float32)
+PURE_GREEN = (0.0, 1.0, 0.0)
+
+
+@cache
+def can_draw() -> bool:
+    return any(map(opengl.works, opengl.BACKENDS))
+
+
+def drawn(world: Blocks) -> Image:
+    """A picture; an empty one where it was rightly said that none can be drawn."""
+    if can_draw():
+        picture: Image = world.render()
+        return picture
+    with pytest.raises(BadInput, match="apt-get install libegl1"):
+        world.render()
+    return np.empty((0, 0, 3), np.uint8)
+
+
+@pytest.fixture(params=list(QUALITIES))
+def world(request: pytest.FixtureRequest) -> Iterator[Blocks]:
+    made = Blocks(objects=2, render_mode="rgb_array", quality=request.param)
+    made.reset(seed=0)
+    yield made
+    made.close()
+
+
+# What they show
+
+
+def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
+    quality = QUALITIES[world.quality]
+    picture = drawn(world)
+    assert picture.dtype == np.uint8
+    assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
+
+
+def test_a_picture_is_right_side_up(world: Blocks) -> None:
+    picture = drawn(world)
+    if can_draw():
+        height, width, _ = picture.shape
+        sky, table = picture[: height // 10, : width // 10], picture[-height // 10 :, width // 4 : width // 2]
+        red, _, blue = sky.mean((0, 1))
+        assert red < blue
+        red, _, blue = table.mean((0, 1))
+        assert red > blue + 20
+
+
+def test_a_block_is_seen_where_it_is(world: Blocks) -> None:
+    """The larger x, the further left; the larger y, the nearer to the camera."""
+    row, column = seen_at(world, 0.2, 0.4)
+    _, further_right = seen_at(world, -0.2, 0.4)
+    nearer, _ = seen_at(world, 0.2, 0.6)
+    if can_draw():
+        assert further_right > column + 50
+        assert nearer > row + 50
+
+
+def seen_at(world: Blocks, x: float, y: float) -> tuple[float, float]:
+    """The row and the column around which a block is seen."""
+    world.simulation.paint("block1", PURE_GREEN)
+    world.simulation.put(0, (x, y, 0.02))
+    world.simulation.settle()
+    red, green, blue = np.moveaxis(drawn(world).astype(int), 2, 0)
+    rows, columns = np.nonzero((green > 100) & (red < 40) & (blue < 40))
+    assert len(rows) > 100 or not can_draw()
+    return float(np.mean(rows)), float(np.mean(columns))
+
+
+def test_parked_blocks_are_not_seen(world: Blocks) -> None:
+    before = drawn(world)
+    world.simulation.park(0)
+    world.simulation.settle()
+    parked = drawn(world)
+    world.simulation.paint("block1", PURE_GREEN)
+    assert np.array_equal(drawn(world), parked)
+    assert not np.array_equal(parked, before) or not can_draw()
+
+
+def test_shadows_and_smooth_edges_are_what_good_pictures_have_more() -> None:
+    assert not QUALITIES["fast"].shadows
+    assert QUALITIES["fast"].samples == 0
+    assert QUALITIES["good"].shadows
+    assert QUALITIES["good"].samples > 0
+
+
+def test_cameras_see_different_pictures(world: Blocks) -> None:
+    if can_draw():
+        pictures = {seen_by(camera, world).tobytes() for camera in CAMERAS}
+        assert len(pictures) == len(CAMERAS)
+
+
+def seen_by(camera: str, world: Blocks) -> Image:
+    picture = Picture(world.simulation.model, "rgb_array", world.quality, camera)
+    drawing = picture.draw(world.simulation.data)
+    picture.close()
+    assert drawing is not None
+    return drawing
+
+
+# What they leave alone
+
+
+def test_drawing_changes_nothing(world: Blocks) -> None:
+    other = Blocks(objects=2)
+    other.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        control = rng.uniform(-1, 1, 4).astype(np.float32)
+        world.step(control)
+        drawn(world)
+        other.step(control)
+    saved, expected = world.save(), other.save()
+    assert saved.keys() == expected.keys()
+    assert all(np.array_equal(saved[key], expected[key]) for key in saved)
+
+
+def test_a_picture_stays_as_it_was_when_the_next_is_drawn(world: Blocks) -> None:
+    first = drawn(world)
+    before = first.copy()
+    world.simulation.put(0, (0.0, 0.6, 0.3))
+    world.simulation.settle()
+    assert not np.array_equal(drawn(world), first) or not can_draw()
+    assert np.array_equal(first, before)
+
+
+def test_closing_one_world_leaves_the_others_pictures(world: Blocks) -> None:
+    other = Blocks(objects=1, render_mode="rgb_array")
+    other.reset(seed=0)
+    before = drawn(world)
+    drawn(other)
+    other.close()
+    assert np.array_equal(drawn(world), before)
+    world.close()
+    assert np.array_equal(drawn(world), before)  # a closed world can be shown again
+
+
+def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that neither MuJoCo's viewer nor the user's mouse touches the simulation."""
+    from mujoco import viewer
+
+    windows = []
+
+    def launch(model: Any, data: Any, **_: Any) -> Any:
+        calls: list[str] = []
+        window = SimpleNamespace(
+            data=data,
+            calls=calls,
+            cam=mujoco.MjvCamera(),
+            opt=mujoco.MjvOption(),
+            lock=nullcontext,
+            is_running=lambda: True,
+            sync=lambda: calls.append("sync"),
+            close=lambda: calls.append("close"),
+        )
+        windows.append(window)
+        return window
+
+    monkeypatch.setattr(viewer, "launch_passive", launch)
+    monkeypatch.setattr(rendering, "has_screen", lambda: True)
+    world = Blocks(objects=1, render_mode="human")
+    world.reset(seed=0)
+    world.step(STILL)
+    assert world.render() is None
+    world.close()
+    (window,) = windows
+    assert window.calls == ["sync"] * 3 + ["close"]  # as Gymnasium has it, reset and step show the world, too
+    assert window.data is not world.simulation.data
+    assert np.array_equal(window.data.qpos, world.simulation.data.qpos)
+    assert tuple(window.cam.lookat) == CAMERAS["front"].lookat
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"render_mode": "ascii"}, "unknown render mode 'ascii'; known modes: human, rgb_array"),
+        ({"quality": "best"}, "unknown picture quality 'best'; known qualities: fast, good"),
+    ],
+)
+def test_unknown_choices_are_refused_when_the_world_is_made(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Blocks(**arguments)
+
+
+def test_an_unknown_camera_is_refused(world: Blocks) -> None:
+    with pytest.raises(BadInput, match="unknown camera 'back'; known cameras: front, above, corner"):
+        Picture(world.simulation.model, "rgb_array", camera="back")
+
+
+def test_a_world_without_a_render_mode_says_how_to_get_one() -> None:
+    world = Blocks(objects=1)
+    world.reset(seed=0)
+    with pytest.raises(BadInput, match="render_mode='rgb_array'"):
+        world.render()
+
+
+def test_a_closed_picture_draws_no_more(world: Blocks) -> None:
+    if can_draw():
+        picture = Picture(world.simulation.model, "rgb_array")
+        picture.close()
+        picture.close()
+        with pytest.raises(BadInput, match="closed"):
+            picture.draw(world.simulation.data)

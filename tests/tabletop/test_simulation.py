@@ -1,0 +1,122 @@
+"""The arm does what it is told, and what lies on the table stays where it was put."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bilevel.tabletop import furniture as scene
+from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
+
+BLOCKS = ("cube", "die")
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Simulation:
+    furniture = [*map(scene.block, BLOCKS), scene.spot("mark"), scene.button()]
+    xml = scene.scene(furniture, excluded_contacts=[("button-housing", "button")])
+    return Simulation(xml, BLOCKS, ["mark"], ["button-housing"], ["button"])
+
+
+@pytest.fixture
+def simulation(compiled: Simulation) -> Simulation:
+    """With its button on the right, and a block on the table."""
+    compiled.reset({0: (0.3, 0.5)})
+    compiled.put(0, (-0.2, 0.5, scene.BLOCK), yaw=0.3)
+    compiled.settle()
+    return compiled
+
+
+def move(simulation: Simulation, *control: float, steps: int = 1) -> None:
+    for _ in range(steps):
+        simulation.step(control)
+
+
+def test_it_begins_at_rest_with_open_fingers(simulation: Simulation) -> None:
+    before = simulation.hand()
+    move(simulation, 0, 0, 0, -1, steps=20)
+    assert np.allclose(before[:3], HOME, atol=0.01)
+    assert before[3] > 0.95
+    assert np.allclose(simulation.hand(), before, atol=0.01)
+
+
+def test_the_hand_follows_the_controls(simulation: Simulation) -> None:
+    before = simulation.hand()
+    move(simulation, 0.5, -0.5, 0.25, 1, steps=10)
+    move(simulation, 0, 0, 0, 1, steps=30)
+    moved = simulation.hand() - before
+    assert np.allclose(moved[:3], 10 * REACH * np.array([0.5, -0.5, 0.25]), atol=0.01)
+    assert moved[3] < -0.6
+
+
+@pytest.mark.parametrize(("control", "corner"), [((-1, -1, -1, 0), LOWEST), ((1, 1, 1, 0), HIGHEST)])
+def test_the_hand_is_not_sent_out_of_bounds(
+    simulation: Simulation, control: tuple[float, ...], corner: np.typing.NDArray[np.float64]
+) -> None:
+    move(simulation, *control, steps=100)
+    assert np.array_equal(simulation.data.mocap_pos[simulation.model.body("mocap").mocapid[0]], corner)
+
+
+def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> None:
+    move(simulation, 0, 0, 0, -1, steps=40)
+    cube, die = simulation.blocks()
+    assert np.allclose(cube, (-0.2, 0.5, scene.BLOCK), atol=1e-3)
+    assert die[2] < -0.5
+    simulation.put(1, (0.0, 0.4, 0.1))
+    move(simulation, 0, 0, 0, -1, steps=40)
+    assert np.allclose(simulation.blocks()[1], (0.0, 0.4, scene.BLOCK), atol=2e-3)  # it fell on the table
+    simulation.park(1)
+    move(simulation, 0, 0, 0, -1)
+    assert simulation.blocks()[1, 2] < -0.5
+
+
+def test_spots_move_and_hide(simulation: Simulation) -> None:
+    simulation.move_spot("mark", 0.1, 0.4)
+    assert simulation.spot("mark").tolist() == [0.1, 0.4, scene.SPOT]
+    simulation.hide_spot("mark")
+    assert simulation.spot("mark")[2] < scene.FLOOR
+
+
+def test_fixtures_are_put_while_the_simulation_is_reset(simulation: Simulation) -> None:
+    assert simulation.fixture(0)[:2].tolist() == [0.3, 0.5]
+    assert np.allclose(simulation.data.body("button").xpos[:2], (0.3, 0.5))
+
+
+def test_a_push_moves_a_joint_until_it_ends(simulation: Simulation) -> None:
+    simulation.push("button", -2.0)
+    move(simulation, 0, 0, 0, -1, steps=20)
+    assert simulation.joint("button") < -0.015
+    simulation.push("button", 0.0)
+    move(simulation, 0, 0, 0, -1, steps=40)
+    assert abs(simulation.joint("button")) < 1e-3
+
+
+def test_paint_is_seen_in_the_model(simulation: Simulation) -> None:
+    simulation.paint("cube", (0.1, 0.2, 0.3))
+    assert np.allclose(simulation.model.geom("cube").rgba, (0.1, 0.2, 0.3, 1.0))
+
+
+def test_a_block_that_was_put_elsewhere_in_its_sleep_wakes_in_a_snapshot_too(simulation: Simulation) -> None:
+    move(simulation, 0, 0, 0, -1, steps=60)
+    asleep = simulation.data.ntree_awake
+    simulation.put(1, (0.0, 0.4, 0.2))
+    saved = simulation.save()
+    move(simulation, 0, 0, 0, -1, steps=5)
+    falling = simulation.blocks()
+    simulation.restore(saved)
+    assert simulation.data.ntree_awake > asleep
+    move(simulation, 0, 0, 0, -1, steps=5)
+    assert falling[1, 2] < 0.199
+    assert np.array_equal(simulation.blocks(), falling)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e15])
+def test_an_explosion_is_noticed_and_forgotten_at_the_next_reset(simulation: Simulation, value: float) -> None:
+    assert simulation.stable
+    simulation.data.qvel[0] = value
+    move(simulation, 0, 0, 0, 0)
+    assert not simulation.stable
+    simulation.reset()
+    simulation.settle()
+    move(simulation, 0, 0, 0, 0)
+    assert simulation.stable

@@ -1,0 +1,122 @@
+"""What all worlds share, seen in the smallest of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.tabletop import layout
+from bilevel.tabletop.blocks import Blocks
+from bilevel.tabletop.factory import Factory
+from bilevel.tabletop.tabletop import ARM_CLEARANCE
+
+STILL = np.array([0, 0, 0, -1], np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Blocks:
+    return Blocks(2)
+
+
+@pytest.fixture
+def world(compiled: Blocks) -> Blocks:
+    compiled.reset(seed=0)
+    return compiled
+
+
+def put_on_place(world: Blocks, block: int) -> None:
+    x, y, _ = world.simulation.spot(f"place{block + 1}")
+    world.simulation.put(block, (x, y, 0.02))
+
+
+def test_success_is_the_whole_goal_at_one_step(world: Blocks) -> None:
+    put_on_place(world, 0)
+    _, reward, terminated, truncated, info = world.step(STILL)
+    assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, False, None)
+    put_on_place(world, 1)
+    _, reward, terminated, truncated, info = world.step(STILL)
+    assert (reward, terminated, truncated, info["outcome"]) == (1.0, True, False, "success")
+
+
+def test_info_tells_the_goal_and_the_objects(world: Blocks) -> None:
+    info = world.step(STILL)[4]
+    assert info["goal"] == {Atom("at", ("block1", "place1")), Atom("at", ("block2", "place2"))}
+    assert info["objects"] == {"block1": "block", "block2": "block", "place1": "place", "place2": "place"}
+    assert info["events"] == ()
+
+
+def test_what_is_returned_belongs_to_the_caller(world: Blocks) -> None:
+    observation, _, _, _, info = world.step(STILL)
+    kept = {name: array.copy() for name, array in observation.items()}  # type: ignore[attr-defined]
+    info["objects"].clear()
+    later = world.step(np.array([1, 1, -1, 1], np.float32))
+    assert all(np.array_equal(observation[name], kept[name]) for name in kept)  # type: ignore[literal-required]
+    assert later[4]["objects"]
+
+
+@pytest.mark.parametrize("where", [(0.6, 0.9, 0.02), (0.428, 0.208, 0.04)])  # beside the table's middle, on its rim
+def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
+    world: Blocks, where: tuple[float, float, float]
+) -> None:
+    world.simulation.put(0, where)
+    events = [world.step(STILL)[4]["events"] for _ in range(20)]
+    assert [event for event in events if event] == [("return block1",)]
+    x, y = world.simulation.blocks()[0, :2]
+    assert layout.WORK_AREA[0, 0] < x < layout.WORK_AREA[1, 0]
+    assert layout.WORK_AREA[0, 1] < y < layout.WORK_AREA[1, 1]
+
+
+def test_free_places_are_clear_of_things_and_of_the_hand(world: Blocks) -> None:
+    occupied = world.occupied()
+    for _ in range(50):
+        ((x, y),) = world.free_place(occupied)
+        assert len(layout.clear_of(np.array([[x, y]]), occupied)) == 1
+        assert np.hypot(*(world.simulation.hand()[:2] - (x, y))) > ARM_CLEARANCE
+
+
+def test_on_a_full_table_there_is_no_free_place(world: Blocks) -> None:
+    assert world.free_place(layout.grid()).shape == (0, 2)
+
+
+def test_pictures_need_a_render_mode(world: Blocks) -> None:
+    with pytest.raises(BadInput, match="render_mode='rgb_array'"):
+        world.render()
+
+
+def test_closing_twice_is_fine(world: Blocks) -> None:
+    world.close()
+    world.close()
+    world.step(STILL)
+
+
+def test_snapshots_of_other_worlds_are_refused(world: Blocks) -> None:
+    other = Blocks(1)
+    other.reset(seed=0)
+    with pytest.raises(BadInput, match="snapshot"):
+        world.restore(other.save())
+    with pytest.raises(BadInput, match="snapshot"):
+        world.restore({"physics": np.zeros(3)})
+
+
+def test_snapshots_of_other_worlds_with_the_same_physics_are_refused() -> None:
+    factory, blocks = Factory(1), Blocks(2)
+    for ours, theirs in ((factory, blocks), (blocks, factory)):
+        ours.reset(seed=0)
+        theirs.reset(seed=0)
+        with pytest.raises(BadInput, match="snapshot is of another world"):
+            ours.restore(theirs.save())
+        ours.step(STILL)  # nothing has happened
+
+
+def test_there_is_nothing_to_save_before_the_first_episode() -> None:
+    with pytest.raises(BadInput, match="reset"):
+        Blocks(1).save()
+
+
+@pytest.mark.parametrize("objects", [0, 21, 2.5, "3", None, float("nan")])
+def test_what_is_no_number_of_objects_is_refused(objects: Any) -> None:
+    with pytest.raises(BadInput, match=f"1 to 20 objects, not {objects}"):
+        Blocks(objects)

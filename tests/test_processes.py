@@ -1,0 +1,82 @@
+"""Work spread over processes: all of it is done, and trouble in a worker comes out here."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bilevel.processes import in_order, spread
+from bilevel.symbolic.domain import BadInput
+
+
+def square() -> Callable[[int], int]:
+    return lambda number: number * number
+
+
+def refuse() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 3:
+            raise BadInput("three is too many")
+        return number
+
+    return work
+
+
+def die() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    return work
+
+
+def test_results_that_come_early_wait_and_later_ones_need_not() -> None:
+    found = in_order(iter([(5, "e"), (3, "c"), (4, "d"), (6, "f")]), begin=3)
+    assert list(found) == ["c", "d", "e", "f"]
+    endless = in_order((number, number) for number in itertools.count())
+    assert [next(endless) for _ in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_item_is_worked_on_once(workers: int) -> None:
+    assert sorted(spread(square, range(7), workers)) == [number * number for number in range(7)]
+
+
+def test_nothing_to_do_is_done_without_processes() -> None:
+    assert list(spread(square, [], 4)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_bad_input_in_a_worker_is_raised_here(workers: int) -> None:
+    with pytest.raises(BadInput, match="three is too many"):
+        list(spread(refuse, range(6), workers))
+
+
+def test_a_worker_that_dies_is_noticed() -> None:
+    with pytest.raises(BadInput, match=r"a worker process ended early \(exit code -9\)"):
+        list(spread(die, range(6), 2))
+
+
+def test_a_worker_whose_first_process_is_killed_cleans_up_and_ends_amid_its_work(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("sleeping_workers.py")
+    first = subprocess.Popen([sys.executable, script, tmp_path], stdout=subprocess.DEVNULL)
+    assert eventually(lambda: len(list(tmp_path.iterdir())) == 2)
+    first.kill()
+    first.wait()
+    assert eventually(lambda: not list(tmp_path.iterdir()))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
