@@ -17,7 +17,7 @@ import bilevel
 from bilevel.tabletop.tasks import TASKS
 
 PACKAGE = Path(bilevel.__file__).parent
-IGNORANT = ("lowlevel", "rules", "execution")
+IGNORANT = ("lowlevel", "rules", "policies")
 WORLDS = {name.split("-")[0] for name in TASKS}
 
 
