@@ -1,0 +1,111 @@
+"""What a policy does in every state that it can get into, as a graph, and the states in which it is trapped.
+
+A state is any hashable value. In each, a policy has choices: one if it decides everything, several where it leaves a tie
+open. Nature is fair: an outcome that is possible again and again happens in the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+State = TypeVar("State", bound=Hashable)
+Label = TypeVar("Label")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[State, Label]):
+    """Something that a policy may do in a state, and the states this may lead to: none if it cannot be done."""
+
+    label: Label
+    outcomes: tuple[State, ...]
+
+
+@dataclass(frozen=True)
+class PolicyGraph(Generic[State, Label]):
+    """The choices in each state explored, in breadth-first order.
+
+    A goal has no choices. `parents` has every state met and the one that it was first met from, `None` for the starts.
+    Unless the graph is complete, some states were met and not explored.
+    """
+
+    choices: Mapping[State, tuple[Choice[State, Label], ...]]
+    goals: Set[State]
+    parents: Mapping[State, State | None]
+    complete: bool
+
+    def stops(self, state: State) -> bool:
+        """Whether, short of the goal, there is no choice in this explored state, or one that cannot be done."""
+        choices = self.choices[state]
+        return state not in self.goals and (not choices or any(not choice.outcomes for choice in choices))
+
+    def path(self, state: State) -> list[State]:
+        """The states on a shortest way from a start to this one, itself last."""
+        path, before = [state], self.parents[state]
+        while before is not None:
+            path.append(before)
+            before = self.parents[before]
+        return path[::-1]
+
+
+def explore_policy(
+    starts: Iterable[State],
+    choices_in: Callable[[State], Sequence[Choice[State, Label]] | None],
+    max_states: int,
+    first_stop: bool = False,
+    is_time_up: Callable[[], bool] = lambda: False,
+) -> PolicyGraph[State, Label]:
+    """Follow a policy breadth first from the starts up to goals, where `choices_in` returns `None`.
+
+    At most `max_states` states are explored, and with `first_stop` none after the first in which the policy stops.
+    """
+    parents: dict[State, State | None] = dict.fromkeys(starts)
+    choices: dict[State, tuple[Choice[State, Label], ...]] = {}
+    goals: set[State] = set()
+    graph = PolicyGraph(choices, goals, parents, complete=False)
+    queue = deque(parents)
+    while queue:
+        if len(choices) >= max_states or is_time_up():
+            return graph
+        state = queue.popleft()
+        found = choices_in(state)
+        choices[state] = tuple(found or ())
+        if found is None:
+            goals.add(state)
+        elif first_stop and graph.stops(state):
+            return graph
+        for after in (after for choice in choices[state] for after in choice.outcomes):
+            if after not in parents:
+                parents[after] = state
+                queue.append(after)
+    return PolicyGraph(choices, goals, parents, complete=True)
+
+
+def traps(graph: PolicyGraph[State, Label], target: Set[State]) -> frozenset[State]:
+    """The states of a complete graph from which the policy may never reach the target, whatever luck it has.
+
+    They are the largest set of states outside the target in which each has no choice, or one all of whose outcomes stay
+    in the set.
+    """
+    outside = set(graph.choices) - target
+    before: dict[State, list[tuple[State, int]]] = {}
+    staying = {}  # how many choices of a state cannot leave
+    for state, choices in graph.choices.items():
+        if state in outside:
+            for index, choice in enumerate(choices):
+                for after in choice.outcomes:
+                    before.setdefault(after, []).append((state, index))
+            staying[state] = len(choices)
+    escaped = deque(state for state in graph.choices if state not in outside)
+    leaving: set[tuple[State, int]] = set()
+    while escaped:
+        for state, index in before.get(escaped.popleft(), ()):
+            if (state, index) not in leaving:
+                leaving.add((state, index))
+                staying[state] -= 1
+                if staying[state] == 0:
+                    outside.remove(state)
+                    escaped.append(state)
+    return frozenset(outside)
