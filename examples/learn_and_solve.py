@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bilevel.planning.planner import PLANNERS, plan_function
+from bilevel.planning.planners import PLANNERS, plan_function
 from bilevel.rules.explanation.formats import explain
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import learn_rules

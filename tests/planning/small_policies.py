@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bilevel.planning.contingent import ContingentPolicy, Decision
+from bilevel.planning.planner import ContingentPolicy, Decision
 from bilevel.symbolic.domain import Action, Atom
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition

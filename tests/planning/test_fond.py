@@ -13,10 +13,9 @@ import pytest
 from exact_fond import has_policy
 from fond_problems import tireworld
 
-from bilevel.planning.contingent import ContingentPolicy, Decision
-from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.fond import fond
-from bilevel.planning.planner import Status
+from bilevel.planning.planner import ContingentPolicy, Decision, Status
+from bilevel.planning.planners import CONTINGENT_PLANNERS
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem

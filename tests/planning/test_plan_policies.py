@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.contingent import ContingentPolicy, Decision, PolicyResult
 from bilevel.planning.plan_policies import (
     NO_MODEL,
     NO_PLAN,
@@ -15,7 +14,8 @@ from bilevel.planning.plan_policies import (
     PlannedPolicy,
     PolicyFinder,
 )
-from bilevel.planning.planner import NoModel, PlanResult, Status, Step, planner_named
+from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, PolicyResult, Status
+from bilevel.planning.planners import planner_named
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
@@ -41,7 +41,7 @@ class Planner:
 
 
 def plan(*actions: Action) -> PlanResult:
-    return PlanResult(Status.SOLVED, tuple(Step(action) for action in actions))
+    return PlanResult(Status.SOLVED, tuple(PlanStep(action) for action in actions))
 
 
 def after(state: Facts, *actions: Action) -> Facts:

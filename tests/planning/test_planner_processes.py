@@ -130,17 +130,18 @@ CALLER = """
 import signal, sys
 from bilevel.planning.processes import private_directory, run_in_group
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup and in the background it is inherited as ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with private_directory() as directory:
     run_in_group(sys.argv[1:], directory, 1, 600)
 """
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_signal_to_us(tmp_path: Path, end: signal.Signals, program: list[str]) -> None:
+def test_a_signal_to_us(tmp_path: Path, end: signal.Signals) -> None:
     pipe = Pipe()
     caller = subprocess.Popen(
-        [sys.executable, "-c", CALLER, *program],
+        [sys.executable, "-c", CALLER, *PARENT_AND_CHILD],
         stdout=pipe.writing,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)},

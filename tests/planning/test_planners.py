@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from plan_oracle import achieves_goal
 
-from bilevel.planning.planner import (
-    PLANNERS,
-    Planner,
-    PlanResult,
-    Status,
-    Step,
-    achieves_goal,
-    default_planner,
-    default_planner_name,
-    planner_named,
-)
+from bilevel.planning.planner import Planner, PlanResult, PlanStep, Status
+from bilevel.planning.planners import PLANNERS, planner_named
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
@@ -62,7 +54,7 @@ def test_colour_counts_on_the_colour_that_has_a_tray(planner: Planner) -> None:
         (:init (gripper-free) (on x s) (free p) (unknown x) (tray-colour t blue)) (:goal (achieved-goal x)))"""
     assert len(solve(planner, domain, text)) == 5
     steps = planner(domain, parse_problem(text, domain, "problem"), 60).steps
-    assert steps[2] == Step(Action("press", ("x", "b", "p")), 0, (("?c", "blue"),))
+    assert steps[2] == PlanStep(Action("press", ("x", "b", "p")), 0, (("?c", "blue"),))
 
 
 def test_gacha_counts_on_a_new_block() -> None:
@@ -138,7 +130,7 @@ def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:
     problem = parse_problem("(define (problem p) (:domain coins) (:init (ready)) (:goal (rich)))", domain, "problem")
     flip, win = planner(domain, problem, 60).steps
     (tails,) = [i for i, o in enumerate(domain.schemas["flip"].outcomes) if "tails" in {a.predicate for a in o.add}]
-    assert (flip, win) == (Step(Action("flip"), tails), Step(Action("win")))
+    assert (flip, win) == (PlanStep(Action("flip"), tails), PlanStep(Action("win")))
 
 
 def test_unknown_planner_is_named() -> None:
@@ -156,8 +148,8 @@ def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(mo
 
         return planner
 
-    monkeypatch.setattr("bilevel.planning.search.search", answering("search", Status.TIMED_OUT))
-    monkeypatch.setattr("bilevel.planning.fast_downward.fast_downward", answering("fast-downward", Status.SOLVED))
+    monkeypatch.setattr("bilevel.planning.planners.search", answering("search", Status.TIMED_OUT))
+    monkeypatch.setattr("bilevel.planning.planners.fast_downward", answering("fast-downward", Status.SOLVED))
     domain, problem = shipped_domain("blocks"), training_problems("blocks")[0]
     assert PLANNERS["auto"](domain, problem, 10.0).status is Status.SOLVED
     assert asked == [("search", 2.0), ("fast-downward", 8.0)]
@@ -165,10 +157,3 @@ def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(mo
     domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
     assert PLANNERS["auto"](domain, problem, 10.0).status is Status.TIMED_OUT
     assert asked == [("search", 10.0)]
-
-
-def test_default_planner_is_fast_downward_only_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert default_planner_name() == "fast-downward"
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert default_planner_name() == "search"
-    assert default_planner() is PLANNERS["search"]

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from plan_oracle import achieves_goal
 
 from bilevel.planning.grounding import MADE, reachable_instances
-from bilevel.planning.planner import Deadline, Status, Step, TimeUp, achieves_goal, without_needless_steps
+from bilevel.planning.planner import Deadline, PlanStep, Status, TimeUp, without_needless_steps
 from bilevel.planning.search import search
 from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
 
@@ -170,7 +171,7 @@ def test_oneof_says_which_outcome_is_counted_on() -> None:
     )
     domain = make_domain(flip, types={"coin": "object"})
     result = search(domain, make_problem("ready k", "tails k", k="coin"), 60)
-    assert result.steps == (Step(Action("flip", ("k",)), 1),)
+    assert result.steps == (PlanStep(Action("flip", ("k",)), 1),)
 
 
 COLOUR = make_domain(
@@ -189,8 +190,8 @@ def test_existential_effect_says_what_nature_chooses() -> None:
     problem = make_problem("unknown x, tray blue", "achieved x", x="block", red="colour", blue="colour")
     result = search(COLOUR, problem, 60)
     assert result.steps == (
-        Step(Action("press", ("x",)), 0, (("?c", "blue"),)),
-        Step(Action("put", ("x", "blue"))),
+        PlanStep(Action("press", ("x",)), 0, (("?c", "blue"),)),
+        PlanStep(Action("put", ("x", "blue"))),
     )
 
 
@@ -260,8 +261,8 @@ def random_task(rng: random.Random) -> tuple[Domain, Problem]:
 def test_steps_that_are_not_needed_are_dropped() -> None:
     problem = make_problem("robot-at r0, at x r0, free", "robot-at r1", x="item", r0="room", r1="room")
     detour = [("pick", "x", "r0"), ("move", "r0", "r1"), ("place", "x", "r1")]
-    steps = [Step(Action(name, tuple(arguments))) for name, *arguments in detour]
-    assert without_needless_steps(PICK_PLACE, problem, steps, Deadline(60)) == (Step(Action("move", ("r0", "r1"))),)
+    steps = [PlanStep(Action(name, tuple(arguments))) for name, *arguments in detour]
+    assert without_needless_steps(PICK_PLACE, problem, steps, Deadline(60)) == (PlanStep(Action("move", ("r0", "r1"))),)
 
 
 def test_grounding_joins_instead_of_multiplying() -> None:

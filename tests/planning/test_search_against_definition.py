@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 from exact_fond import all_actions
+from plan_oracle import achieves_goal
 
-from bilevel.planning.planner import Status, achieves_goal
+from bilevel.planning.planner import Status
 from bilevel.planning.search import search
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
 from bilevel.symbolic.semantics import applicable, successors

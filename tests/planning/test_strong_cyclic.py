@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
 
-from bilevel.planning.contingent import ContingentPolicy
-from bilevel.planning.planner import Deadline, Step
-from bilevel.planning.strong_cyclic import Kind, Node, check_policy, graph_of_plan
+from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep
+from bilevel.planning.strong_cyclic import PolicyKind, action_in, check_policy, distinction, graph_of_plan
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
+from bilevel.symbolic.exploration import Choice
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
@@ -19,43 +19,43 @@ def test_a_cycle_that_can_be_left_is_fine() -> None:
     verdict = check_policy(COINS, ONE_COIN, FLIPPING)
     assert verdict.is_strong_cyclic
     assert str(verdict) == "checked: strong-cyclic, 3 reachable states"
-    assert verdict.graph.nodes == (Node(False, FLIP, (1, 0)), Node(False, WIN, (2,)), Node(True))
-    assert verdict.graph.states == (ONE_COIN.state, frozenset({HEADS}), frozenset({HEADS, Atom("rich")}))
-    assert verdict.graph.parents == (-1, 0, 1)
-    assert verdict.graph.distinction(0, 1) == ("heads(penny)",)
-    assert verdict.graph.distinction(0, 0) == ("tails(penny)",)
-    assert verdict.graph.distinction(1, 2) == ()
+    graph, start, shown, rich = verdict.graph, ONE_COIN.state, frozenset({HEADS}), frozenset({HEADS, Atom("rich")})
+    assert graph.choices == {start: (Choice(FLIP, (shown, start)),), shown: (Choice(WIN, (rich,)),), rich: ()}
+    assert (graph.goals, graph.path(rich)) == ({rich}, [start, shown, rich])
+    assert distinction(graph, start, shown) == ("heads(penny)",)
+    assert distinction(graph, start, start) == ("tails(penny)",)
+    assert distinction(graph, shown, rich) == ()
 
 
 @pytest.mark.parametrize(
     ("policy", "kind", "text"),
     [
-        (ContingentPolicy(()), Kind.NOT_CLOSED, "at the start: the policy has no action"),
-        (PUSHING, Kind.NOT_CLOSED, "after push(penny) [lost()]: the policy has no action"),
-        (WAITING, Kind.NOT_PROPER, "after push(penny) [lost()]: the goal is out of reach for ever"),
+        (ContingentPolicy(()), PolicyKind.NOT_CLOSED, "at the start: the policy has no action"),
+        (PUSHING, PolicyKind.NOT_CLOSED, "after push(penny) [lost()]: the policy has no action"),
+        (WAITING, PolicyKind.NOT_PROPER, "after push(penny) [lost()]: the goal is out of reach for ever"),
         (
             ContingentPolicy((decision([], WIN, 1),)),
-            Kind.NOT_CLOSED,
+            PolicyKind.NOT_CLOSED,
             "at the start: action 'win(penny)' cannot be done: heads(penny) does not hold",
         ),
         (
             ContingentPolicy((decision([], Action("spin"), 1),)),
-            Kind.NOT_CLOSED,
+            PolicyKind.NOT_CLOSED,
             "at the start: unknown action 'spin'; known actions: flip, push, wait, win",
         ),
         (
             ContingentPolicy((decision([], Action("flip"), 1),)),
-            Kind.NOT_CLOSED,
+            PolicyKind.NOT_CLOSED,
             "at the start: action 'flip()' needs 1 arguments, not 0",
         ),
         (
             ContingentPolicy((decision([], Action("flip", ("dime",)), 1),)),
-            Kind.NOT_CLOSED,
+            PolicyKind.NOT_CLOSED,
             "at the start: action 'flip(dime)' cannot be done: there is no coin 'dime'",
         ),
     ],
 )
-def test_counterexamples(policy: ContingentPolicy, kind: Kind, text: str) -> None:
+def test_counterexamples(policy: ContingentPolicy, kind: PolicyKind, text: str) -> None:
     verdict = check_policy(COINS, ONE_COIN, policy)
     assert (verdict.kind, verdict.reason) == (kind, text)
     assert not verdict.is_strong_cyclic
@@ -77,8 +77,8 @@ def test_a_goal_that_holds_needs_no_policy() -> None:
 
 def test_it_gives_up_and_says_so() -> None:
     verdict = check_policy(COINS, ONE_COIN, FLIPPING, max_states=1)
-    assert (verdict.kind, str(verdict)) == (Kind.UNKNOWN, "not checked: there are more than 1 reachable states")
-    assert (len(verdict.graph.nodes), len(verdict.graph.states), verdict.graph.complete) == (1, 2, False)
+    assert (verdict.kind, str(verdict)) == (PolicyKind.UNKNOWN, "not checked: there are more than 1 reachable states")
+    assert (len(verdict.graph.choices), len(verdict.graph.parents), verdict.graph.complete) == (1, 2, False)
     verdict = check_policy(COINS, ONE_COIN, FLIPPING, deadline=Deadline(0))
     assert str(verdict) == "not checked: the time was up after 0 reachable states"
 
@@ -88,8 +88,8 @@ def test_new_objects_are_beyond_it() -> None:
     box, button = (next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("box", "button"))
     roll = ContingentPolicy((decision([], Action("roll", (box, button)), 1),))
     verdict = check_policy(domain, problem, roll)
-    assert verdict.kind is Kind.UNKNOWN
-    assert str(verdict).endswith("makes new objects, so there is no end of states")
+    assert verdict.kind is PolicyKind.UNKNOWN
+    assert str(verdict).endswith("makes new objects: there is no end of states")
 
 
 def test_nature_chooses_among_all_objects() -> None:
@@ -105,16 +105,15 @@ def test_nature_chooses_among_all_objects() -> None:
     pressed = ContingentPolicy((decision([], Action("press", (block, button, platform)), 1),))
     start = Problem("p", "colour", problem.objects, ready, problem.goal)
     graph = check_policy(domain, start, pressed).graph
-    assert [graph.distinction(0, number) for number in graph.nodes[0].outcomes] == [
+    assert [distinction(graph, ready, after) for after in graph.choices[ready][0].outcomes] == [
         (f"colour-of({block}, {colour})",) for colour in colours
     ]
 
 
 def test_a_plan_is_a_chain() -> None:
-    graph = graph_of_plan(COINS, ONE_COIN, [Step(FLIP, 0), Step(WIN)])
-    assert graph.nodes == (Node(False, FLIP, (1,)), Node(False, WIN, (2,)), Node(True))
-    assert graph.path(2) == [0, 1, 2]
-    assert graph_of_plan(COINS, ONE_COIN, []).nodes == (Node(False),)
+    graph = graph_of_plan(COINS, ONE_COIN, [PlanStep(FLIP, 0), PlanStep(WIN)])
+    assert [action_in(graph, state) for state in graph.choices] == [FLIP, WIN, None]
+    assert graph.path(max(graph.goals)) == list(graph.choices)
 
 
 # --- Random policies over states of three bits: by the definitions, with sets of all runs.

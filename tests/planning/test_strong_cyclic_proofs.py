@@ -9,10 +9,9 @@ import pytest
 from fond_problems import random_problem, tireworld
 from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
 
-from bilevel.planning.contingent import ContingentPolicy
 from bilevel.planning.fond import fond
-from bilevel.planning.planner import Deadline
-from bilevel.planning.strong_cyclic import Kind, check_policy
+from bilevel.planning.planner import ContingentPolicy, Deadline
+from bilevel.planning.strong_cyclic import PolicyKind, check_policy
 from bilevel.planning.strong_cyclic_proofs import is_proved
 from bilevel.symbolic.domain import Action
 from bilevel.symbolic.semantics import Condition
@@ -67,7 +66,7 @@ def test_whatever_is_proved_is_strong_cyclic() -> None:
             verdict = check_policy(domain, problem, spoilt)
             wrong += not verdict.is_strong_cyclic
             if is_proved(domain, problem, spoilt, Deadline(60)):
-                assert verdict.kind is Kind.STRONG_CYCLIC, seed
+                assert verdict.kind is PolicyKind.STRONG_CYCLIC, seed
     assert wrong > 50
 
 

@@ -10,7 +10,7 @@ from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, changed, fit
 
 from bilevel.symbolic import semantics
 from bilevel.symbolic.adl import Compiled, compile_adl
-from bilevel.symbolic.domain import Action, Facts, is_variable
+from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.symbolic.semantics import applicable, ground, is_solved
 
 
@@ -32,7 +32,7 @@ def compiled_successors(compiled: Compiled, state: Facts) -> dict[Action, set[fr
         for arguments in product(*(fitting(parameter.type) for parameter in schema.parameters)):
             action = ground(schema, arguments)
             name = compiled.users_action(Action(schema.name, arguments))
-            if action is not None and name is not None and applicable(state, action):
+            if action is not None and applicable(state, action):
                 after = frozenset(semantics.successors(state, action, domain, objects))
                 found.setdefault(name, set()).add(after)
     return found
@@ -45,7 +45,11 @@ def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
     actions = [draw.action(name) for name in ("one", "two", "two")]
     first = draw.state()
     goal = draw.condition(["a", "b", "c"], 3)
-    compiled = compile_adl(*texts(actions, first, goal))
+    try:
+        compiled = compile_adl(*texts(actions, first, goal))
+    except BadInput:  # as the goal leaves a choice
+        goal = ["p"]
+        compiled = compile_adl(*texts(actions, first, goal))
     changing = {name for action in actions for name in changed(action[-1])}
     fixed = {atom for atom in first if atom.predicate not in changing}
     for _ in range(5):
@@ -58,29 +62,15 @@ def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
                 if after is not None:
                     expected.setdefault(Action(action[1], arguments), set()).add(after)
         assert compiled_successors(compiled, state) == expected
-        assert reaches_goal(compiled, state) == holds(goal, {}, state)
-
-
-def reaches_goal(compiled: Compiled, state: Facts) -> bool:
-    """Whether the goal holds or, where it has several cases, can be said to."""
-    finishing = [compiled.domain.schemas[name] for name, origin in compiled.origins.items() if origin is None]
-    conditions = [ground(schema, ()) for schema in finishing]
-    return is_solved(compiled.problem, state) or any(c is not None and applicable(state, c) for c in conditions)
+        assert is_solved(compiled.problem, state) == holds(goal, {}, state)
 
 
 def test_the_random_domains_need_compiling() -> None:
-    split = variables = choices = 0
+    split = choices = 0
     for seed in range(100):
         draw = RandomAdl(seed)
-        actions = [draw.action(name) for name in ("one", "two")]
-        compiled = compile_adl(*texts(actions, draw.state(), draw.condition(["a"], 2)))
+        compiled = compile_adl(*texts([draw.action(name) for name in ("one", "two")], draw.state(), ["p"]))
         split += len(compiled.domain.schemas) > 4
         choices += not compiled.domain.is_deterministic
-        variables += any(
-            is_variable(parameter.name) and ":" in parameter.name
-            for schema in compiled.domain.schemas.values()
-            for parameter in schema.parameters
-        )
     assert split > 20
     assert choices > 20
-    assert variables > 5

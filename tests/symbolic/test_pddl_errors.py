@@ -106,7 +106,7 @@ PROBLEM_MISTAKES = [
     ("(:domain d)", "", "1:1: the problem has no '(:domain ...)'"),
     ("(:domain d)", "(:domain e)", "2:12: the problem is for domain 'e', not for 'd'"),
     ("b1 b2 -", "b1 b1 -", "3:16: 'b1' is declared twice"),
-    ("b1 b2 -", "b1 b2 red -", "3:19: object 'red' is already a constant of the domain"),
+    ("b1 b2 -", "b1 b2 red -", "3:19: object 'red' is a constant of type 'colour' in the domain"),
     ("b1 b2 -", "b1 -b2 -", "3:16: expected the name of an object but found '-b2'"),
     ("- place", "- plac", "3:32: unknown type 'plac'; did you mean 'place'?"),
     ("(:init", "(:initial", "4:4: unknown section ':initial'; did you mean ':init'?"),

@@ -208,3 +208,9 @@ def test_files_are_read(tmp_path: Path) -> None:
     problem_file.write_text(PROBLEM)
     domain = read_domain(domain_file)
     assert read_problem(str(problem_file), domain) == EXPECTED_PROBLEM
+
+
+def test_a_problem_may_declare_constants_again() -> None:
+    domain = parse_domain("(define (domain d) (:types cup) (:constants red - cup) (:predicates (p ?x - cup)))")
+    text = "(define (problem p) (:domain d) (:objects a red - cup) (:init (p red)) (:goal (p a)))"
+    assert parse_problem(text, domain).objects == {"a": "cup"}

@@ -23,7 +23,6 @@ from bilevel.symbolic.domain import (
 from bilevel.symbolic.semantics import (
     Condition,
     GroundAction,
-    World,
     applicable,
     bind_outcome,
     ground,
@@ -35,7 +34,6 @@ from bilevel.symbolic.semantics import (
     regress,
     substitute_all,
     successors,
-    truth,
 )
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -230,6 +228,8 @@ def test_an_action_that_a_user_names_must_fit() -> None:
         ground_action(domain, Action("act", ("a",)))
     with pytest.raises(BadInput, match=r"\(in\)equality"):
         ground_action(domain, Action("act", ("a", "a")))
+    with pytest.raises(BadInput, match="action 'act\\(a, b\\)' cannot be done: there is no object 'b'"):
+        ground_action(domain, Action("act", ("a", "b")), {"a": "object"})
 
 
 def test_an_inequality_needs_no_closed_world() -> None:
@@ -237,20 +237,3 @@ def test_an_inequality_needs_no_closed_world() -> None:
     absent = schema(set(), {Atom("p")}, NOTHING)
     assert not has_negative_conditions(Domain("d", {}, {"act": unequal}))
     assert has_negative_conditions(Domain("d", {}, {"act": absent}))
-
-
-def test_an_absent_fact_is_false_in_a_closed_world_and_unknown_in_an_open_one() -> None:
-    here, gone = Atom("at", ("a",)), Atom("at", ("b",))
-    state = frozenset({here})
-    assert [truth(here, state, world) for world in World] == [True, True]
-    assert truth(gone, state, World.CLOSED) is False
-    assert truth(gone, state, World.OPEN) is None
-
-
-def test_what_must_be_absent_is_never_known_to_hold_in_an_open_world() -> None:
-    state = frozenset({Atom("at", ("a",))})
-    absent = Condition(state, frozenset({Atom("at", ("b",))}))
-    different = Condition(state, frozenset({Atom(EQUALITY, ("a", "b"))}))
-    assert absent.holds(state, World.CLOSED)
-    assert not absent.holds(state, World.OPEN)
-    assert different.holds(state, World.OPEN)

@@ -16,7 +16,7 @@ import bilevel
 from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read
 from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.files import write_atomically
-from bilevel.planning.planner import plan_function, planner_named
+from bilevel.planning.planners import plan_function, planner_named
 from bilevel.processes import Work, spread
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.practice import Practice, practise_one, together

@@ -21,10 +21,9 @@ from bilevel.commands.arguments import (
     require_at_least,
 )
 from bilevel.files import require_writable, write_atomically
-from bilevel.planning.contingent import ContingentPlanner, ContingentPolicy
-from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import PLANNERS, Deadline, NoModel, Status, Step
+from bilevel.planning.planner import ContingentPlanner, ContingentPolicy, Deadline, NoModel, PlanStep, Status
+from bilevel.planning.planners import CONTINGENT_PLANNERS, PLANNERS
 from bilevel.planning.policy_drawing import draw_policy, policy_dot
 from bilevel.planning.policy_formats import (
     plan_json,
@@ -35,9 +34,8 @@ from bilevel.planning.policy_formats import (
     policy_text,
 )
 from bilevel.planning.pr2 import pr2
-from bilevel.planning.strong_cyclic import Kind, PolicyGraph, Verdict, check_policy, graph_of_plan
+from bilevel.planning.strong_cyclic import ActionGraph, PolicyCheck, PolicyKind, check_policy, graph_of_plan
 from bilevel.planning.strong_cyclic_proofs import is_proved
-from bilevel.planning.users_words import users_graph, users_policy, users_steps
 from bilevel.symbolic.adl import Compiled, read_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
@@ -57,8 +55,8 @@ class _Found(NamedTuple):
     noun: str  # what the items are
     remarks: Sequence[str]
     states: int  # that it can get into, as far as is known
-    graph: Callable[[], PolicyGraph]
-    verdict: Verdict | None = None
+    graph: Callable[[], ActionGraph]
+    check: PolicyCheck | None = None
 
     @property
     def size(self) -> str:
@@ -155,12 +153,12 @@ class FindPlan:
         seconds = time.perf_counter() - started
         if result.policy is None:
             return _Answer(result.status, self._too_late(result.status) or result.message, seconds)
-        verdict = check_policy(domain, problem, result.policy, self.max_states, deadline)
-        if verdict.kind is Kind.UNKNOWN and is_proved(domain, problem, result.policy, deadline):
-            verdict = replace(verdict, kind=Kind.STRONG_CYCLIC, reason=f"decision by decision, as {verdict.reason}")
-        if verdict.kind in (Kind.NOT_CLOSED, Kind.NOT_PROPER):
-            return _Answer(Status.ERROR, f"its policy is {verdict}", seconds)
-        return _Answer(result.status, "", seconds, _found_policy(compiled, result.policy, verdict))
+        check = check_policy(domain, problem, result.policy, self.max_states, deadline)
+        if check.kind is PolicyKind.UNKNOWN and is_proved(domain, problem, result.policy, deadline):
+            check = replace(check, kind=PolicyKind.STRONG_CYCLIC, reason=f"decision by decision, as {check.reason}")
+        if check.is_refuted:
+            return _Answer(Status.ERROR, f"its policy is {check}", seconds)
+        return _Answer(result.status, "", seconds, _found_policy(compiled, result.policy, check))
 
     def _too_late(self, status: Status) -> str:
         return f"not found in time ({self.timeout:g} s)" if status is Status.TIMED_OUT else ""
@@ -176,23 +174,23 @@ class FindPlan:
 
     def _print_json(self, answer: _Answer) -> None:
         found = answer.found
-        verdict = found.verdict if found else None
-        kind = None if found is None else "plan" if verdict is None else "policy"
+        check = found.check if found else None
         print_json(
             status=answer.status.value,
             message=answer.message,
             seconds=round(answer.seconds, 4),
             sizes={"states": found.states, f"{found.noun}s": len(found.items)} if found else {},
-            checked=verdict.kind.value if verdict else None,
+            checked=check.kind.value if check else None,
             remarks=list(found.remarks) if found else [],
-            plan=found.items if found and kind == "plan" else None,
-            policy=found.items if found and kind == "policy" else None,
+            plan=found.items if found and not check else None,
+            policy=found.items if found and check else None,
             output=str(self.output) if found and self.output else None,
         )
 
 
-def _found_plan(compiled: Compiled, steps: Sequence[Step]) -> _Found:
-    domain, problem, named = compiled.domain, compiled.problem, users_steps(compiled, steps)
+def _found_plan(compiled: Compiled, steps: Sequence[PlanStep]) -> _Found:
+    domain, problem = compiled.domain, compiled.problem
+    named = [step._replace(action=compiled.users_action(step.action)) for step in steps]
     return _Found(
         plan_text(domain, steps, named),
         plan_json(domain, problem, named),
@@ -200,22 +198,32 @@ def _found_plan(compiled: Compiled, steps: Sequence[Step]) -> _Found:
         "step",
         [] if domain.is_deterministic else [A_HOPE],
         len(named) + 1,
-        lambda: users_graph(compiled, graph_of_plan(domain, problem, steps)),  # which is large for long plans
+        lambda: _users_graph(compiled, graph_of_plan(domain, problem, steps)),  # which is large for long plans
     )
 
 
-def _found_policy(compiled: Compiled, policy: ContingentPolicy, verdict: Verdict) -> _Found:
-    policy, verdict = users_policy(compiled, policy), replace(verdict, graph=users_graph(compiled, verdict.graph))
+def _found_policy(compiled: Compiled, policy: ContingentPolicy, check: PolicyCheck) -> _Found:
+    named = [replace(decision, action=compiled.users_action(decision.action)) for decision in policy.decisions]
+    policy = ContingentPolicy(tuple(named))
     return _Found(
         policy_text(policy),
         policy_json(compiled.domain, compiled.problem, policy),
         policy_object(policy),
         "decision",
-        [str(verdict)],
-        len(verdict.graph.nodes),
-        lambda: verdict.graph,
-        verdict,
+        [str(check)],
+        len(check.graph.choices),
+        lambda: _users_graph(compiled, check.graph),
+        check,
     )
+
+
+def _users_graph(compiled: Compiled, graph: ActionGraph) -> ActionGraph:
+    """The graph with the actions in the words of the user's domain."""
+    choices = {
+        state: tuple(replace(choice, label=compiled.users_action(choice.label)) for choice in choices)
+        for state, choices in graph.choices.items()
+    }
+    return replace(graph, choices=choices)
 
 
 def _rendered(found: _Found, path: Path, problem: Problem) -> str:

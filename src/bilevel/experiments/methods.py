@@ -14,10 +14,9 @@ from bilevel.baselines.end_to_end_folder import SavedEndToEnd, read_any
 from bilevel.baselines.vla import require_vla
 from bilevel.experiments.contenders import Contender
 from bilevel.experiments.scaling import run_planner
-from bilevel.planning.contingent_planners import CONTINGENT_PLANNERS
 from bilevel.planning.fast_downward import find_program
 from bilevel.planning.plan_policies import FindGuide, PlanFinder, PlannedPolicy, PolicyFinder
-from bilevel.planning.planner import PLANNERS
+from bilevel.planning.planners import CONTINGENT_PLANNERS, PLANNERS
 from bilevel.planning.pr2 import VARIABLE, command_words
 from bilevel.policies.policies import BilevelPolicy
 from bilevel.policies.policy_files import BISON

@@ -7,7 +7,8 @@ from time import perf_counter
 
 from bilevel.experiments.evaluation import Run, Seconds, Trial
 from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, Failure
-from bilevel.planning.planner import NoModel, Status, planner_named
+from bilevel.planning.planner import NoModel, Status
+from bilevel.planning.planners import planner_named
 from bilevel.policies.changes import Changes
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput

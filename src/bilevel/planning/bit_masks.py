@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
 from bilevel.planning.grounding import Instance, Literal, absent, present, reachable_instances
-from bilevel.planning.planner import Deadline, Step
+from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.bulk_reading import no_garbage_collection
 from bilevel.symbolic.domain import Atom, Domain, Problem
 
@@ -15,7 +15,7 @@ from bilevel.symbolic.domain import Atom, Domain, Problem
 class GroundOperator:
     """One way a step can go: where the `precondition` bits are set it clears `delete`, then sets `add`."""
 
-    step: Step
+    step: PlanStep
     precondition: int
     add: int
     delete: int

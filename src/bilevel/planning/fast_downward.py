@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bilevel.planning.planner import Deadline, NoModel, PlanResult, Status, Step, solved, without_needless_steps
+from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, solved, without_needless_steps
 from bilevel.planning.processes import last_words, private_directory, run_in_group
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
@@ -131,7 +131,7 @@ def _placed(options: Sequence[str]) -> list[str]:
     return [*files, *options] if options[0] == "--search" else [*options, *files]
 
 
-def read_plan(text: str, origins: Mapping[str, Origin]) -> list[Step]:
+def read_plan(text: str, origins: Mapping[str, Origin]) -> list[PlanStep]:
     """The steps of a plan file: lines such as `(a3 block1 place2)`; a comment gives the cost."""
     steps = []
     for line in text.splitlines():
@@ -141,5 +141,5 @@ def read_plan(text: str, origins: Mapping[str, Origin]) -> list[Step]:
             count = len(origin.schema.parameters)
             chosen = (variable.name for variable in origin.schema.outcomes[origin.outcome].chosen)
             choice = tuple(zip(chosen, arguments[count:], strict=True))
-            steps.append(Step(Action(origin.schema.name, tuple(arguments[:count])), origin.outcome, choice))
+            steps.append(PlanStep(Action(origin.schema.name, tuple(arguments[:count])), origin.outcome, choice))
     return steps

@@ -8,12 +8,11 @@ yet. A state from which there is no plan is dead, and from then on no step is ta
 from __future__ import annotations
 
 from bilevel.planning.bit_masks import Task, apply, bits_of
-from bilevel.planning.contingent import ContingentPolicy, Decision, PolicyResult
 from bilevel.planning.fond_graph import Link, Node, PolicyGraph
 from bilevel.planning.fond_search import WeakPlanner, WeakStep
 from bilevel.planning.fond_task import FondTask, ground_fond_task
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import Deadline, NoModel, Status, TimeUp
+from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PolicyResult, Status, TimeUp
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import Condition, is_solved
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from bilevel.planning.bit_masks import GroundOperator, apply, bits_of
 from bilevel.planning.fond_task import FondAction
-from bilevel.planning.planner import Deadline, Step
+from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import Action
 
 START = Action("start")
@@ -63,7 +63,7 @@ class PolicyGraph:
 
     def __init__(self, start: int, goal: int, deadline: Deadline) -> None:
         self.goal = Node(goal, None, goal, [])
-        self.root = Node(0, FondAction(START, 0, (GroundOperator(Step(START), 0, add=start, delete=0),)), 0, [None])
+        self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
         self.nodes: dict[Node, None] = {self.root: None}
         self.open = [Link(self.root, 0)]
         self._deadline = deadline

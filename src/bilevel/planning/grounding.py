@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from operator import itemgetter
 from typing import NamedTuple
 
-from bilevel.planning.planner import Deadline, Step
+from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import (
     EQUALITY,
     Action,
@@ -52,7 +52,7 @@ def absent(atoms: Iterable[Atom]) -> frozenset[Literal]:
 class Instance:
     """One way a step can go: what it asks for, what it makes true and what it makes false."""
 
-    step: Step
+    step: PlanStep
     condition: frozenset[Literal]
     add: frozenset[Literal]
     delete: frozenset[Literal]
@@ -67,11 +67,6 @@ def reachable_instances(
     """
     grounder = _Grounder(domain, problem, deadline, new_objects)
     return grounder.reach(), set(grounder.reached)
-
-
-def makes_new_objects(domain: Domain, problem: Problem) -> bool:
-    """Whether some outcome binds a variable to an object that the problem does not have."""
-    return bool(makers_of_new_objects(domain, problem))
 
 
 def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
@@ -105,7 +100,7 @@ class _Grounder:
         self.reached: dict[Atom, None] = dict.fromkeys(sorted(problem.state))
         self.agenda = list(self.reached)
         self.index = _FactIndex()
-        self.instances: dict[Step, Instance] = {}
+        self.instances: dict[PlanStep, Instance] = {}
         self.seen: set[Action] = set()
         self.of_type: dict[str, dict[str, None]] = {}
 
@@ -137,7 +132,7 @@ class _Grounder:
         keyed.sort(key=itemgetter(0))
         return [instance for _, instance in keyed]
 
-    def _order(self, step: Step, places: Mapping[str, int]) -> tuple[int, list[int], int, list[int]]:
+    def _order(self, step: PlanStep, places: Mapping[str, int]) -> tuple[int, list[int], int, list[int]]:
         arguments = [self.rank[name] for name in step.action.arguments]
         return places[step.action.name], arguments, step.outcome, [self.rank[name] for _, name in step.choice]
 
@@ -192,7 +187,7 @@ class _Grounder:
             bound = bind_outcome(outcome, dict(zip(variables, values, strict=True))) if values else outcome
             before = {Atom(MADE, (name,)) for name in self._predecessors(made)}
             new = frozenset(Atom(MADE, (name,)) for name in made)
-            step = Step(action.action, index, tuple(zip(variables, values, strict=True)))
+            step = PlanStep(action.action, index, tuple(zip(variables, values, strict=True)))
             add, delete = bound.add | new, bound.delete - bound.add
             self.instances[step] = Instance(
                 step,

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-from bilevel.planning.contingent import ContingentPlanner
-from bilevel.planning.planner import NoModel, Planner, Status
+from bilevel.planning.planner import ContingentPlanner, NoModel, Planner, Status
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
-from bilevel.symbolic.semantics import GroundAction, World, ground_action
+from bilevel.symbolic.semantics import GroundAction, ground_action
 
 
 class Failure(NamedTuple):
@@ -50,7 +49,7 @@ class PlanGuide:
 
     def choose(self, state: Facts) -> Action | None:
         for index in (self._index, self._index + 1):
-            if index < len(self._plan) and self._plan[index].condition.holds(state, World.CLOSED):
+            if index < len(self._plan) and self._plan[index].condition.holds(state):
                 self._index = index
                 return self._plan[index].action
         return None

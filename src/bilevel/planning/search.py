@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
-from bilevel.planning.grounding import makes_new_objects
+from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, solved, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
@@ -21,7 +21,7 @@ BREADTH_FIRST_STATES = 100_000
 HELPFUL_BOOST = 1000  # turns that the queue of helpful operators gains when the estimate improves, as in LAMA
 POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many objects for nature to make
 
-Plan = list[GroundOperator]
+Operators = list[GroundOperator]
 
 
 def search(
@@ -32,7 +32,7 @@ def search(
         return solved(())
     deadline = Deadline(time_limit)
     pools = [0]
-    if makes_new_objects(domain, problem):
+    if makers_of_new_objects(domain, problem):
         goals = len(problem.goal) + len(problem.negative_goal)
         pools = [goals << doubling for doubling in range(POOL_DOUBLINGS + 1)]
     try:
@@ -47,7 +47,7 @@ def search(
     return PlanResult(Status.UNSOLVABLE, message=f"there is no plan{bound}")
 
 
-def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADTH_FIRST_STATES) -> Plan | None:
+def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADTH_FIRST_STATES) -> Operators | None:
     """A plan, or `None` where there is none."""
     finished, plan = breadth_first(task, deadline, breadth_first_states)
     if finished:
@@ -58,7 +58,7 @@ def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADT
 Parents = dict[int, tuple[int, int]]  # a state to the state before it and the index of the operator between
 
 
-def _plan_to(task: Task, state: int, parents: Parents) -> Plan:
+def _plan_to(task: Task, state: int, parents: Parents) -> Operators:
     plan = []
     while state != task.state:
         state, index = parents[state]
@@ -66,7 +66,7 @@ def _plan_to(task: Task, state: int, parents: Parents) -> Plan:
     return plan[::-1]
 
 
-def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[bool, Plan | None]:
+def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[bool, Operators | None]:
     """Whether the search came to an end within `most_states`, and if so a shortest plan if there is one."""
     applicable = applicable_in(task, deadline)
     parents: Parents = {task.state: (task.state, -1)}
@@ -85,7 +85,7 @@ def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[boo
     return True, None
 
 
-def greedy_best_first(task: Task, deadline: Deadline) -> Plan | None:
+def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     """Always the step from the state that looks nearest to the goal; states are estimated when they are taken up.
 
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from bilevel.planning.contingent import ContingentPolicy, Decision
-from bilevel.planning.planner import Deadline, TimeUp
+from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, TimeUp
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, natures_choices, progress
 

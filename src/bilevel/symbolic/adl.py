@@ -1,22 +1,22 @@
 """ADL, compiled away: a domain and a problem for a planner that knows only plain actions.
 
-Beyond the plain language this reads negative, disjunctive and quantified conditions and goals, conditional and
-universally quantified effects, an action name for several actions, and constants that a problem declares again. What
-an action does is worked out case by case, and each case becomes an action of its own; the meaning stays the same.
+Beyond the plain language this reads `or`, `imply`, `not`, `forall` and `exists` in conditions, `when` and `forall` in
+effects, negative goals, and several actions of one name. Quantifiers are spelt out over the problem's objects. What an
+action does is worked out case by case, and each case becomes an action of its own; the meaning stays the same.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import prod
 from os import PathLike, fspath
+from typing import TypeVar
 
-from bilevel.symbolic.adl_effects import fixed_variables, outcomes_in, read_adl_effect, settled
-from bilevel.symbolic.adl_formulas import FALSE, MOST_CASES, Case, Reading, TooManyCases, cases, read_formula
 from bilevel.symbolic.domain import (
-    NO_FACTS,
+    EQUALITY,
     Action,
     Atom,
     BadInput,
@@ -26,54 +26,51 @@ from bilevel.symbolic.domain import (
     Predicate,
     Problem,
     Schema,
+    is_variable,
 )
 from bilevel.symbolic.expressions import (
     Expression,
     Group,
     Misread,
     Word,
+    as_group,
     as_name,
     naming_position,
     normalised,
     read_text,
 )
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.pddl_domain import (
-    DOMAIN_SECTIONS,
-    action_parts,
-    read_functions,
-    read_parameters,
-    read_predicates,
-    read_types,
-)
-from bilevel.symbolic.pddl_parts import contents, read_definition, read_typed, split_sections
-from bilevel.symbolic.pddl_problem import PROBLEM_SECTIONS, check_domain_name, read_state
+from bilevel.symbolic.pddl_domain import action_parts, domain_frame, read_parameters
+from bilevel.symbolic.pddl_effects import NOTHING, Scope, bounded, conjunction, read_effect
+from bilevel.symbolic.pddl_parts import read_literal, read_typed
+from bilevel.symbolic.pddl_problem import problem_frame
+from bilevel.symbolic.semantics import Condition, bind_outcome, substitute
 
+MOST_CASES = 4096  # of one condition, and of one action
 MOST_ACTIONS = 20_000  # that a domain is compiled into
+MOST_BINDINGS = 100_000  # of the quantifiers around one atom
 MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
 
-NOTHING_WRITTEN = Group((), 0)
+Found = TypeVar("Found")
 
-# No user's names have a colon.
-GOAL_REACHED = Atom("goal:reached")
+NOTHING_WRITTEN = Group((), 0)
+TRUE = Condition()
+NEVER = Atom("goal:never")  # which nothing adds; no user's names have a colon
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plain domain and problem, and for each action that was not there before the user's action that it is a case of.
-
-    Such an action has no other if it stands for the goal: it is done as soon as one of the goal's cases holds.
-    """
+    """A plain domain and problem, and for each action with a new name the user's action that it is a case of."""
 
     domain: Domain
     problem: Problem
-    origins: Mapping[str, Action | None] = field(default_factory=dict)
+    origins: Mapping[str, Action] = field(default_factory=dict)
 
-    def users_action(self, action: Action) -> Action | None:
-        """The action in the words of the user's domain; `None` for one that only says that the goal is reached."""
-        origin = self.origins.get(action.name, action)
-        if origin is None or origin is action:
-            return origin
+    def users_action(self, action: Action) -> Action:
+        """The action in the words of the user's domain."""
+        origin = self.origins.get(action.name)
+        if origin is None:
+            return action
         parameters = self.domain.schemas[action.name].parameters
         values = dict(zip((parameter.name for parameter in parameters), action.arguments, strict=True))
         return Action(origin.name, tuple(values.get(term, term) for term in origin.arguments))
@@ -104,112 +101,219 @@ def compile_adl(
     """The texts compiled; the names are those of the files, for messages."""
     domain_text, problem_text = normalised(domain_text), normalised(problem_text)
     with naming_position(domain_text, domain_name):
-        domain, actions, functions = _read_frame(domain_text)
+        domain, actions, functions = domain_frame(domain_text)
+        effects = [action_parts(action).get(":effect", NOTHING_WRITTEN) for action in actions]
     with naming_position(problem_text, problem_name):
-        name, goal_section, objects, state = _read_problem(problem_text, domain)
-    everything = {**domain.constants, **objects}
-    fixed = frozenset(domain.predicates) - {name for action in actions for name in _changed(action)}
-    reading = Reading(domain, everything, domain.constants, state, fixed, functions)
+        name, objects, state, goal_section = problem_frame(problem_text, domain)
+    objects = {**domain.constants, **objects}
+    static = frozenset(domain.predicates) - {name for effect in effects for name in _changed(effect)}
+    context = _Context(domain, objects, state, static, functions, objects)
+    with naming_position(problem_text, problem_name):
+        goal = _read_goal(goal_section, context)
     with naming_position(domain_text, domain_name):
-        schemas, origins = _compile_actions(actions, reading)
-    with naming_position(problem_text, problem_name):
-        goals = _goal_cases(goal_section, replace(reading, terms=everything, spell_out=True))
-    domain = replace(domain, constants=everything)  # as quantifiers spelt out name them
-    problem = Problem(name, domain.name, {}, state, NO_FACTS)
-    if len(goals) == 1:
-        problem = replace(problem, goal=goals[0].positive, negative_goal=goals[0].negative)
-        return Compiled(replace(domain, schemas=schemas), problem, origins)
-    problem = replace(problem, goal=frozenset({GOAL_REACHED}))
-    finishing = [_finish(number, goal) for number, goal in enumerate(goals, start=1)]
-    domain = replace(
-        domain,
-        predicates={**domain.predicates, GOAL_REACHED.predicate: Predicate(GOAL_REACHED.predicate)},
-        schemas={**schemas, **{schema.name: schema for schema in finishing}},
-    )
-    return Compiled(domain, problem, {**origins, **dict.fromkeys(schema.name for schema in finishing)})
+        schemas, origins = _compile_actions(actions, context)
+    if NEVER in goal.positive:
+        domain = replace(domain, predicates={**domain.predicates, NEVER.predicate: Predicate(NEVER.predicate)})
+    domain = replace(domain, schemas=schemas, constants=objects)  # as quantifiers spelt out name them
+    return Compiled(domain, Problem(name, domain.name, {}, state, goal.positive, goal.negative), origins)
 
 
-def _finish(number: int, goal: Case) -> Schema:
-    reached = Outcome(frozenset({GOAL_REACHED}), NO_FACTS)
-    return Schema(f"goal:{number}", (), goal.positive, (reached,), goal.negative)
-
-
-# --- Reading
-
-
-def _read_frame(text: str) -> tuple[Domain, list[Group], frozenset[str]]:
-    """The domain without actions, the actions as they are written, and the numeric functions."""
-    name, parts = read_definition(text, "domain")
-    sections = split_sections(parts, DOMAIN_SECTIONS)
-    types = read_types(contents(sections, ":types"))
-    constants = read_typed(contents(sections, ":constants"), "a constant", types)
-    predicates = read_predicates(contents(sections, ":predicates"), types)
-    functions = read_functions(contents(sections, ":functions"))
-    return Domain(name, predicates, {}, types, constants), sections[":action"], functions
-
-
-def _read_problem(text: str, domain: Domain) -> tuple[str, Group, dict[str, str], Facts]:
-    """The name, the goal as it is written, the objects without the domain's constants, and the first state."""
-    name, parts = read_definition(text, "problem")
-    sections = split_sections(parts, PROBLEM_SECTIONS)
-    for keyword in (":domain", ":goal"):
-        if not sections[keyword]:
-            raise Misread(text.index("("), f"the problem has no '({keyword} ...)'")
-    check_domain_name(sections[":domain"][0], domain)
-    listed = contents(sections, ":objects")
-    objects = read_typed(listed, "an object", domain.types)
-    for constant, kind in domain.constants.items():
-        if objects.pop(constant, kind) != kind:
-            raise Misread(sections[":objects"][0].offset, f"'{constant}' is a constant of type '{kind}' in the domain")
-    state = read_state(contents(sections, ":init"), domain, {**domain.constants, **objects})
-    return name, sections[":goal"][0], objects, state
-
-
-def _changed(expression: Expression) -> Iterator[str]:
+def _changed(effect: Expression) -> Iterator[str]:
     """Every name that stands where an effect may change a fact, conditions left out."""
-    if not isinstance(expression, Group):
-        return
-    if expression.head == ":action":
-        for key, value in zip(expression.items, expression.items[1:], strict=False):
-            if isinstance(key, Word) and key.text == ":effect":
-                yield from _changed(value)
-        return
-    yield expression.head
-    for item in expression.arguments[1 if expression.head in ("when", "forall", "exists") else 0 :]:
-        yield from _changed(item)
+    if isinstance(effect, Group):
+        yield effect.head
+        for item in effect.arguments[1 if effect.head in ("when", "forall", "exists") else 0 :]:
+            yield from _changed(item)
 
 
-def _goal_cases(section: Group, reading: Reading) -> list[Case]:
+def _read_goal(section: Group, context: _Context) -> Condition:
     if len(section.arguments) != 1:
         raise Misread(section.offset, f"':goal' takes one condition, not {len(section.arguments)}")
-    try:
-        found = cases(read_formula(section.arguments[0], reading))
-    except TooManyCases:
-        raise Misread(section.offset, f"the goal can be reached in more than {MOST_CASES} ways") from None
-    return [case for case in found if not any(_is_weaker(other, case) for other in found)]
+    found = cases(section.arguments[0], context)
+    weakest = [case for case in found if not any(other != case and _joined(case, other) == case for other in found)]
+    if len(weakest) > 1:
+        raise Misread(
+            section.offset,
+            f"goals with a choice are not supported: this one can be met in {len(weakest)} ways; "
+            "let an action for each of them add one fact, and make that the goal",
+        )
+    return weakest[0] if weakest else Condition(frozenset({NEVER}))
 
 
-def _is_weaker(case: Case, other: Case) -> bool:
-    return case != other and case.positive <= other.positive and case.negative <= other.negative
+# --- Conditions
 
 
-# --- Compiling
+@dataclass(frozen=True)
+class _Context:
+    """What can be said where a condition or an effect stands.
+
+    `terms` has the types of all terms in scope; variables in `binding` stand for these objects. `static` are the
+    predicates that no action changes: `state` tells which of their facts hold.
+    """
+
+    domain: Domain
+    objects: Mapping[str, str]
+    state: Facts
+    static: frozenset[str]
+    functions: frozenset[str]
+    terms: Mapping[str, str]
+    binding: Mapping[str, str] = field(default_factory=dict)
+    bindings: int = 1  # that the quantifiers around have
+
+    def truth(self, atom: Atom) -> bool | None:
+        """Whether the atom holds, if that never changes."""
+        if any(map(is_variable, atom.terms)):
+            return None
+        if atom.predicate == EQUALITY:
+            return atom.terms[0] == atom.terms[1]
+        return atom in self.state if atom.predicate in self.static else None
+
+    def quantified(self, group: Group, what: str) -> tuple[list[_Context], Expression]:
+        """A context for each way to choose objects in `(forall (?x - t) part)`, and the part."""
+        if len(group.arguments) != 2:
+            raise Misread(group.offset, f"'{group.head}' takes a list of variables and one {what}")
+        declared = as_group(group.arguments[0], "a list of variables")
+        variables = read_typed(declared.items, "a variable", self.domain.types)
+        return self.instances(group, variables), group.arguments[1]
+
+    def instances(self, group: Group, variables: Mapping[str, str]) -> list[_Context]:
+        fitting = [self.fitting(kind) for kind in variables.values()]
+        count = self.bindings * prod(map(len, fitting))
+        if count > MOST_BINDINGS:
+            raise Misread(group.offset, f"the objects make more than {MOST_BINDINGS} cases of this '{group.head}'")
+        terms = {**self.terms, **variables}
+        bindings = ({**self.binding, **dict(zip(variables, values, strict=True))} for values in product(*fitting))
+        return [replace(self, terms=terms, binding=binding, bindings=count) for binding in bindings]
+
+    def fitting(self, kind: str) -> list[str]:
+        """The objects of a type."""
+        return [name for name, its in self.objects.items() if self.domain.is_subtype(its, kind)]
 
 
-def _compile_actions(groups: Sequence[Group], reading: Reading) -> tuple[dict[str, Schema], dict[str, Action | None]]:
+def cases(expression: Expression, context: _Context, wanted: bool = True) -> list[Condition]:
+    """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
+    group = as_group(expression, "a condition")
+    match group.head if group.items else "and":
+        case "and" | "or":
+            parts = [cases(part, context, wanted) for part in group.arguments]
+            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
+        case "imply":
+            _require_arguments(group, 2)
+            premise, conclusion = group.arguments
+            parts = [cases(premise, context, not wanted), cases(conclusion, context, wanted)]
+            return _any_of(group, parts) if wanted else _all_of(group, parts)
+        case "not":
+            _require_arguments(group, 1)
+            return cases(group.arguments[0], context, not wanted)
+        case "forall" | "exists":
+            contexts, part = context.quantified(group, "condition")
+            parts = [cases(part, each, wanted) for each in contexts]
+            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
+    atom = substitute(read_literal(group, context.domain, context.terms), context.binding)
+    holds = context.truth(atom)
+    if holds is not None:
+        return [TRUE] if holds == wanted else []
+    return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
+
+
+def _require_arguments(group: Group, count: int) -> None:
+    if len(group.arguments) != count:
+        takes = "one condition" if count == 1 else f"{count} conditions"
+        raise Misread(group.offset, f"'{group.head}' takes {takes}, not {len(group.arguments)}")
+
+
+def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = dict.fromkeys(case for part in parts for case in part)
+    return [TRUE] if TRUE in found else _few(group, list(found))
+
+
+def _all_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = [TRUE]
+    for part in sorted(parts, key=len):
+        found = _few(group, list(dict.fromkeys(narrow for case in found for narrow in _narrowed(case, part))))
+    return found
+
+
+def _few(group: Group, found: list[Found]) -> list[Found]:
+    if len(found) > MOST_CASES:
+        raise Misread(group.offset, f"this '{group.head}' has more than {MOST_CASES} cases")
+    return found
+
+
+def _narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Condition]:
+    """The case and each of the alternatives, but for contradictions; the case itself where it implies one of them."""
+    found = dict.fromkeys(_joined(case, other) for other in alternatives)
+    return [case] if case in found else [joined for joined in found if not joined.positive & joined.negative]
+
+
+def _joined(case: Condition, other: Condition) -> Condition:
+    return Condition(case.positive | other.positive, case.negative | other.negative)
+
+
+# --- Effects and actions
+
+Branch = tuple[Condition, list[Outcome]]  # a case, and all that nature may make of the effect in it
+
+
+def branches(expression: Expression, context: _Context, case: Condition) -> list[Branch]:
+    """The case split up until it is settled what the effect does, and what that is."""
+    group = as_group(expression, "an effect")
+
+    def at_once(part: Expression, some: list[Outcome], more: list[Outcome]) -> list[Outcome]:
+        return conjunction(group, (group, part), (some, more))
+
+    def one_of(part: Expression, some: list[Outcome], more: list[Outcome]) -> list[Outcome]:
+        return bounded(group, some + more)
+
+    match group.head:
+        case "and":
+            return _merged(group, [(part, context) for part in group.arguments], (case, [NOTHING]), at_once)
+        case "forall":
+            contexts, part = context.quantified(group, "effect")
+            return _merged(group, [(part, each) for each in contexts], (case, [NOTHING]), at_once)
+        case "oneof" if group.arguments:
+            return _merged(group, [(part, context) for part in group.arguments], (case, []), one_of)
+        case "when":
+            return _conditional(group, context, case)
+    outcomes = read_effect(group, Scope(context.domain, context.terms, context.functions))
+    return [(case, [bind_outcome(outcome, context.binding) for outcome in outcomes])]
+
+
+def _merged(
+    group: Group,
+    parts: Iterable[tuple[Expression, _Context]],
+    start: Branch,
+    merge: Callable[[Expression, list[Outcome], list[Outcome]], list[Outcome]],
+) -> list[Branch]:
+    found = [start]
+    for part, context in parts:
+        found = [
+            (narrow, merge(part, outcomes, more))
+            for case, outcomes in found
+            for narrow, more in branches(part, context, case)
+        ]
+        _few(group, found)
+    return found
+
+
+def _conditional(group: Group, context: _Context, case: Condition) -> list[Branch]:
+    if len(group.arguments) != 2:
+        raise Misread(group.offset, f"'when' takes a condition and an effect, not {len(group.arguments)} arguments")
+    condition, part = group.arguments
+    holding = _narrowed(case, cases(condition, context))
+    failing = _narrowed(case, cases(condition, context, wanted=False))
+    found = [branch for narrow in holding for branch in branches(part, context, narrow)]
+    return [*found, *((narrow, [NOTHING]) for narrow in failing)]
+
+
+def _compile_actions(groups: Sequence[Group], context: _Context) -> tuple[dict[str, Schema], dict[str, Action]]:
     """Plain schemas, and the origins of those that have new names; an action that is plain already keeps its own."""
-    for group in groups:
-        if len(group.items) < 2:
-            raise Misread(group.offset, "expected the name of an action after ':action'")
     names = Counter(as_name(group.items[1], "an action").text for group in groups)
     numbers = Counter[str]()
     schemas: dict[str, Schema] = {}
-    origins: dict[str, Action | None] = {}
+    origins: dict[str, Action] = {}
     for group in groups:
-        try:
-            compiled = list(_compile_action(group, reading))
-        except TooManyCases:
-            raise Misread(group.offset, f"this action has more than {MOST_CASES} cases or outcomes") from None
+        compiled = list(_compile_action(group, context))
         for schema, origin in compiled:
             own = tuple(parameter.name for parameter in schema.parameters)
             if names[schema.name] > 1 or len(compiled) > 1 or own != origin.arguments:
@@ -222,34 +326,37 @@ def _compile_actions(groups: Sequence[Group], reading: Reading) -> tuple[dict[st
     return schemas, origins
 
 
-def _compile_action(group: Group, reading: Reading) -> Iterator[tuple[Schema, Action]]:
+def _compile_action(group: Group, context: _Context) -> Iterator[tuple[Schema, Action]]:
     """A schema for each case of the action, and what the user calls it in terms of the schema's variables."""
     name = as_name(group.items[1], "an action").text
     parts = action_parts(group)
-    parameters = read_parameters(_items(parts.get(":parameters")), reading.domain.types)
+    listed = parts.get(":parameters", NOTHING_WRITTEN)
+    parameters = read_parameters(listed.items, context.domain.types)
     types = {parameter.name: parameter.type for parameter in parameters}
-    reading = replace(reading, terms={**reading.domain.constants, **types})
-    written = parts.get(":precondition", NOTHING_WRITTEN), parts.get(":effect", NOTHING_WRITTEN)
-    for bound in _readings(group, written[1], types, reading):
-        formula = read_formula(written[0], bound)
-        if formula == FALSE:
-            continue
-        effect = read_adl_effect(written[1], bound)
+    precondition, effect = parts.get(":precondition", NOTHING_WRITTEN), parts.get(":effect", NOTHING_WRITTEN)
+    context = replace(context, terms={**context.domain.constants, **types})
+    for bound in _bound_contexts(group, effect, types, context):
         free = tuple(parameter for parameter in parameters if parameter.name not in bound.binding)
         origin = Action(name, tuple(bound.binding.get(parameter.name, parameter.name) for parameter in parameters))
-        for case in settled(effect, cases(formula)):
-            outcomes = tuple(outcomes_in(effect, case))
-            yield Schema(name, free + case.variables, case.precondition, outcomes, case.negative), origin
+        found = [branch for case in cases(precondition, bound) for branch in branches(effect, bound, case)]
+        for case, outcomes in _few(group, found):
+            yield Schema(name, free, case.positive, tuple(outcomes), case.negative), origin
 
 
-def _items(listed: Expression | None) -> tuple[Expression, ...]:
-    return listed.items if isinstance(listed, Group) else ()
-
-
-def _readings(group: Group, effect: Expression, types: Mapping[str, str], reading: Reading) -> list[Reading]:
-    """Objects for the parameters about which conditions ask what never changes: that settles them once and for all."""
-    asked = fixed_variables(read_adl_effect(effect, reading), reading.fixed)
+def _bound_contexts(group: Group, effect: Group, types: Mapping[str, str], context: _Context) -> list[_Context]:
+    """Objects for the parameters about which `when` asks what never changes: that settles it once and for all."""
+    conditions = [when.arguments[0] for when in _groups(effect) if when.head == "when" and when.arguments]
+    atoms = [atom for condition in conditions for atom in _groups(condition)]
+    decided = [atom for atom in atoms if atom.head == EQUALITY or atom.head in context.static]
+    asked = {word.text for atom in decided for word in atom.arguments if isinstance(word, Word)}
     variables = {name: kind for name, kind in types.items() if name in asked}
-    if prod(len(reading.fitting(kind)) for kind in variables.values()) > MOST_ARGUMENTS:
-        return [reading]
-    return [replace(each, bindings=1) for each in reading.spelt_out(group, variables)]
+    if prod(len(context.fitting(kind)) for kind in variables.values()) > MOST_ARGUMENTS:
+        return [context]
+    return [replace(each, bindings=1) for each in context.instances(group, variables)]
+
+
+def _groups(expression: Expression) -> Iterator[Group]:
+    if isinstance(expression, Group):
+        yield expression
+        for item in expression.items:
+            yield from _groups(item)

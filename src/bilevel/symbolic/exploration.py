@@ -1,7 +1,7 @@
 """What a policy does in every state that it can get into, as a graph, and the states in which it is trapped.
 
-A state is any hashable value. In each, a policy has choices: one if it decides everything, several where it leaves a tie
-open. Nature is fair: an outcome that is possible again and again happens in the end.
+A state is any hashable value. In each, a policy has choices: one if it decides everything, several where it leaves a
+tie open. Nature is fair: an outcome that is possible again and again happens in the end.
 """
 
 from __future__ import annotations

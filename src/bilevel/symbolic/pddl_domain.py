@@ -25,14 +25,22 @@ ACTION_KEYS = (":parameters", ":precondition", ":effect")
 
 def domain_from_text(text: str) -> Domain:
     """The domain that the text defines; `Misread` where it does not define one."""
+    frame, actions, functions = domain_frame(text)
+    return replace(frame, schemas=read_actions(actions, frame, functions))
+
+
+def domain_frame(text: str) -> tuple[Domain, list[Group], frozenset[str]]:
+    """The domain without actions, the actions as they are written, and the numeric functions."""
     name, parts = read_definition(text, "domain")
     sections = split_sections(parts, DOMAIN_SECTIONS)
     types = read_types(contents(sections, ":types"))
     constants = read_typed(contents(sections, ":constants"), "a constant", types)
     predicates = read_predicates(contents(sections, ":predicates"), types)
     functions = read_functions(contents(sections, ":functions"))
-    without_actions = Domain(name, predicates, {}, types, constants)
-    return replace(without_actions, schemas=read_actions(sections[":action"], without_actions, functions))
+    for action in sections[":action"]:
+        if len(action.items) < 2:
+            raise Misread(action.offset, "expected the name of an action after ':action'")
+    return Domain(name, predicates, {}, types, constants), sections[":action"], functions
 
 
 def read_types(items: Sequence[Expression]) -> dict[str, str]:
@@ -97,8 +105,6 @@ def read_functions(items: Sequence[Expression]) -> frozenset[str]:
 def read_actions(groups: Sequence[Group], domain: Domain, functions: frozenset[str]) -> dict[str, Schema]:
     schemas: dict[str, Schema] = {}
     for group in groups:
-        if len(group.items) < 2:
-            raise Misread(group.offset, "expected the name of an action after ':action'")
         name = as_name(group.items[1], "an action")
         if name.text in schemas:
             raise Misread(name.offset, f"action {name} is declared twice")
@@ -106,9 +112,9 @@ def read_actions(groups: Sequence[Group], domain: Domain, functions: frozenset[s
     return schemas
 
 
-def action_parts(action: Group) -> dict[str, Expression]:
+def action_parts(action: Group) -> dict[str, Group]:
     """What follows `:parameters`, `:precondition` and `:effect`, in any order."""
-    parts: dict[str, Expression] = {}
+    parts: dict[str, Group] = {}
     remaining = iter(action.items[2:])
     for key in remaining:
         if not isinstance(key, Word) or key.text not in ACTION_KEYS:
@@ -123,9 +129,8 @@ def action_parts(action: Group) -> dict[str, Expression]:
     return parts
 
 
-def read_action(name: str, parts: Mapping[str, Expression], domain: Domain, functions: frozenset[str]) -> Schema:
-    listed = parts.get(":parameters")
-    parameters = read_parameters(listed.items if isinstance(listed, Group) else (), domain.types)
+def read_action(name: str, parts: Mapping[str, Group], domain: Domain, functions: frozenset[str]) -> Schema:
+    parameters = read_parameters(parts[":parameters"].items if ":parameters" in parts else (), domain.types)
     terms = {**domain.constants, **{parameter.name: parameter.type for parameter in parameters}}
     positive: set[Atom] = set()
     negative: set[Atom] = set()

@@ -56,15 +56,13 @@ def read_effect(expression: Expression, scope: Scope) -> list[Outcome]:
 
 
 def read_conjunction(group: Group, scope: Scope) -> list[Outcome]:
-    parts = [read_effect(part, scope) for part in group.arguments]
-    if prod(len(outcomes) for outcomes in parts) > MOST_OUTCOMES:
+    return conjunction(group, group.arguments, [read_effect(part, scope) for part in group.arguments])
+
+
+def conjunction(group: Group, arguments: Sequence[Expression], parts: Sequence[Sequence[Outcome]]) -> list[Outcome]:
+    """One outcome for each choice from the parts; two existential effects that happen together need other variables."""
+    if prod(map(len, parts)) > MOST_OUTCOMES:
         raise Misread(group.offset, f"this effect has more than {MOST_OUTCOMES} outcomes")
-    check_chosen_once(group.arguments, parts)
-    return [together(outcomes) for outcomes in product(*parts)]
-
-
-def check_chosen_once(arguments: Sequence[Expression], parts: Sequence[Sequence[Outcome]]) -> None:
-    """Two existential effects that may happen together need different variables."""
     chosen: set[str] = set()
     for argument, outcomes in zip(arguments, parts, strict=True):
         names = {variable.name for outcome in outcomes for variable in outcome.chosen}
@@ -72,6 +70,7 @@ def check_chosen_once(arguments: Sequence[Expression], parts: Sequence[Sequence[
             clash = min(chosen & names)
             raise Misread(argument.offset, f"'{clash}' is chosen twice in one outcome; rename one of the two")
         chosen |= names
+    return [together(outcomes) for outcomes in product(*parts)]
 
 
 def together(parts: Sequence[Outcome]) -> Outcome:
@@ -88,6 +87,10 @@ def read_choice(group: Group, scope: Scope) -> list[Outcome]:
     outcomes = [outcome for part in group.arguments for outcome in read_effect(part, scope)]
     if not outcomes:
         raise Misread(group.offset, "'oneof' needs at least one effect")
+    return bounded(group, outcomes)
+
+
+def bounded(group: Group, outcomes: list[Outcome]) -> list[Outcome]:
     if len(outcomes) > MOST_OUTCOMES:
         raise Misread(group.offset, f"this effect has more than {MOST_OUTCOMES} outcomes")
     return outcomes

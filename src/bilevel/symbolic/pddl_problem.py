@@ -34,6 +34,12 @@ PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":
 
 def problem_from_text(text: str, domain: Domain) -> Problem:
     """The problem that the text defines; `Misread` where it does not define one for this domain."""
+    name, objects, state, goal = problem_frame(text, domain)
+    return Problem(name, domain.name, objects, state, read_goal(goal, domain, {**domain.constants, **objects}))
+
+
+def problem_frame(text: str, domain: Domain) -> tuple[str, dict[str, str], Facts, Group]:
+    """The name, the objects without the domain's constants, the first state, and the goal as it is written."""
     name, parts = read_definition(text, "problem")
     sections = split_sections(parts, PROBLEM_SECTIONS)
     for keyword in (":domain", ":goal"):
@@ -41,9 +47,8 @@ def problem_from_text(text: str, domain: Domain) -> Problem:
             raise Misread(text.index("("), f"the problem has no '({keyword} ...)'")
     check_domain_name(sections[":domain"][0], domain)
     objects = read_objects(contents(sections, ":objects"), domain)
-    terms = {**domain.constants, **objects}
-    state = read_state(contents(sections, ":init"), domain, terms)
-    return Problem(name, domain.name, objects, state, read_goal(sections[":goal"][0], domain, terms))
+    state = read_state(contents(sections, ":init"), domain, {**domain.constants, **objects})
+    return name, objects, state, sections[":goal"][0]
 
 
 def check_domain_name(section: Group, domain: Domain) -> None:
@@ -58,10 +63,13 @@ def check_domain_name(section: Group, domain: Domain) -> None:
 
 
 def read_objects(items: Sequence[Expression], domain: Domain) -> dict[str, str]:
+    """The objects without constants of the domain, which a problem may declare again."""
     objects = read_typed(items, "an object", domain.types)
     for item in items:
         if isinstance(item, Word) and item.text in domain.constants and item.text in objects:
-            raise Misread(item.offset, f"object {item} is already a constant of the domain")
+            kind = domain.constants[item.text]
+            if objects.pop(item.text) != kind:
+                raise Misread(item.offset, f"object {item} is a constant of type '{kind}' in the domain")
     return objects
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import product
 
 from bilevel.symbolic.domain import (
@@ -22,20 +21,6 @@ from bilevel.symbolic.domain import (
 )
 
 
-class World(Enum):
-    """What an absent fact is: false, as in a PDDL problem, or unknown, as in what a robot sees."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-
-
-def truth(fact: Atom, state: Facts, world: World) -> bool | None:
-    """Whether a fact is true; `None` if that is unknown."""
-    if fact in state:
-        return True
-    return None if world is World.OPEN else False
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Facts that must be present and facts that must be absent.
@@ -47,10 +32,7 @@ class Condition:
     positive: Facts = NO_FACTS
     negative: Facts = NO_FACTS
 
-    def holds(self, state: Facts, world: World = World.CLOSED) -> bool:
-        """Whether the condition is known to hold."""
-        if world is World.OPEN and any(atom.predicate != EQUALITY for atom in self.negative):
-            return False  # nothing is known to be false
+    def holds(self, state: Facts) -> bool:
         return self.positive <= state and self.negative.isdisjoint(state)
 
 
@@ -97,8 +79,8 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
     )
 
 
-def applicable(state: Facts, action: GroundAction, world: World = World.CLOSED) -> bool:
-    return action.condition.holds(state, world)
+def applicable(state: Facts, action: GroundAction) -> bool:
+    return action.condition.holds(state)
 
 
 def progress(state: Facts, outcome: Outcome) -> Facts:
@@ -151,13 +133,19 @@ def regress(condition: Condition, action: GroundAction, outcome: Outcome) -> Con
     return None if before.positive & before.negative else before
 
 
-def ground_action(domain: Domain, action: Action) -> GroundAction:
-    """The ground action of a schema and arguments that a user or a file names; `BadInput` where they do not fit."""
+def ground_action(domain: Domain, action: Action, objects: Mapping[str, str] | None = None) -> GroundAction:
+    """The ground action of a schema and arguments that a user or a file names; `BadInput` where they do not fit.
+
+    With `objects`, the arguments must be among these, and of the right types.
+    """
     schema = domain.schemas.get(action.name)
     if schema is None:
         raise BadInput(f"unknown action '{action.name}'; known actions: {', '.join(sorted(domain.schemas))}")
     if len(action.arguments) != len(schema.parameters):
         raise BadInput(f"action '{action}' needs {len(schema.parameters)} arguments, not {len(action.arguments)}")
+    for parameter, name in zip(schema.parameters, action.arguments, strict=True):
+        if objects is not None and not (name in objects and domain.is_subtype(objects[name], parameter.type)):
+            raise BadInput(f"action '{action}' cannot be done: there is no {parameter.type} '{name}'")
     grounded = ground(schema, action.arguments)
     if grounded is None:
         raise BadInput(f"action '{action}' breaks an (in)equality of its precondition")

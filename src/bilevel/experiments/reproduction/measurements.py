@@ -20,7 +20,8 @@ from bilevel.experiments.reproduction.folder import Kept
 from bilevel.experiments.reproduction.rows import Scaling
 from bilevel.experiments.reproduction.settings import Entrant
 from bilevel.experiments.sweep import Evaluation, read_results
-from bilevel.planning.planner import Status, planner_named
+from bilevel.planning.planner import Status
+from bilevel.planning.planners import planner_named
 from bilevel.policies.policy_files import POLICY
 from bilevel.policies.policy_folder import read_policy
 from bilevel.rules.solving import solve
