@@ -6,14 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.plan_policies import (
-    NO_MODEL,
-    NO_PLAN,
-    PLAN_BROKEN,
-    PlanFinder,
-    PlannedPolicy,
-    PolicyFinder,
-)
+from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlanFinder, PlannedPolicy, PolicyFinder
 from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, PolicyResult, Status
 from bilevel.planning.planners import planner_named
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem

@@ -117,7 +117,7 @@ def test_unsolvable(planner: Planner, state: str, goal: str) -> None:
     domain = parse_domain(SMALL, "small")
     result = planner(domain, parse_problem(small(state, goal), domain, "problem"), 60)
     assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
-    assert result.message == "there is no plan"
+    assert result.message == "no plan exists"
 
 
 def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:

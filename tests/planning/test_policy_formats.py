@@ -7,12 +7,7 @@ import json
 from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, WIN, decision
 
 from bilevel.planning.planner import ContingentPolicy, PlanStep
-from bilevel.planning.policy_formats import (
-    plan_json,
-    plan_text,
-    policy_json,
-    policy_text,
-)
+from bilevel.planning.policy_formats import document, plan_items, plan_text, policy_items, policy_text
 from bilevel.symbolic.pddl import parse_plan
 
 
@@ -40,7 +35,7 @@ def test_a_plan_says_what_it_counts_on_and_is_read_back() -> None:
         "; cost = 3 (unit cost)",
     ]
     assert [move.outcome for move in parse_plan(text, COINS).moves.values()] == [1, 0]
-    assert json.loads(plan_json(COINS, ONE_COIN, steps))["plan"][0] == {
+    assert plan_items(steps)[0] == {
         "do": "flip(penny)",
         "outcome": 2,
         "nature": {},
@@ -48,7 +43,7 @@ def test_a_plan_says_what_it_counts_on_and_is_read_back() -> None:
 
 
 def test_a_policy_as_json() -> None:
-    assert json.loads(policy_json(COINS, ONE_COIN, FLIPPING)) == {
+    assert json.loads(document(COINS, ONE_COIN, "policy", policy_items(FLIPPING))) == {
         "format": 1,
         "domain": "coins",
         "problem": "one",

@@ -12,7 +12,7 @@ from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Pr
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
-from bilevel.symbolic.validation import Verdict, validate
+from bilevel.symbolic.validation import PlanCheck, validate
 
 
 def own_domain(name: str) -> Domain:
@@ -35,13 +35,13 @@ ONE_BOX = parse_problem(
 REST = "(open d)\n(pick x1 d)\n(place-goal x1 t red)"
 
 
-def verdict(plan: str, domain: Domain = BLOCKS, problem: Problem = TWO_BLOCKS) -> Verdict:
+def verdict(plan: str, domain: Domain = BLOCKS, problem: Problem = TWO_BLOCKS) -> PlanCheck:
     return validate(domain, problem, parse_plan(plan, domain))
 
 
 def test_a_valid_plan() -> None:
     result = verdict("(pick b1)\n(place b1 p1)\n(pick b2)\n(place b2 p2)")
-    assert result == Verdict(4)
+    assert result == PlanCheck(4)
     assert result.is_valid
     assert str(result) == "valid: 4 steps reach the goal"
 
@@ -49,7 +49,7 @@ def test_a_valid_plan() -> None:
 def test_goals_that_do_not_hold_are_named() -> None:
     result = verdict("(pick b1)\n(place b1 p2)")
     assert not result.is_valid
-    assert result == Verdict(2, unmet=(Atom("at", ("b1", "p1")), Atom("at", ("b2", "p2"))))
+    assert result == PlanCheck(2, unmet=(Atom("at", ("b1", "p1")), Atom("at", ("b2", "p2"))))
     assert str(result) == "not valid: after 2 steps these goals do not hold: at(b1, p1), at(b2, p2)"
 
 
@@ -65,7 +65,7 @@ def test_what_holds_though_it_shall_not_is_named() -> None:
 
 def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
     result = verdict("(pick b1)\n(pick b2)\n(pick b9)")
-    assert result == Verdict(1, Action("pick", ("b2",)), missing=(Atom("gripper-free"),))
+    assert result == PlanCheck(1, Action("pick", ("b2",)), missing=(Atom("gripper-free"),))
     assert str(result) == "not valid: step 2, pick(b2): these facts do not hold: gripper-free()"
 
 
@@ -83,7 +83,7 @@ def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
     ],
 )
 def test_actions_that_fit_no_schema(action: Action, faults: tuple[str, ...]) -> None:
-    assert validate(BLOCKS, TWO_BLOCKS, Plan([action])) == Verdict(0, action, faults=faults)
+    assert validate(BLOCKS, TWO_BLOCKS, Plan([action])) == PlanCheck(0, action, faults=faults)
 
 
 def test_negative_conditions_equalities_and_constants() -> None:
@@ -128,7 +128,7 @@ def test_new_objects_become_known() -> None:
 def test_moves_that_nature_cannot_make(move: NaturesMove | None, fault: str) -> None:
     roll = Action("roll", ("d", "u"))
     plan = Plan([roll], {} if move is None else {0: move})
-    assert validate(GACHA, ONE_BOX, plan) == Verdict(0, roll, faults=(fault,))
+    assert validate(GACHA, ONE_BOX, plan) == PlanCheck(0, roll, faults=(fault,))
 
 
 def test_nature_may_bring_the_first_object_of_a_type() -> None:

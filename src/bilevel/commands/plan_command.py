@@ -12,32 +12,18 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
-from bilevel.commands.arguments import (
-    DomainFile,
-    OptionalOutput,
-    ProblemFile,
-    count,
-    print_json,
-    require_at_least,
-)
+from bilevel.commands.arguments import DomainFile, OptionalOutput, ProblemFile, count, print_json, require_at_least
 from bilevel.files import require_writable, write_atomically
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPlanner, ContingentPolicy, Deadline, NoModel, PlanStep, Status
 from bilevel.planning.planners import CONTINGENT_PLANNERS, PLANNERS
 from bilevel.planning.policy_drawing import draw_policy, policy_dot
-from bilevel.planning.policy_formats import (
-    plan_json,
-    plan_object,
-    plan_text,
-    policy_json,
-    policy_object,
-    policy_text,
-)
+from bilevel.planning.policy_formats import document, plan_items, plan_text, policy_items, policy_text
 from bilevel.planning.pr2 import pr2
 from bilevel.planning.strong_cyclic import ActionGraph, PolicyCheck, PolicyKind, check_policy, graph_of_plan
 from bilevel.planning.strong_cyclic_proofs import is_proved
 from bilevel.symbolic.adl import Compiled, read_for_planning
-from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.domain import BadInput, Domain
 
 MOST_SECONDS = 1_000_000
 A_HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
@@ -49,9 +35,9 @@ Seconds = Annotated[float, tyro.conf.arg(metavar="SECONDS")]
 class _Found(NamedTuple):
     """A plan or a policy in every form, and what there is to say of it."""
 
+    kind: Literal["plan", "policy"]
     text: str
-    document: str  # JSON
-    items: list[dict[str, Any]]
+    items: list[dict[str, Any]]  # for JSON
     noun: str  # what the items are
     remarks: Sequence[str]
     states: int  # that it can get into, as far as is known
@@ -112,7 +98,7 @@ class FindPlan:
         if answer.status is Status.ERROR:
             raise BadInput(f"the planner failed on problem '{compiled.problem.name}': {answer.message}")
         if answer.found and self.output is not None:
-            write_atomically(self.output, _rendered(answer.found, self.output, compiled.problem))
+            write_atomically(self.output, _rendered(answer.found, self.output, compiled))
         self._print_json(answer) if self.json else self._print(answer)
         return 0 if answer.found else 1
 
@@ -136,10 +122,7 @@ class FindPlan:
         seconds = time.perf_counter() - started
         if result.status is Status.SOLVED:
             return _Answer(result.status, "", seconds, _found_plan(compiled, result.steps))
-        message = result.message
-        if result.status is Status.UNSOLVABLE:
-            message = message.replace("there is no plan", "no plan exists", 1)
-        return _Answer(result.status, self._too_late(result.status) or message, seconds)
+        return _Answer(result.status, self._too_late(result.status) or result.message, seconds)
 
     def _policy(self, compiled: Compiled, planner: ContingentPlanner) -> _Answer:
         domain, problem = compiled.domain, compiled.problem
@@ -182,8 +165,7 @@ class FindPlan:
             sizes={"states": found.states, f"{found.noun}s": len(found.items)} if found else {},
             checked=check.kind.value if check else None,
             remarks=list(found.remarks) if found else [],
-            plan=found.items if found and not check else None,
-            policy=found.items if found and check else None,
+            **{kind: found.items if found and found.kind == kind else None for kind in ("plan", "policy")},
             output=str(self.output) if found and self.output else None,
         )
 
@@ -192,9 +174,9 @@ def _found_plan(compiled: Compiled, steps: Sequence[PlanStep]) -> _Found:
     domain, problem = compiled.domain, compiled.problem
     named = [step._replace(action=compiled.users_action(step.action)) for step in steps]
     return _Found(
+        "plan",
         plan_text(domain, steps, named),
-        plan_json(domain, problem, named),
-        plan_object(named),
+        plan_items(named),
         "step",
         [] if domain.is_deterministic else [A_HOPE],
         len(named) + 1,
@@ -206,9 +188,9 @@ def _found_policy(compiled: Compiled, policy: ContingentPolicy, check: PolicyChe
     named = [replace(decision, action=compiled.users_action(decision.action)) for decision in policy.decisions]
     policy = ContingentPolicy(tuple(named))
     return _Found(
+        "policy",
         policy_text(policy),
-        policy_json(compiled.domain, compiled.problem, policy),
-        policy_object(policy),
+        policy_items(policy),
         "decision",
         [str(check)],
         len(check.graph.choices),
@@ -226,12 +208,12 @@ def _users_graph(compiled: Compiled, graph: ActionGraph) -> ActionGraph:
     return replace(graph, choices=choices)
 
 
-def _rendered(found: _Found, path: Path, problem: Problem) -> str:
+def _rendered(found: _Found, path: Path, compiled: Compiled) -> str:
     """In the format that the file's name asks for."""
-    headline = f"{problem.name}: {found.size}"
+    headline = f"{compiled.problem.name}: {found.size}"
     match path.suffix.lower():
         case ".json":
-            return found.document
+            return document(compiled.domain, compiled.problem, found.kind, found.items)
         case ".svg":
             return draw_policy(found.graph(), headline)
         case ".dot":

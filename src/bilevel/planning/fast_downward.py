@@ -121,7 +121,7 @@ def _run(
     if exit_code in OUT_OF_MEMORY:
         return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
     if exit_code in UNSOLVABLE:
-        return PlanResult(Status.UNSOLVABLE, message="there is no plan")
+        return PlanResult(Status.UNSOLVABLE, message="no plan exists")
     return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {last_words(log_file)}")
 
 

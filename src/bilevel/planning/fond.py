@@ -8,7 +8,7 @@ yet. A state from which there is no plan is dead, and from then on no step is ta
 from __future__ import annotations
 
 from bilevel.planning.bit_masks import Task, apply, bits_of
-from bilevel.planning.fond_graph import Link, Node, PolicyGraph
+from bilevel.planning.fond_graph import Link, Node, PartialPolicy
 from bilevel.planning.fond_search import WeakPlanner, WeakStep
 from bilevel.planning.fond_task import FondTask, ground_fond_task
 from bilevel.planning.grounding import makers_of_new_objects
@@ -49,7 +49,7 @@ class _Builder:
     """Links the open outcomes of a policy graph one after the other."""
 
     def __init__(self, task: FondTask, deadline: Deadline) -> None:
-        self.graph = PolicyGraph(task.determinised.state, task.determinised.goal, deadline)
+        self.graph = PartialPolicy(task.determinised.state, task.determinised.goal, deadline)
         self._planner = WeakPlanner(task, deadline)
         self._stranded: set[int] = set()
 

@@ -1,4 +1,4 @@
-"""The graph of a policy in the making: what to do in which states, and where each outcome leads.
+"""A policy in the making, as a graph: what to do in which states, and where each outcome leads.
 
 A node stands for all states in which its condition holds. Its outcomes are linked to other nodes, and its condition is
 strong enough that each outcome satisfies the condition of the node it is linked to. So where all outcomes are linked
@@ -55,7 +55,7 @@ class Link:
         return condition & ~self.outcome.add
 
 
-class PolicyGraph:
+class PartialPolicy:
     """A growing graph; `open` are the outcomes that are not linked yet, and some that are, the most urgent last.
 
     The root is a pretended step whose only outcome is the first state; it covers no state.

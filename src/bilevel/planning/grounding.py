@@ -14,17 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import (
-    EQUALITY,
-    Action,
-    Atom,
-    Domain,
-    Outcome,
-    Parameter,
-    Problem,
-    Schema,
-    is_variable,
-)
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Outcome, Parameter, Problem, Schema, is_variable
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, new_object
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.

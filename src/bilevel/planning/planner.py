@@ -117,24 +117,6 @@ class ContingentPlanner(Protocol):
         ...
 
 
-# --- Plans without detours
-
-
-@dataclass(frozen=True, slots=True)
-class _World:
-    """What holds, and the objects there are: nature's new ones cannot be used before they are made."""
-
-    state: Facts
-    objects: frozenset[str]
-
-    def after(self, move: _Move) -> _World | None:
-        """The world after the step, with the outcome it counts on, or `None` where it cannot be done."""
-        step, action, outcome = move
-        if not action.condition.holds(self.state) or not self.objects.issuperset(step.action.arguments):
-            return None
-        return _World(progress(self.state, outcome), self.objects.union(value for _, value in step.choice))
-
-
 class _Move(NamedTuple):
     """A step with its ground action and outcome."""
 
@@ -150,27 +132,31 @@ def without_needless_steps(
 
     Steps that have not been looked at by the deadline stay.
     """
-    kept: list[_Move] = []
+    kept: list[PlanStep] = []
     rest = [_Move(step, *step.ground(domain)) for step in steps]
-    world = _World(problem.state, frozenset(problem.all_objects(domain)))
+    state, objects = problem.state, frozenset(problem.all_objects(domain))
     while rest and deadline.seconds_left > 0:
-        shorter = _feasible(problem, world, rest[1:])
-        if shorter is not None:
+        shorter, end, _ = _carried_out(rest[1:], state, objects)
+        if is_solved(problem, end):
             rest = shorter
             continue
-        after = world.after(rest[0])
-        assert after is not None, f"step {rest[0].step.action} of a plan cannot be done"
-        world = after
-        kept.append(rest.pop(0))
-    return tuple(move.step for move in kept + rest)
+        done, state, objects = _carried_out(rest[:1], state, objects)
+        assert done, f"step {rest[0].step.action} of a plan cannot be done"
+        kept.append(rest.pop(0).step)
+    return (*kept, *(move.step for move in rest))
 
 
-def _feasible(problem: Problem, world: _World, moves: Sequence[_Move]) -> list[_Move] | None:
-    """Those of the moves that can be done from here on, if they reach the goal."""
+def _carried_out(
+    moves: Sequence[_Move], state: Facts, objects: frozenset[str]
+) -> tuple[list[_Move], Facts, frozenset[str]]:
+    """Those of the moves that can be done one after the other, what holds then, and the objects that there are then.
+
+    Nature's new objects cannot be used before they are made.
+    """
     done = []
     for move in moves:
-        after = world.after(move)
-        if after is not None:
-            world = after
+        if move.action.condition.holds(state) and objects.issuperset(move.action.action.arguments):
+            state = progress(state, move.outcome)
+            objects = objects.union(value for _, value in move.step.choice)
             done.append(move)
-    return done if is_solved(problem, world.state) else None
+    return done, state, objects

@@ -53,7 +53,7 @@ def _count(number: int, noun: str) -> str:
 # --- JSON
 
 
-def policy_object(policy: ContingentPolicy) -> list[dict[str, Any]]:
+def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
     """The decisions as JSON has them."""
     return [
         {
@@ -66,21 +66,13 @@ def policy_object(policy: ContingentPolicy) -> list[dict[str, Any]]:
     ]
 
 
-def plan_object(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
+def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     """The steps as JSON has them; outcomes count from 1, as in a plan file."""
     return [{"do": str(step.action), "outcome": step.outcome + 1, "nature": dict(step.choice)} for step in steps]
 
 
-def policy_json(domain: Domain, problem: Problem, policy: ContingentPolicy) -> str:
-    return _document(domain, problem, "policy", policy_object(policy))
-
-
-def plan_json(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> str:
-    return _document(domain, problem, "plan", plan_object(steps))
-
-
-def _document(domain: Domain, problem: Problem, kind: str, items: Sequence[Mapping[str, Any]]) -> str:
-    """A line per item, so that a person can read it too."""
+def document(domain: Domain, problem: Problem, kind: str, items: Sequence[Mapping[str, Any]]) -> str:
+    """A file of JSON with the items of a plan or policy, a line each so that a person can read it too."""
     head = {"format": FORMAT, "domain": domain.name, "problem": problem.name}
     lines = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in items)
     listed = f"[\n{lines}\n  ]" if items else "[]"

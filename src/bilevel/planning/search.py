@@ -44,7 +44,7 @@ def search(
     except TimeUp:
         return PlanResult(Status.TIMED_OUT, message=f"no plan within {time_limit:g} s")
     bound = f" that makes at most {pools[-1]} new objects of a type" if pools[-1] else ""
-    return PlanResult(Status.UNSOLVABLE, message=f"there is no plan{bound}")
+    return PlanResult(Status.UNSOLVABLE, message=f"no plan exists{bound}")
 
 
 def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADTH_FIRST_STATES) -> Operators | None:

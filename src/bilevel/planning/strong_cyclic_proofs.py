@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, TimeUp
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, natures_choices, progress
@@ -19,6 +20,8 @@ Literal = tuple[Atom, bool]
 
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
     """Whether there is such a proof; a policy without one need not be wrong."""
+    if makers_of_new_objects(domain, problem):
+        return False
     try:
         return _Prover(domain, problem, policy, deadline).is_proved()
     except (BadInput, TimeUp):  # an action that does not fit the domain
@@ -50,18 +53,9 @@ class _Prover:
 
     def _choice(self, decision: Decision) -> _Choice:
         self.deadline.check()
-        ground = ground_action(self.domain, decision.action)
-        parameters = self.domain.schemas[decision.action.name].parameters
-        for parameter, name in zip(parameters, decision.action.arguments, strict=True):
-            if name not in self.objects or not self.domain.is_subtype(self.objects[name], parameter.type):
-                raise BadInput(f"there is no {parameter.type} '{name}'")
+        ground = ground_action(self.domain, decision.action, self.objects)
         choices = ((o, c) for o in ground.outcomes for c in natures_choices(o, self.domain, self.objects))
-        outcomes = []
-        for outcome, choice in choices:
-            if not self.objects.keys() >= set(choice.values()):
-                raise BadInput(f"action '{decision.action}' makes new objects")
-            outcomes.append(bind_outcome(outcome, choice))
-        return _Choice(decision, ground, outcomes)
+        return _Choice(decision, ground, [bind_outcome(outcome, choice) for outcome, choice in choices])
 
     def is_proved(self) -> bool:
         distances = [decision.distance for decision in self.policy.decisions]

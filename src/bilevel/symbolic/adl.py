@@ -10,24 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from math import prod
 from os import PathLike, fspath
-from typing import TypeVar
 
-from bilevel.symbolic.domain import (
-    EQUALITY,
-    Action,
-    Atom,
-    BadInput,
-    Domain,
-    Facts,
-    Outcome,
-    Predicate,
-    Problem,
-    Schema,
-    is_variable,
-)
+from bilevel.symbolic.adl_conditions import Context, cases, few, joined, narrowed
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Outcome, Predicate, Problem, Schema
 from bilevel.symbolic.expressions import (
     Expression,
     Group,
@@ -42,19 +29,13 @@ from bilevel.symbolic.expressions import (
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.pddl_domain import action_parts, domain_frame, read_parameters
 from bilevel.symbolic.pddl_effects import NOTHING, Scope, bounded, conjunction, read_effect
-from bilevel.symbolic.pddl_parts import read_literal, read_typed
 from bilevel.symbolic.pddl_problem import problem_frame
-from bilevel.symbolic.semantics import Condition, bind_outcome, substitute
+from bilevel.symbolic.semantics import Condition, bind_outcome
 
-MOST_CASES = 4096  # of one condition, and of one action
 MOST_ACTIONS = 20_000  # that a domain is compiled into
-MOST_BINDINGS = 100_000  # of the quantifiers around one atom
 MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
 
-Found = TypeVar("Found")
-
 NOTHING_WRITTEN = Group((), 0)
-TRUE = Condition()
 NEVER = Atom("goal:never")  # which nothing adds; no user's names have a colon
 
 
@@ -107,7 +88,7 @@ def compile_adl(
         name, objects, state, goal_section = problem_frame(problem_text, domain)
     objects = {**domain.constants, **objects}
     static = frozenset(domain.predicates) - {name for effect in effects for name in _changed(effect)}
-    context = _Context(domain, objects, state, static, functions, objects)
+    context = Context(domain, objects, state, static, functions, objects)
     with naming_position(problem_text, problem_name):
         goal = _read_goal(goal_section, context)
     with naming_position(domain_text, domain_name):
@@ -126,11 +107,11 @@ def _changed(effect: Expression) -> Iterator[str]:
             yield from _changed(item)
 
 
-def _read_goal(section: Group, context: _Context) -> Condition:
+def _read_goal(section: Group, context: Context) -> Condition:
     if len(section.arguments) != 1:
         raise Misread(section.offset, f"':goal' takes one condition, not {len(section.arguments)}")
     found = cases(section.arguments[0], context)
-    weakest = [case for case in found if not any(other != case and _joined(case, other) == case for other in found)]
+    weakest = [case for case in found if not any(other != case and joined(case, other) == case for other in found)]
     if len(weakest) > 1:
         raise Misread(
             section.offset,
@@ -140,122 +121,12 @@ def _read_goal(section: Group, context: _Context) -> Condition:
     return weakest[0] if weakest else Condition(frozenset({NEVER}))
 
 
-# --- Conditions
-
-
-@dataclass(frozen=True)
-class _Context:
-    """What can be said where a condition or an effect stands.
-
-    `terms` has the types of all terms in scope; variables in `binding` stand for these objects. `static` are the
-    predicates that no action changes: `state` tells which of their facts hold.
-    """
-
-    domain: Domain
-    objects: Mapping[str, str]
-    state: Facts
-    static: frozenset[str]
-    functions: frozenset[str]
-    terms: Mapping[str, str]
-    binding: Mapping[str, str] = field(default_factory=dict)
-    bindings: int = 1  # that the quantifiers around have
-
-    def truth(self, atom: Atom) -> bool | None:
-        """Whether the atom holds, if that never changes."""
-        if any(map(is_variable, atom.terms)):
-            return None
-        if atom.predicate == EQUALITY:
-            return atom.terms[0] == atom.terms[1]
-        return atom in self.state if atom.predicate in self.static else None
-
-    def quantified(self, group: Group, what: str) -> tuple[list[_Context], Expression]:
-        """A context for each way to choose objects in `(forall (?x - t) part)`, and the part."""
-        if len(group.arguments) != 2:
-            raise Misread(group.offset, f"'{group.head}' takes a list of variables and one {what}")
-        declared = as_group(group.arguments[0], "a list of variables")
-        variables = read_typed(declared.items, "a variable", self.domain.types)
-        return self.instances(group, variables), group.arguments[1]
-
-    def instances(self, group: Group, variables: Mapping[str, str]) -> list[_Context]:
-        fitting = [self.fitting(kind) for kind in variables.values()]
-        count = self.bindings * prod(map(len, fitting))
-        if count > MOST_BINDINGS:
-            raise Misread(group.offset, f"the objects make more than {MOST_BINDINGS} cases of this '{group.head}'")
-        terms = {**self.terms, **variables}
-        bindings = ({**self.binding, **dict(zip(variables, values, strict=True))} for values in product(*fitting))
-        return [replace(self, terms=terms, binding=binding, bindings=count) for binding in bindings]
-
-    def fitting(self, kind: str) -> list[str]:
-        """The objects of a type."""
-        return [name for name, its in self.objects.items() if self.domain.is_subtype(its, kind)]
-
-
-def cases(expression: Expression, context: _Context, wanted: bool = True) -> list[Condition]:
-    """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
-    group = as_group(expression, "a condition")
-    match group.head if group.items else "and":
-        case "and" | "or":
-            parts = [cases(part, context, wanted) for part in group.arguments]
-            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
-        case "imply":
-            _require_arguments(group, 2)
-            premise, conclusion = group.arguments
-            parts = [cases(premise, context, not wanted), cases(conclusion, context, wanted)]
-            return _any_of(group, parts) if wanted else _all_of(group, parts)
-        case "not":
-            _require_arguments(group, 1)
-            return cases(group.arguments[0], context, not wanted)
-        case "forall" | "exists":
-            contexts, part = context.quantified(group, "condition")
-            parts = [cases(part, each, wanted) for each in contexts]
-            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
-    atom = substitute(read_literal(group, context.domain, context.terms), context.binding)
-    holds = context.truth(atom)
-    if holds is not None:
-        return [TRUE] if holds == wanted else []
-    return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
-
-
-def _require_arguments(group: Group, count: int) -> None:
-    if len(group.arguments) != count:
-        takes = "one condition" if count == 1 else f"{count} conditions"
-        raise Misread(group.offset, f"'{group.head}' takes {takes}, not {len(group.arguments)}")
-
-
-def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
-    found = dict.fromkeys(case for part in parts for case in part)
-    return [TRUE] if TRUE in found else _few(group, list(found))
-
-
-def _all_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
-    found = [TRUE]
-    for part in sorted(parts, key=len):
-        found = _few(group, list(dict.fromkeys(narrow for case in found for narrow in _narrowed(case, part))))
-    return found
-
-
-def _few(group: Group, found: list[Found]) -> list[Found]:
-    if len(found) > MOST_CASES:
-        raise Misread(group.offset, f"this '{group.head}' has more than {MOST_CASES} cases")
-    return found
-
-
-def _narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Condition]:
-    """The case and each of the alternatives, but for contradictions; the case itself where it implies one of them."""
-    found = dict.fromkeys(_joined(case, other) for other in alternatives)
-    return [case] if case in found else [joined for joined in found if not joined.positive & joined.negative]
-
-
-def _joined(case: Condition, other: Condition) -> Condition:
-    return Condition(case.positive | other.positive, case.negative | other.negative)
-
-
 # --- Effects and actions
 
 Branch = tuple[Condition, list[Outcome]]  # a case, and all that nature may make of the effect in it
 
 
-def branches(expression: Expression, context: _Context, case: Condition) -> list[Branch]:
+def branches(expression: Expression, context: Context, case: Condition) -> list[Branch]:
     """The case split up until it is settled what the effect does, and what that is."""
     group = as_group(expression, "an effect")
 
@@ -281,7 +152,7 @@ def branches(expression: Expression, context: _Context, case: Condition) -> list
 
 def _merged(
     group: Group,
-    parts: Iterable[tuple[Expression, _Context]],
+    parts: Iterable[tuple[Expression, Context]],
     start: Branch,
     merge: Callable[[Expression, list[Outcome], list[Outcome]], list[Outcome]],
 ) -> list[Branch]:
@@ -292,41 +163,41 @@ def _merged(
             for case, outcomes in found
             for narrow, more in branches(part, context, case)
         ]
-        _few(group, found)
+        few(group, found)
     return found
 
 
-def _conditional(group: Group, context: _Context, case: Condition) -> list[Branch]:
+def _conditional(group: Group, context: Context, case: Condition) -> list[Branch]:
     if len(group.arguments) != 2:
         raise Misread(group.offset, f"'when' takes a condition and an effect, not {len(group.arguments)} arguments")
     condition, part = group.arguments
-    holding = _narrowed(case, cases(condition, context))
-    failing = _narrowed(case, cases(condition, context, wanted=False))
+    holding = narrowed(case, cases(condition, context))
+    failing = narrowed(case, cases(condition, context, wanted=False))
     found = [branch for narrow in holding for branch in branches(part, context, narrow)]
     return [*found, *((narrow, [NOTHING]) for narrow in failing)]
 
 
-def _compile_actions(groups: Sequence[Group], context: _Context) -> tuple[dict[str, Schema], dict[str, Action]]:
+def _compile_actions(groups: Sequence[Group], context: Context) -> tuple[dict[str, Schema], dict[str, Action]]:
     """Plain schemas, and the origins of those that have new names; an action that is plain already keeps its own."""
-    names = Counter(as_name(group.items[1], "an action").text for group in groups)
-    numbers = Counter[str]()
+    compiled: list[tuple[Schema, Action]] = []
+    for group in groups:
+        compiled += _compile_action(group, context)
+        if len(compiled) > MOST_ACTIONS:
+            raise Misread(group.offset, f"with this action the domain has more than {MOST_ACTIONS} cases")
+    namesakes, numbers = Counter(schema.name for schema, _ in compiled), Counter[str]()
     schemas: dict[str, Schema] = {}
     origins: dict[str, Action] = {}
-    for group in groups:
-        compiled = list(_compile_action(group, context))
-        for schema, origin in compiled:
-            own = tuple(parameter.name for parameter in schema.parameters)
-            if names[schema.name] > 1 or len(compiled) > 1 or own != origin.arguments:
-                numbers[schema.name] += 1
-                schema = replace(schema, name=f"{schema.name}:{numbers[schema.name]}")
-                origins[schema.name] = origin
-            schemas[schema.name] = schema
-        if len(schemas) > MOST_ACTIONS:
-            raise Misread(group.offset, f"with this action the domain has more than {MOST_ACTIONS} cases")
+    for schema, origin in compiled:
+        name = schema.name
+        if namesakes[name] > 1 or len(schema.parameters) < len(origin.arguments):
+            numbers[name] += 1
+            name = f"{name}:{numbers[name]}"
+            origins[name] = origin
+        schemas[name] = replace(schema, name=name)
     return schemas, origins
 
 
-def _compile_action(group: Group, context: _Context) -> Iterator[tuple[Schema, Action]]:
+def _compile_action(group: Group, context: Context) -> Iterator[tuple[Schema, Action]]:
     """A schema for each case of the action, and what the user calls it in terms of the schema's variables."""
     name = as_name(group.items[1], "an action").text
     parts = action_parts(group)
@@ -339,11 +210,11 @@ def _compile_action(group: Group, context: _Context) -> Iterator[tuple[Schema, A
         free = tuple(parameter for parameter in parameters if parameter.name not in bound.binding)
         origin = Action(name, tuple(bound.binding.get(parameter.name, parameter.name) for parameter in parameters))
         found = [branch for case in cases(precondition, bound) for branch in branches(effect, bound, case)]
-        for case, outcomes in _few(group, found):
+        for case, outcomes in few(group, found):
             yield Schema(name, free, case.positive, tuple(outcomes), case.negative), origin
 
 
-def _bound_contexts(group: Group, effect: Group, types: Mapping[str, str], context: _Context) -> list[_Context]:
+def _bound_contexts(group: Group, effect: Group, types: Mapping[str, str], context: Context) -> list[Context]:
     """Objects for the parameters about which `when` asks what never changes: that settles it once and for all."""
     conditions = [when.arguments[0] for when in _groups(effect) if when.head == "when" and when.arguments]
     atoms = [atom for condition in conditions for atom in _groups(condition)]

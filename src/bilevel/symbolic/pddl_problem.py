@@ -8,16 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Problem
-from bilevel.symbolic.expressions import (
-    Expression,
-    Group,
-    Misread,
-    Word,
-    as_group,
-    as_name,
-    is_number,
-    suggestion,
-)
+from bilevel.symbolic.expressions import Expression, Group, Misread, Word, as_group, as_name, is_number, suggestion
 from bilevel.symbolic.pddl_parts import (
     contents,
     negated,

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
 
 from bilevel.symbolic.bulk_reading import no_garbage_collection
-from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Problem
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    Action,
+    Atom,
+    Domain,
+    Outcome,
+    Parameter,
+    Problem,
+    Schema,
+    is_variable,
+    schema_atoms,
+)
 from bilevel.symbolic.plans import NaturesMove, Plan
-from bilevel.symbolic.prepared_schemas import PreparedSchema, filled
+from bilevel.symbolic.semantics import ground
 
 FACTS_NAMED = 5  # in a message; the value itself holds all
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlanCheck:
     """What became of a plan: empty but for `steps` where it is valid.
 
     `steps` counts the actions carried out. Where the next one could not be, `action` is that one, `missing` are the
@@ -51,28 +65,63 @@ def _listed(atoms: tuple[Atom, ...]) -> str:
     return ", ".join(map(str, atoms[:FACTS_NAMED])) + more
 
 
-class NotApplicable(Exception):
-    """A step cannot be carried out; its verdict says why."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(str(verdict))
-        self.verdict = verdict
-
-
-def validate(domain: Domain, problem: Problem, plan: Plan) -> Verdict:
-    """Carries the plan out in a closed world; a step costs what its schema mentions, whatever the state's size."""
+def validate(domain: Domain, problem: Problem, plan: Plan) -> PlanCheck:
+    """Carry the plan out in a closed world; a step costs what its schema mentions, whatever the state's size."""
     with no_garbage_collection():
         execution = _Execution(domain, problem)
-        try:
-            for step, action in enumerate(plan.actions):
-                execution.carry_out(step, action, plan.moves.get(step))
-        except NotApplicable as failure:
-            return failure.verdict
-        return Verdict(
+        for step, action in enumerate(plan.actions):
+            failure = execution.carry_out(step, action, plan.moves.get(step))
+            if failure is not None:
+                return failure
+        return PlanCheck(
             len(plan.actions),
             forbidden=tuple(sorted(problem.negative_goal.intersection(execution.state))),
             unmet=tuple(sorted(problem.goal.difference(execution.state))),
         )
+
+
+class _Template(NamedTuple):
+    """An atom of a schema; `terms` picks its terms from the values of parameters, constants and nature's choices."""
+
+    predicate: str
+    terms: Callable[[tuple[str, ...]], tuple[str, ...]]
+
+
+def _templates(atoms: Iterable[Atom], names: Sequence[str]) -> list[_Template]:
+    """The atoms but for equalities, to be filled with values that come in the order of the names."""
+    atoms = sorted(atom for atom in atoms if atom.predicate != EQUALITY)
+    return [_Template(atom.predicate, _picker([names.index(term) for term in atom.terms])) for atom in atoms]
+
+
+def _picker(positions: list[int]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Picks the values at these positions, in C; a slice because one position alone would not give a tuple."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    start = positions[0] if positions else 0
+    return itemgetter(slice(start, start + len(positions)))
+
+
+def _filled(templates: list[_Template], values: tuple[str, ...]) -> list[Atom]:
+    make = tuple.__new__  # half the time of calling Atom
+    return [make(Atom, (predicate, terms(values))) for predicate, terms in templates]
+
+
+class _PreparedSchema:
+    """A schema with its conditions and effects as templates, made ready for being carried out millions of times."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.is_deterministic = schema.is_deterministic
+        self.constants = tuple(sorted({t for a in schema_atoms(schema) for t in a.terms if not is_variable(t)}))
+        names = [*(parameter.name for parameter in schema.parameters), *self.constants]
+        self.needed = _templates(schema.precondition, names)
+        self.barred = _templates(schema.negative_precondition, names)
+        self.has_equalities = any(a.predicate == EQUALITY for a in schema.precondition | schema.negative_precondition)
+        self.effects = []
+        for outcome in schema.outcomes:
+            chosen = [*names, *(variable.name for variable in outcome.chosen)]
+            self.effects.append((_templates(outcome.add, chosen), _templates(outcome.delete, chosen)))
+        self.fitting_types: set[tuple[str | None, ...]] = set()  # of arguments, as far as met and found to fit
 
 
 class _Execution:
@@ -82,37 +131,36 @@ class _Execution:
         self.domain = domain
         self.state = set(problem.state)
         self.objects = problem.all_objects(domain)
-        self.schemas = {name: PreparedSchema(schema) for name, schema in domain.schemas.items()}
+        self.schemas = {name: _PreparedSchema(schema) for name, schema in domain.schemas.items()}
 
-    def carry_out(self, step: int, action: Action, move: NaturesMove | None) -> None:
-        """Changes the state as the action and nature do; `NotApplicable` where the action cannot be carried out."""
+    def carry_out(self, step: int, action: Action, move: NaturesMove | None) -> PlanCheck | None:
+        """Change the state as the action and nature do, or say why the action cannot be carried out."""
         schema = self.schemas.get(action.name)
         types = tuple(map(self.objects.get, action.arguments))
         if schema is None or types not in schema.fitting_types:
             if faults := self.faults(action):
-                raise NotApplicable(Verdict(step, action, faults=tuple(faults)))
+                return PlanCheck(step, action, faults=tuple(faults))
             schema = self.schemas[action.name]
             schema.fitting_types.add(types)
         values = action.arguments + schema.constants
-        needed = filled(schema.needed, values)
-        barred = filled(schema.barred, values) if schema.barred else ()
+        needed = _filled(schema.needed, values)
+        barred = _filled(schema.barred, values) if schema.barred else ()
         if not self.state.issuperset(needed) or not self.state.isdisjoint(barred):
             missing = tuple(atom for atom in needed if atom not in self.state)
-            forbidden = tuple(atom for atom in barred if atom in self.state)
-            raise NotApplicable(Verdict(step, action, missing, forbidden))
-        if schema.has_equalities and not schema.equalities_hold(values):
-            raise NotApplicable(Verdict(step, action, faults=("its arguments break an (in)equality",)))
+            return PlanCheck(step, action, missing, tuple(atom for atom in barred if atom in self.state))
+        if schema.has_equalities and ground(schema.schema, action.arguments) is None:
+            return PlanCheck(step, action, faults=("its arguments break an (in)equality",))
         if move is None and schema.is_deterministic:
             add, delete = schema.effects[0]
         else:
-            fault = self.let_nature_choose(schema, move)
+            fault = self.let_nature_choose(schema.schema, move)
             if move is None or fault:
-                raise NotApplicable(Verdict(step, action, faults=(fault,)))
-            outcome = schema.schema.outcomes[move.outcome]
-            values += tuple(move.binding[variable.name] for variable in outcome.chosen)
+                return PlanCheck(step, action, faults=(fault,))
+            values += tuple(move.binding[variable.name] for variable in schema.schema.outcomes[move.outcome].chosen)
             add, delete = schema.effects[move.outcome]
-        self.state.difference_update(filled(delete, values))
-        self.state.update(filled(add, values))
+        self.state.difference_update(_filled(delete, values))
+        self.state.update(_filled(add, values))
+        return None
 
     def faults(self, action: Action) -> list[str]:
         """What is wrong with an action before any state is looked at."""
@@ -133,9 +181,9 @@ class _Execution:
             return ""
         return f"'{name}' is of type '{kind}' but '{variable.name}' is of type '{variable.type}'"
 
-    def let_nature_choose(self, schema: PreparedSchema, move: NaturesMove | None) -> str:
+    def let_nature_choose(self, schema: Schema, move: NaturesMove | None) -> str:
         """Makes the objects that nature makes; says why the recorded move is impossible, nothing where it is not."""
-        outcomes = schema.schema.outcomes
+        outcomes = schema.outcomes
         if move is None:
             example = " ".join(["; outcome 1", *(f"{variable.name}=…" for variable in outcomes[0].chosen)])
             return f"what nature did is not recorded; write it at the end of the line, such as '{example}'"

@@ -1,0 +1,128 @@
+"""Conditions of ADL as the plain cases in which they hold, with quantifiers spelt out over a problem's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import TypeVar
+
+from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.expressions import Expression, Group, Misread, as_group
+from bilevel.symbolic.pddl_parts import read_literal, read_typed
+from bilevel.symbolic.semantics import Condition, substitute
+
+MOST_CASES = 4096  # of one condition, and of one action
+MOST_BINDINGS = 100_000  # of the quantifiers around one atom
+
+TRUE = Condition()
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What can be said where a condition or an effect stands.
+
+    `terms` has the types of all terms in scope; variables in `binding` stand for these objects. `static` are the
+    predicates that no action changes: `state` tells which of their facts hold.
+    """
+
+    domain: Domain
+    objects: Mapping[str, str]
+    state: Facts
+    static: frozenset[str]
+    functions: frozenset[str]
+    terms: Mapping[str, str]
+    binding: Mapping[str, str] = field(default_factory=dict)
+    bindings: int = 1  # that the quantifiers around have
+
+    def truth(self, atom: Atom) -> bool | None:
+        """Whether the atom holds, if that never changes."""
+        if any(map(is_variable, atom.terms)):
+            return None
+        if atom.predicate == EQUALITY:
+            return atom.terms[0] == atom.terms[1]
+        return atom in self.state if atom.predicate in self.static else None
+
+    def quantified(self, group: Group, what: str) -> tuple[list[Context], Expression]:
+        """A context for each way to choose objects in `(forall (?x - t) part)`, and the part."""
+        if len(group.arguments) != 2:
+            raise Misread(group.offset, f"'{group.head}' takes a list of variables and one {what}")
+        declared = as_group(group.arguments[0], "a list of variables")
+        variables = read_typed(declared.items, "a variable", self.domain.types)
+        return self.instances(group, variables), group.arguments[1]
+
+    def instances(self, group: Group, variables: Mapping[str, str]) -> list[Context]:
+        fitting = [self.fitting(kind) for kind in variables.values()]
+        count = self.bindings * prod(map(len, fitting))
+        if count > MOST_BINDINGS:
+            raise Misread(group.offset, f"the objects make more than {MOST_BINDINGS} cases of this '{group.head}'")
+        terms = {**self.terms, **variables}
+        bindings = ({**self.binding, **dict(zip(variables, values, strict=True))} for values in product(*fitting))
+        return [replace(self, terms=terms, binding=binding, bindings=count) for binding in bindings]
+
+    def fitting(self, kind: str) -> list[str]:
+        """The objects of a type."""
+        return [name for name, its in self.objects.items() if self.domain.is_subtype(its, kind)]
+
+
+def cases(expression: Expression, context: Context, wanted: bool = True) -> list[Condition]:
+    """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
+    group = as_group(expression, "a condition")
+    match group.head if group.items else "and":
+        case "and" | "or":
+            parts = [cases(part, context, wanted) for part in group.arguments]
+            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
+        case "imply":
+            _require_arguments(group, 2)
+            premise, conclusion = group.arguments
+            parts = [cases(premise, context, not wanted), cases(conclusion, context, wanted)]
+            return _any_of(group, parts) if wanted else _all_of(group, parts)
+        case "not":
+            _require_arguments(group, 1)
+            return cases(group.arguments[0], context, not wanted)
+        case "forall" | "exists":
+            contexts, part = context.quantified(group, "condition")
+            parts = [cases(part, each, wanted) for each in contexts]
+            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
+    atom = substitute(read_literal(group, context.domain, context.terms), context.binding)
+    holds = context.truth(atom)
+    if holds is not None:
+        return [TRUE] if holds == wanted else []
+    return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
+
+
+def _require_arguments(group: Group, count: int) -> None:
+    if len(group.arguments) != count:
+        takes = "one condition" if count == 1 else f"{count} conditions"
+        raise Misread(group.offset, f"'{group.head}' takes {takes}, not {len(group.arguments)}")
+
+
+def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = dict.fromkeys(case for part in parts for case in part)
+    return [TRUE] if TRUE in found else few(group, list(found))
+
+
+def _all_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = [TRUE]
+    for part in sorted(parts, key=len):
+        found = few(group, list(dict.fromkeys(narrow for case in found for narrow in narrowed(case, part))))
+    return found
+
+
+def few(group: Group, found: list[Found]) -> list[Found]:
+    if len(found) > MOST_CASES:
+        raise Misread(group.offset, f"this '{group.head}' has more than {MOST_CASES} cases")
+    return found
+
+
+def narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Condition]:
+    """The case and each of the alternatives, but for contradictions; the case itself where it implies one of them."""
+    found = dict.fromkeys(joined(case, other) for other in alternatives)
+    return [case] if case in found else [both for both in found if not both.positive & both.negative]
+
+
+def joined(case: Condition, other: Condition) -> Condition:
+    return Condition(case.positive | other.positive, case.negative | other.negative)
