@@ -38,7 +38,7 @@ def compiled_successors(compiled: Compiled, state: Facts) -> dict[Action, set[fr
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**9))
 def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
     draw = RandomAdl(seed)

@@ -106,22 +106,17 @@ def problems(draw: Draw) -> tuple[Domain, Problem]:
 
 
 @settings(PATIENT, max_examples=150)
-@given(domains())
-def test_a_domain_written_and_read_is_the_same(domain: Domain) -> None:
-    assert parse_domain(write_domain(domain)) == domain
-
-
-@settings(PATIENT, max_examples=150)
 @given(problems())
-def test_a_problem_written_and_read_is_the_same(given_problem: tuple[Domain, Problem]) -> None:
+def test_a_domain_and_a_problem_written_and_read_are_the_same(given_problem: tuple[Domain, Problem]) -> None:
     domain, problem = given_problem
+    assert parse_domain(write_domain(domain)) == domain
     text = write_problem(problem, domain)
     assert parse_problem(text, domain) == problem
     assert problem_from_text(text, domain) == problem
     assert (problem_in_bulk(text, domain) == problem) == text.isascii()
 
 
-@settings(PATIENT, max_examples=300)
+@settings(PATIENT, max_examples=150)
 @given(problems(), st.data())
 def test_both_readers_agree_on_mutated_problems(given_problem: tuple[Domain, Problem], data: st.DataObject) -> None:
     domain, problem = given_problem
