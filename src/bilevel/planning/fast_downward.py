@@ -10,8 +10,9 @@ import importlib.util
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, solved, without_needless_steps
 from bilevel.planning.processes import last_words, private_directory, run_in_group
@@ -37,8 +38,7 @@ OUT_OF_TIME = (21, 23, 24)
 OUT_OF_MEMORY = (20, 22)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The schema and the outcome that a determinised schema stands for."""
 
     schema: Schema

@@ -32,6 +32,8 @@ class Guide(Protocol):
 
     def choose(self, state: Facts) -> Action | None: ...
 
+    def why_not(self, state: Facts) -> str: ...
+
 
 class FindGuide(Protocol):
     def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure: ...
@@ -102,11 +104,7 @@ class PlannedPolicy:
             return None
         action = self._guide.choose(state)
         if action is None:
-            guide = self._guide
-            detail = (
-                guide.why_not(state) if isinstance(guide, PlanGuide) else "the policy says nothing about this state"
-            )
-            self.failure = Failure(PLAN_BROKEN, detail)
+            self.failure = Failure(PLAN_BROKEN, self._guide.why_not(state))
         return action
 
     def _plan(self, state: Facts, goal: Facts) -> None:
