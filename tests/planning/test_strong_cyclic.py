@@ -111,7 +111,7 @@ def test_nature_chooses_among_all_objects() -> None:
 
 
 def test_a_plan_is_a_chain() -> None:
-    graph = graph_of_plan(COINS, ONE_COIN, [PlanStep(FLIP, 0), PlanStep(WIN)])
+    graph = graph_of_plan(COINS, ONE_COIN, [PlanStep(FLIP, 1), PlanStep(FLIP, 0), PlanStep(WIN)])
     assert [action_in(graph, state) for state in graph.choices] == [FLIP, WIN, None]
     assert graph.path(max(graph.goals)) == list(graph.choices)
 

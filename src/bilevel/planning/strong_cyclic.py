@@ -146,5 +146,7 @@ def graph_of_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -
         states.append(progress(states[-1], step.ground(domain)[1]))
     links = list(zip(states, steps, states[1:], strict=False))
     choices = {before: (Choice(step.action, (after,)),) for before, step, after in links}
-    parents = {problem.state: None, **{after: before for before, _, after in links}}
+    parents: dict[Facts, Facts | None] = {problem.state: None}
+    for before, _, after in links:
+        parents.setdefault(after, before)  # a plan may come back to a state
     return PolicyGraph({**choices, states[-1]: ()}, {states[-1]}, parents, complete=True)

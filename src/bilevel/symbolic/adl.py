@@ -210,7 +210,7 @@ def _compile_action(group: Group, context: Context) -> Iterator[tuple[Schema, Ac
         free = tuple(parameter for parameter in parameters if parameter.name not in bound.binding)
         origin = Action(name, tuple(bound.binding.get(parameter.name, parameter.name) for parameter in parameters))
         found = [branch for case in cases(precondition, bound) for branch in branches(effect, bound, case)]
-        few(group, found).sort(key=lambda branch: len(branch[0].negative))  # however `when` is written
+        few(group, found).sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
         for case, outcomes in found:
             yield Schema(name, free, case.positive, tuple(outcomes), case.negative), origin
 
