@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from bilevel.planning.bit_masks import Task, apply, bits_of
 from bilevel.planning.fond_mutexes import Companions
@@ -12,6 +13,7 @@ from bilevel.planning.planner import Deadline
 MOST_STATES = 30  # of a set of dead states that is generalised
 
 
+@dataclass(eq=False)
 class DeadEnds:
     """Known dead ends, each as the bits that it lacks: a state that has none of them is dead too.
 
@@ -19,23 +21,16 @@ class DeadEnds:
     all, and `is_dead` whether a state is known to be dead.
     """
 
-    def __init__(
-        self,
-        task: FondTask,
-        applicable: Callable[[int], list[int]],
-        companions: Companions,
-        may_do: Callable[[FondAction], bool],
-        is_dead: Callable[[int], bool],
-        deadline: Deadline,
-    ) -> None:
-        self._task = task
-        self._companions = companions
-        self._may_do = may_do
-        self._is_dead = is_dead
-        self._deadline = deadline
-        self._applicable = applicable
-        self._everything = (1 << len(task.determinised.literals)) - 1
-        self._opposites = _opposites(task.determinised)
+    task: FondTask
+    applicable: Callable[[int], list[int]]
+    companions: Companions
+    may_do: Callable[[FondAction], bool]
+    is_dead: Callable[[int], bool]
+    deadline: Deadline
+
+    def __post_init__(self) -> None:
+        self._everything = (1 << len(self.task.determinised.literals)) - 1
+        self._opposites = _opposites(self.task.determinised)
         self._lacking: dict[int, None] = {}
 
     def include(self, state: int) -> bool:
@@ -73,24 +68,24 @@ class DeadEnds:
         for state in states:
             possible = state
             for bit in range(len(self._opposites)):
-                conflicts = state & ~self._companions.of(bit)
+                conflicts = state & ~self.companions.of(bit)
                 possible |= (conflicts & ~self._opposites[bit] == 0) << bit
             found &= possible & ~state
         return list(bits_of(found))
 
     def _is_closed(self, states: Sequence[int]) -> bool:
         """Whether no step that may be taken leads from the states to one that has other bits set."""
-        self._deadline.check()
-        goal = self._task.determinised.goal
+        self.deadline.check()
+        goal = self.task.determinised.goal
         return not any(goal & state == goal or self._has_exit(state, states) for state in states)
 
     def _has_exit(self, state: int, states: Sequence[int]) -> bool:
-        for index in self._applicable(state):
-            action = self._task.owners[index]
-            after = apply(state, self._task.determinised.operators[index])
-            if any(not after & ~inside for inside in states) or not self._may_do(action):
+        for index in self.applicable(state):
+            action = self.task.owners[index]
+            after = apply(state, self.task.determinised.operators[index])
+            if any(not after & ~inside for inside in states) or not self.may_do(action):
                 continue
-            if not any(self._is_dead(apply(state, outcome)) for outcome in action.outcomes):
+            if not any(self.is_dead(apply(state, outcome)) for outcome in action.outcomes):
                 return True
         return False
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-from bilevel.planning.planner import ContingentPlanner, NoModel, Planner, Status
+from bilevel.planning.planner import ContingentPlanner, NoModel, Planner, PlanResult, PolicyResult, Status
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
@@ -127,9 +127,7 @@ class PlanFinder(NamedTuple):
             result = self.planner(domain, problem, time_limit)
         except NoModel as error:
             return Failure(NO_MODEL, str(error))
-        if result.plan is None:
-            return _no_plan(result.status, result.message, time_limit)
-        return PlanGuide(domain, result.plan)
+        return _no_plan(result, time_limit) if result.plan is None else PlanGuide(domain, result.plan)
 
 
 class PolicyFinder(NamedTuple):
@@ -142,10 +140,10 @@ class PolicyFinder(NamedTuple):
             result = self.planner(domain, problem, time_limit)
         except NoModel as error:
             return Failure(NO_MODEL, str(error))
-        return result.policy or _no_plan(result.status, result.message, time_limit)
+        return result.policy or _no_plan(result, time_limit)
 
 
-def _no_plan(status: Status, message: str, time_limit: float) -> Failure:
-    if status is Status.ERROR:
-        raise BadInput(message)
-    return Failure(NO_PLAN, message or f"{status.value} (limit {time_limit:g} s)")
+def _no_plan(result: PlanResult | PolicyResult, time_limit: float) -> Failure:
+    if result.status is Status.ERROR:
+        raise BadInput(result.message)
+    return Failure(NO_PLAN, result.message or f"{result.status.value} (limit {time_limit:g} s)")
