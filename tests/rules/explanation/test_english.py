@@ -15,10 +15,12 @@ BLOCKS = (
     "2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)\n"
 )
 BLOCKS_ENGLISH = (
-    "Two rules. For every block that is not yet at its goal place: pick it, then place it there.\n"
+    "Two rules. So that a block is at a place: pick the block, then place the block at the place.\n"
     "\n"
-    "1. If you hold a block and its goal place is clear, place it there.\n"
-    "2. If a block is clear, its goal place is clear and the gripper is free, pick the block.\n"
+    "1. If you hold a block, a place is clear and the block belongs at the place, place the block at the "
+    "place.\n"
+    "2. If a block is clear, a place is clear, the gripper is free and the block belongs at the place, pick "
+    "the block.\n"
 )
 PICK_PLACE = (
     "variables: ?x - item, ?l - location, ?l2 - location, ?l3 - location\n"
@@ -29,16 +31,17 @@ PICK_PLACE = (
     "4: robot-at(?l2) & at(?x, ?l) & free() & goal at(?x, ?l3) -> move(?l2, ?l)\n"
 )
 PICK_PLACE_ENGLISH = (
-    "Four rules. For every item that is not yet at its goal location: move from one location to another, pick "
-    "it from the location, move from the location to the goal location, then place it there.\n"
+    "Four rules. So that an item is at a location: pick the item from the location, move from the first "
+    "location to the second location, then place the item at the location.\n"
     "\n"
-    "1. If you hold an item and the robot is at the item's goal location, place the item there.\n"
-    "2. If the robot is at a location, you hold an item and it is not at its goal location yet, move from the "
-    "location to the goal location.\n"
-    "3. If an item is at a location, the robot is at the location, you are free and the item is not at its "
-    "goal location yet, pick it from the location.\n"
-    "4. If the robot is at a location, an item is at another location, you are free and the item is not at "
-    "its goal location yet, move from the location to the other location.\n"
+    "1. If you hold an item, the robot is at a location and the item belongs at the location, place the item "
+    "at the location.\n"
+    "2. If the robot is at a location, you hold an item and the item belongs at a second location, move from "
+    "the first location to the second location.\n"
+    "3. If an item is at a location, the robot is at the first location, you are free and the item belongs at "
+    "a second location, pick the item from the first location.\n"
+    "4. If the robot is at a location, an item is at a second location, you are free and the item belongs at a"
+    " third location, move from the first location to the second location.\n"
 )
 COLOUR = (
     "variables: ?x - block, ?t - tray, ?c - colour, ?s - surface, ?b - button, ?p - platform\n"
@@ -54,19 +57,19 @@ COLOUR = (
     "-> pick(?x, ?s)\n"
 )
 COLOUR_ENGLISH = (
-    "Five rules. For every block whose goal is not yet achieved: place it on the platform, press the button "
-    "for the block on the platform, pick it from the surface, then place it on the tray.\n"
+    "Five rules. So that a block's goal is achieved: place the block on the platform, press the button for the"
+    " block on the platform, pick the block from the surface, then place the block on the tray.\n"
     "\n"
-    "1. If you hold a block, it has a colour, a tray has the same colour and the block's goal is not achieved "
-    "yet, place it on the tray.\n"
-    "2. If a block is on a surface, it has a colour, a tray has the same colour, the gripper is free and the "
-    "block's goal is not achieved yet, pick it from the surface.\n"
-    "3. If a block is unknown, it is on a platform, a tray has a colour, the gripper is free and the block's "
-    "goal is not achieved yet, press a button for the block on the platform.\n"
-    "4. If you hold a block, it is unknown, a platform is free, a tray has a colour and the block's goal is "
-    "not achieved yet, place it on the platform.\n"
-    "5. If a block is unknown, it is on a surface, a platform is free, a tray has a colour, the gripper is "
-    "free and the block's goal is not achieved yet, pick it from the surface.\n"
+    "1. If you hold a block, the block has a colour, a tray has the colour and the block's goal is not "
+    "achieved yet, place the block on the tray.\n"
+    "2. If a block is on a surface, the block has a colour, a tray has the colour, the gripper is free and the"
+    " block's goal is not achieved yet, pick the block from the surface.\n"
+    "3. If a block is unknown, the block is on a platform, a tray has a colour, the gripper is free and the "
+    "block's goal is not achieved yet, press a button for the block on the platform.\n"
+    "4. If you hold a block, the block is unknown, a platform is free, a tray has a colour and the block's "
+    "goal is not achieved yet, place the block on the platform.\n"
+    "5. If a block is unknown, the block is on a surface, a platform is free, a tray has a colour, the gripper"
+    " is free and the block's goal is not achieved yet, pick the block from the surface.\n"
 )
 GACHA = (
     "variables: ?x - block, ?t - tray, ?c - colour, ?d - box, ?b - button, ?c2 - colour, ?t2 - tray\n"
@@ -85,25 +88,25 @@ GACHA = (
     "gripper-free() & goal achieved-goal(?c2) -> pick(?x, ?d)\n"
 )
 GACHA_ENGLISH = (
-    "Seven rules. For every colour whose goal is not yet achieved: close the box, roll the box with the "
-    "button, open the box, pick the block from the box, then place the block on the tray.\n"
+    "Seven rules. So that a colour's goal is achieved: close the box, roll the box with the button, open the "
+    "box, pick the block from the box, then place the block on the tray.\n"
     "\n"
-    "1. If you hold a block, it has a colour, a tray has the same colour and the colour's goal is not "
+    "1. If you hold a block, the block has a colour, a tray has the colour and the colour's goal is not "
     "achieved yet, place the block on the tray.\n"
-    "2. If a block is in a box, it has a colour, the box is open, a tray has the same colour, the gripper is "
-    "free and the colour's goal is not achieved yet, pick the block from the box.\n"
-    "3. If a tray has a colour, a block is in a box, it has the same colour, the gripper is free and the "
+    "2. If a block is in a box, the block has a colour, the box is open, a tray has the colour, the gripper is"
+    " free and the colour's goal is not achieved yet, pick the block from the box.\n"
+    "3. If a tray has a colour, a block is in a box, the block has the colour, the gripper is free and the "
     "colour's goal is not achieved yet, open the box.\n"
-    "4. If a box is clear, it is closed, a tray has a colour, the gripper is free and the colour's goal is "
-    "not achieved yet, roll the box with a button.\n"
-    "5. If a box is clear, it is open, a tray has a colour, the gripper is free and the colour's goal is not "
-    "achieved yet, close the box.\n"
-    "6. If you hold a block, it has a colour, a tray has the same colour, a box is clear, it is open, a "
-    "second tray has a second colour and the second colour's goal is not achieved yet, place the block on the "
-    "first tray.\n"
-    "7. If a block is in a box, it has a colour, the box is open, a tray has the same colour, a second tray "
-    "has a second colour, the gripper is free and the second colour's goal is not achieved yet, pick the "
-    "block from the box.\n"
+    "4. If a box is clear, the box is closed, a tray has a colour, the gripper is free and the colour's goal "
+    "is not achieved yet, roll the box with a button.\n"
+    "5. If a box is clear, the box is open, a tray has a colour, the gripper is free and the colour's goal is "
+    "not achieved yet, close the box.\n"
+    "6. If you hold a block, the block has a colour, a tray has the first colour, a box is clear, the box is "
+    "open, a second tray has a second colour and the second colour's goal is not achieved yet, place the block"
+    " on the first tray.\n"
+    "7. If a block is in a box, the block has a colour, the box is open, a tray has the first colour, a second"
+    " tray has a second colour, the gripper is free and the second colour's goal is not achieved yet, pick the"
+    " block from the box.\n"
 )
 FERRY = (
     "variables: ?c - car, ?l - location, ?l2 - location, ?l3 - location\n"
@@ -114,17 +117,18 @@ FERRY = (
     "4: at-ferry(?l) & at(?c, ?l2) & empty-ferry() & not at-ferry(?l2) & goal at(?c, ?l3) -> sail(?l, ?l2)\n"
 )
 FERRY_ENGLISH = (
-    "Four rules. For every car that is not yet at its goal location: sail from one location to another, board "
-    "it at the location, sail from the location to the goal location, then debark it there. Some rules test "
-    "that a fact is absent, so they need a closed world.\n"
+    "Four rules. So that a car is at a location: board the car at the location, sail from the first location "
+    "to the second location, then debark the car at the location. Some rules test that a fact is absent, so "
+    "they need a closed world.\n"
     "\n"
-    "1. If a car is on board and the ferry is at the car's goal location, debark the car there.\n"
-    "2. If the ferry is at a location, a car is on board and the ferry is not at the car's goal location, "
-    "sail from the location to the goal location.\n"
-    "3. If a car is at a location, the ferry is at the location, the ferry is empty and the ferry is not at "
-    "the car's goal location, board the car at the location.\n"
-    "4. If the ferry is at a location, a car is at another location, the ferry is empty, the ferry is not at "
-    "the other location and the car is not at its goal location yet, sail from the location to the other "
+    "1. If a car is on board, the ferry is at a location and the car belongs at the location, debark the car "
+    "at the location.\n"
+    "2. If the ferry is at a location, a car is on board, the ferry is not at a second location and the car "
+    "belongs at the second location, sail from the first location to the second location.\n"
+    "3. If a car is at a location, the ferry is at the first location, the ferry is empty, the ferry is not at"
+    " a second location and the car belongs at the second location, board the car at the first location.\n"
+    "4. If the ferry is at a location, a car is at a second location, the ferry is empty, the ferry is not at "
+    "the second location and the car belongs at a third location, sail from the first location to the second "
     "location.\n"
 )
 GRIPPER = (
@@ -137,67 +141,17 @@ GRIPPER = (
     "-> move(?r, ?q)\n"
 )
 GRIPPER_ENGLISH = (
-    "Four rules. For every ball that is not yet in its goal room: move from the goal room to the room, pick "
-    "it from the room with the gripper, move from the room to the goal room, then drop it there with the "
-    "gripper.\n"
+    "Four rules. So that a ball is in a room: pick the ball from the room with the gripper, move from the "
+    "first room to the second room, then drop the ball in the room with the gripper.\n"
     "\n"
-    "1. If a gripper carries a ball and robby is in the ball's goal room, drop the ball there with the "
-    "gripper.\n"
-    "2. If robby is in a room, a gripper carries a ball and the ball is not in its goal room yet, move from "
-    "the room to the goal room.\n"
-    "3. If a ball is in a room, robby is in the room, a gripper is free and the ball is not in its goal room "
-    "yet, pick it from the room with the gripper.\n"
-    "4. If robby is in a room, a gripper is free, a ball is in another room and it belongs in the room, move "
-    "from the room to the other room.\n"
-)
-MICONIC = (
-    "variables: ?f - floor, ?p - passenger, ?f2 - floor, ?f3 - floor\n"
-    "\n"
-    "1: lift-at(?f) & boarded(?p) & destin(?p, ?f) & goal served(?p) -> depart(?f, ?p)\n"
-    "2: lift-at(?f) & above(?f, ?f2) & boarded(?p) & destin(?p, ?f2) & goal served(?p) -> up(?f, ?f2)\n"
-    "3: lift-at(?f) & origin(?p, ?f) & destin(?p, ?f2) & goal served(?p) -> board(?f, ?p)\n"
-    "4: lift-at(?f) & above(?f2, ?f) & origin(?p, ?f2) & destin(?p, ?f3) & goal served(?p) -> down(?f, ?f2)\n"
-)
-MICONIC_ENGLISH = (
-    "Four rules. For every passenger that is not yet served: go down from one floor to another, let the "
-    "passenger board at the floor, go up from one floor to another, then let the passenger depart at the "
-    "floor.\n"
-    "\n"
-    "1. If the lift is at a floor, a passenger is on board, the passenger's destination is the floor and the "
-    "passenger still has to be served, let the passenger depart there.\n"
-    "2. If the lift is at a floor, the floor is above another floor, a passenger is on board, the passenger's "
-    "destination is the other floor and the passenger still has to be served, go up from the floor to the "
-    "other floor.\n"
-    "3. If the lift is at a floor, a passenger's origin is the first floor, the passenger's destination is a "
-    "second floor and the passenger still has to be served, let the passenger board at the first floor.\n"
-    "4. If the lift is at a floor, a second floor is above the first floor, a passenger's origin is the "
-    "second floor, the passenger's destination is a third floor and the passenger still has to be served, go "
-    "down from the first floor to the second floor.\n"
-)
-LOGISTICS = (
-    "variables: ?p - package, ?t - truck, ?l - location, ?l2 - location, ?c - city, ?a - airplane\n"
-    "variables: ?m - airport\n"
-    "\n"
-    "1: in(?p, ?t) & at(?t, ?l) & goal at(?p, ?l) -> unload-truck(?p, ?t, ?l)\n"
-    "2: at(?t, ?l) & in-city(?l, ?c) & in-city(?l2, ?c) & in(?p, ?t) & goal at(?p, ?l2) -> drive-truck(?t, "
-    "?l, ?l2, ?c)\n"
-    "3: at(?p, ?l) & at(?t, ?l) & goal at(?p, ?l2) -> load-truck(?p, ?t, ?l)\n"
-    "4: at(?a, ?m) & in(?p, ?a) & goal at(?p, ?l) -> fly-airplane(?a, ?m, ?l)\n"
-)
-LOGISTICS_ENGLISH = (
-    "Four rules. For every package that is not yet at its goal location: fly the airplane from the airport to "
-    "the goal location, load it into the truck at the location, drive the truck from the location to the goal "
-    "location in the city, then unload it from the truck there.\n"
-    "\n"
-    "1. If a package is in a truck and the truck is at the package's goal location, unload the package from "
-    "the truck there.\n"
-    "2. If a truck is at a location, the location is in a city, another location is in the city, a package is "
-    "in the truck and it belongs at the other location, drive the truck from the location to the other "
-    "location in the city.\n"
-    "3. If a package is at a location, a truck is at the location and the package is not at its goal location "
-    "yet, load it into the truck at the location.\n"
-    "4. If an airplane is at an airport, a package is in the airplane and it is not at its goal location yet, "
-    "fly the airplane from the airport to the goal location.\n"
+    "1. If a gripper carries a ball, robby is in a room and the ball belongs in the room, drop the ball in the"
+    " room with the gripper.\n"
+    "2. If robby is in a room, a gripper carries a ball and the ball belongs in a second room, move from the "
+    "first room to the second room.\n"
+    "3. If a ball is in a room, robby is in the first room, a gripper is free and the ball belongs in a second"
+    " room, pick the ball from the first room with the gripper.\n"
+    "4. If robby is in a room, a gripper is free, a ball is in a second room and the ball belongs in the first"
+    " room, move from the first room to the second room.\n"
 )
 SATELLITE = (
     "variables: ?s - satellite, ?d - direction, ?e - direction, ?i - instrument, ?m - mode\n"
@@ -209,18 +163,20 @@ SATELLITE = (
     "switch-on(?i, ?s)\n"
 )
 SATELLITE_ENGLISH = (
-    "Three rules. For every unachieved goal have-image: switch on the instrument on board the satellite, then "
-    "take an image for the satellite, the direction, the instrument and the mode. For every satellite that is "
-    "not yet pointing at a direction: turn it to one direction from another.\n"
+    "Three rules. So that you have an image for a direction and a mode: switch on the instrument on board the "
+    "satellite, then take an image for the satellite, the direction, the instrument and the mode. So that a "
+    "satellite is pointing at a direction: turn the satellite to the first direction from the second "
+    "direction.\n"
     "\n"
-    "1. If a satellite is pointing at a direction and it still has to be pointing at another direction, turn "
-    "it to the other direction from the direction.\n"
-    "1. If a satellite is pointing at a direction, an instrument is calibrated, its power is on, it is on "
-    "board the satellite, it supports a mode and you still have to have an image for the direction and the "
-    "mode, take an image for the satellite, the direction, the instrument and the mode.\n"
-    "2. If an instrument is on board a satellite, its calibration target is a direction, the satellite's "
-    "power is available and you still have to have an image for the direction and a mode, switch on the "
-    "instrument on board the satellite.\n"
+    "1. If a satellite is pointing at a direction and the satellite still has to be pointing at a second "
+    "direction, turn the satellite to the second direction from the first direction.\n"
+    "1. If a satellite is pointing at a direction, an instrument is calibrated, the instrument's power is on, "
+    "the instrument is on board the satellite, the instrument supports a mode and you still have to have an "
+    "image for the direction and the mode, take an image for the satellite, the direction, the instrument and "
+    "the mode.\n"
+    "2. If an instrument is on board a satellite, the instrument's calibration target is a direction, the "
+    "satellite's power is available and you still have to have an image for the direction and a mode, switch "
+    "on the instrument on board the satellite.\n"
 )
 BLOCKSWORLD = (
     "variables: ?x - block, ?y - block, ?z - block\n"
@@ -231,17 +187,18 @@ BLOCKSWORLD = (
     "4: holding(?x) & goal ontable(?x) -> put-down(?x)\n"
 )
 BLOCKSWORLD_ENGLISH = (
-    "Four rules. For every block that is not yet on its goal block: unstack it from another, pick it up, then "
-    "stack it there. For every block that is not yet on the table: put it down.\n"
-    "\n"
-    "1. If you hold a block, another block is clear and the block belongs on the other block, stack it on the "
-    "other block.\n"
-    "2. If a block is clear, it is on the table, a second block is clear, the hand is empty and the first "
-    "block belongs on the second block, pick it up.\n"
-    "3. If a block is clear, it is on a second block, a third block is clear, the hand is empty, the third "
-    "block is not the second block and the first block belongs on the third block, unstack it from the second "
+    "Four rules. So that a block is on a second block: unstack the first block from the second block, pick up "
+    "the block, then stack the first block on the second block. So that a block is on the table: put down the "
     "block.\n"
-    "4. If you hold a block and it still has to be on the table, put it down.\n"
+    "\n"
+    "1. If you hold a block, a second block is clear and the first block belongs on the second block, stack "
+    "the first block on the second block.\n"
+    "2. If a block is clear, the first block is on the table, a second block is clear, the hand is empty and "
+    "the first block belongs on the second block, pick up the first block.\n"
+    "3. If a block is clear, the first block is on a second block, a third block is clear, the hand is empty, "
+    "the third block is not the second block and the first block belongs on the third block, unstack the first"
+    " block from the second block.\n"
+    "4. If you hold a block and the block still has to be on the table, put down the block.\n"
 )
 
 
@@ -258,8 +215,6 @@ def rules(text: str) -> tuple[Rule, ...]:
         (GACHA, GACHA_ENGLISH),
         (FERRY, FERRY_ENGLISH),
         (GRIPPER, GRIPPER_ENGLISH),
-        (MICONIC, MICONIC_ENGLISH),
-        (LOGISTICS, LOGISTICS_ENGLISH),
         (SATELLITE, SATELLITE_ENGLISH),
         (BLOCKSWORLD, BLOCKSWORLD_ENGLISH),
     ],

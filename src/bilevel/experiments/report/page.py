@@ -20,8 +20,7 @@ from bilevel.experiments.report.tables import absence, scope
 from bilevel.experiments.report.viewer import page_file, viewer_html
 from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, listed, of_value, plural, ranges, rate
 from bilevel.experiments.reproduction.rows import Findings
-from bilevel.rules.explanation.english import sentence
-from bilevel.rules.explanation.summary import summary
+from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.tabletop.tasks import TASKS

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.explanation.latex import latex
-from bilevel.rules.explanation.summary import summary
 from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules

@@ -7,6 +7,7 @@ where English has no rule, decides how they are put together. Where a name fits 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -27,7 +28,18 @@ _CONNECTIONS = word_set("road path link edge connection route way bridge rail")
 _SIDES = word_set("left right north south east west ahead top front")
 _HANDS = word_set("gripper hand arm claw tool")
 _ENCLOSING = word_set("room city area zone building house kitchen")
-_PEOPLE = word_set("passenger person child kid worker user agent player")
+_PLACES = word_set(
+    "place location room floor city site cell tile position airport depot waypoint area spot square station zone"
+)
+_SURFACES = word_set("tray table platform surface shelf plate desk pallet pile stack")
+_CONTAINERS = word_set("box bag bin truck drawer crate container vehicle plane airplane car train cup")
+_MOVES = word_set("move go drive fly sail walk travel navigate turn run climb steer")
+_DIRECTIONS = word_set("up down left right forward forwards back north south east west")
+_PUTS = word_set("place put drop stack load insert deliver set lay debark leave store")
+_TAKES = word_set("pick take grasp unstack unload remove lift collect get grab fetch")
+_PRESSED = word_set("button switch lever")
+_PARTICLES = word_set("up down on off out")
+_FILLERS = word_set("goal to from at in into by")
 _FULL_WORDS = {
     "destin": "destination",
     "dest": "destination",
@@ -89,10 +101,6 @@ def words(name: str) -> list[str]:
     return [word for part in parts for word in _FULL_WORDS.get(part, part).split()] or [name]
 
 
-def noun(type_name: str) -> str:
-    return " ".join(words(type_name))
-
-
 def with_article(phrase: str) -> str:
     vowel = phrase[:1] in "aeiou" and not phrase.startswith(("uni", "use", "one", "eu"))
     return f"{'an' if vowel or phrase.startswith('hour') else 'a'} {phrase}"
@@ -103,19 +111,7 @@ def listed(items: list[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
-def is_person(thing: str) -> bool:
-    return thing in _PEOPLE
-
-
-def is_hand(thing: str) -> bool:
-    return thing in _HANDS
-
-
-def is_enclosing(thing: str) -> bool:
-    return thing.split(" ")[-1] in _ENCLOSING
-
-
-def is_adjective(word: str) -> bool:
+def _is_adjective(word: str) -> bool:
     participle = word.endswith("ed") and len(word) > 3 and word not in _NOT_PARTICIPLES
     return word in _ADJECTIVES or participle or word.endswith(("able", "ible"))
 
@@ -125,7 +121,7 @@ def names_a_kind(predicate: str) -> bool:
     parts = words(predicate)
     first, last = parts[0], parts[-1]
     return not (
-        any(part in PREPOSITIONS or is_adjective(part) for part in (first, last))
+        any(part in PREPOSITIONS or _is_adjective(part) for part in (first, last))
         or first in ("is", "has", "have", "not")
         or last.endswith("ing")
         or _taking(first)
@@ -151,7 +147,7 @@ def _with_fitting_preposition(phrase: Phrase, nouns: tuple[str, ...]) -> Phrase:
     """`at` a place, but `in` a room."""
     rest = phrase.rest
     for i, thing in enumerate(nouns):
-        if is_enclosing(thing):
+        if thing.split()[-1] in _ENCLOSING:
             rest = re.sub(rf"\bat \{{{i}\}}", f"in {{{i}}}", rest)
     return replace(phrase, rest=rest)
 
@@ -160,9 +156,9 @@ def _nullary(parts: list[str], _: tuple[str, ...]) -> Phrase | None:
     first, last = parts[0], parts[-1]
     if len(parts) == 1:
         return Phrase("you", "be", first) if first in _ADJECTIVES else None
-    if is_adjective(last) or last.endswith("ing"):
+    if _is_adjective(last) or last.endswith("ing"):
         return Phrase(f"the {' '.join(parts[:-1])}", "be", last)
-    return Phrase(f"the {' '.join(parts[1:])}", "be", first) if is_adjective(first) else None
+    return Phrase(f"the {' '.join(parts[1:])}", "be", first) if _is_adjective(first) else None
 
 
 def _unary(parts: list[str], _: tuple[str, ...]) -> Phrase | None:
@@ -177,9 +173,9 @@ def _unary(parts: list[str], _: tuple[str, ...]) -> Phrase | None:
         return Phrase("{0}", "be", f"{first} board" if after == "board" else f"{first} the {after}")
     if last in PREPOSITIONS - {"on"}:
         return Phrase(f"the {before}", "be", f"{last} {{0}}", is_location=True)
-    if is_adjective(last):
+    if _is_adjective(last):
         return Phrase(f"{{0's}} {before}", "be", last)
-    if is_adjective(first):
+    if _is_adjective(first):
         return Phrase(f"{{0's}} {after}", "be", first)
     verb = _taking(first)
     return Phrase("you", verb, f"the {after} of {{0}}") if verb else Phrase("{0}", "be", with_article(" ".join(parts)))
@@ -191,7 +187,7 @@ def _unary_word(word: str) -> Phrase:
         return Phrase("you", verb, "{0}")
     if word in PREPOSITIONS:
         return Phrase("{0}", "be", {"on": "on board", "in": "inside", "at": "there"}.get(word, word))
-    if is_adjective(word) or word.endswith("ing"):
+    if _is_adjective(word) or word.endswith("ing"):
         return Phrase("{0}", "be", word)
     return Phrase("{0}", "be", with_article(word))
 
@@ -217,13 +213,13 @@ def _binary(parts: list[str], nouns: tuple[str, ...]) -> Phrase | None:
 def _binary_word(word: str, nouns: tuple[str, ...]) -> Phrase:
     verb = _taking(word)
     if verb:
-        holder, held = ("{1}", "{0}") if is_hand(nouns[1]) else ("{0}", "{1}")
+        holder, held = ("{1}", "{0}") if nouns[1] in _HANDS else ("{0}", "{1}")
         return Phrase(holder, verb, held)
     if word in PREPOSITIONS:
         return Phrase("{0}", "be", f"{word} {{1}}", is_location=True)
     if word in _CONNECTIONS:
         return Phrase("there", "be", f"{with_article(word)} from {{0}} to {{1}}")
-    if word in _TO or is_adjective(word):
+    if word in _TO or _is_adjective(word):
         return Phrase("{0}", "be", f"{word} {'to' if word in _TO else 'with'} {{1}}")
     if word.endswith("ing"):
         return Phrase("{0}", "be", f"{word} at {{1}}")
@@ -248,3 +244,70 @@ def _finite(verb: str, subject: str) -> str:
         return "are" if verb == "be" else verb
     irregular = {"be": "is", "have": "has", "carry": "carries"}
     return irregular.get(verb, f"{verb}{'es' if verb.endswith(('s', 'sh', 'ch')) else 's'}")
+
+
+# Actions
+
+
+def instruction(
+    action: str, nouns: Sequence[str], arguments: Sequence[int], places: Mapping[tuple[int, int], str]
+) -> str:
+    """Return what an action does with arguments called `nouns`, such as `place {0} on {1}`.
+
+    `arguments` are those worth mentioning; `places` has the preposition for pairs of which the first is at the second.
+    """
+    verb, *rest = words(action)
+    spoken = {word for thing in nouns for word in thing.split()}
+    order = " ".join([*(["go"] if verb in _DIRECTIONS else []), verb, *(word for word in rest if word in _PARTICLES)])
+    extra = [word for word in rest if word not in spoken | _PARTICLES | _FILLERS]
+    if verb in _MOVES | _DIRECTIONS:
+        return _moving(order, nouns, arguments, "to" in rest)
+    if extra:
+        everything = listed([f"{{{i}}}" for i in arguments])
+        return f"{order} {with_article(' '.join(extra))}{f' for {everything}' if arguments else ''}"
+    return _handling(order, verb, nouns, arguments, places) if arguments else order
+
+
+def _moving(order: str, nouns: Sequence[str], arguments: Sequence[int], target_first: bool) -> str:
+    """Return an order to move: the thing that moves, if it is named, then from where to where."""
+    called = [nouns[i] for i in arguments]
+    ends = [i for i in arguments if called.count(nouns[i]) > 1][-2:]
+    ends = ends or [i for i in arguments if _is_place(nouns[i])][:2]
+    links = ("to", "from") if target_first else ("from", "to")
+    pieces = [f"{link} {{{i}}}" for link, i in zip(links if len(ends) == 2 else ("to",), ends, strict=False)]
+    before = [f"{{{i}}}" for i in arguments if i not in ends and i < min(ends, default=len(nouns))]
+    after = [_at(i, nouns) for i in arguments if ends and i not in ends and i > ends[0]]
+    return " ".join([order, *before, *pieces, *after])
+
+
+def _handling(
+    order: str, verb: str, nouns: Sequence[str], arguments: Sequence[int], places: Mapping[tuple[int, int], str]
+) -> str:
+    """Return an order with the thing that is handled, then where it comes from or goes, then what it is done with."""
+    pressed = [i for i in arguments if nouns[i] in _PRESSED] if verb in ("press", "push", "pull") else []
+    things = [i for i in arguments if not _is_place(nouns[i]) and nouns[i] not in _HANDS]
+    thing = (pressed or things or arguments)[0]
+    pieces = [f"{order} {{{thing}}}"]
+    for i in sorted(set(arguments) - {thing}, key=lambda i: (nouns[i] in _HANDS, _is_place(nouns[i]), i)):
+        located = next((places[j, i] for j in arguments if (j, i) in places), None)
+        if nouns[i] in _HANDS:
+            pieces.append(f"with {{{i}}}")
+        elif verb in _TAKES and (not _is_place(nouns[i]) or (located and len(things) == 1)):
+            pieces.append(f"from {{{i}}}")
+        elif located:
+            pieces.append(f"{located} {{{i}}}")
+        elif verb in _PUTS or _is_place(nouns[i]) or nouns[i] in _SURFACES:
+            pieces.append(_at(i, nouns))
+        else:
+            pieces.append(f"{'for' if pressed else 'with'} {{{i}}}")
+    return " ".join(pieces)
+
+
+def _is_place(thing: str) -> bool:
+    return thing.split()[-1] in _PLACES
+
+
+def _at(argument: int, nouns: Sequence[str]) -> str:
+    thing = nouns[argument].split()[-1]
+    inside = thing in _ENCLOSING or (thing in _CONTAINERS and thing not in _PLACES)
+    return f"{'in' if inside else 'at' if thing in _PLACES else 'on'} {{{argument}}}"
