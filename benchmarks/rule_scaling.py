@@ -31,7 +31,7 @@ import bilevel
 from bilevel.experiments.machines import machine
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import practise
+from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.symbolic.domain import Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
@@ -87,7 +87,7 @@ def plan_by_search(domain: Domain, problem: Problem) -> list[tuple[GroundAction,
 def write_rules(folder: Path) -> None:
     for name in DOMAINS:
         domain = shipped_domain(name)
-        rules = learn_rules(practise(domain, training_problems(name), plan_by_search).traces, domain)
+        rules = learn_rules(traces_from_problems(domain, training_problems(name), plan_by_search).traces, domain)
         (folder / f"{name}.rules").write_text(format_rules(rules, [domain_line(name)]), encoding="utf-8")
 
 

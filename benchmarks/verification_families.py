@@ -18,7 +18,7 @@ from rule_scaling import plan_by_search, versions
 from bilevel.experiments.machines import machine
 from bilevel.files import write_atomically
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import practise
+from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.verification.families import verify_family
@@ -56,7 +56,7 @@ def rules_of(case: Case) -> tuple[Rule, ...]:
     if case.printed:
         return parse_rules(PRINTED, "printed").rules
     domain = shipped_domain(case.domain)
-    return learn_rules(practise(domain, training_problems(case.domain), plan_by_search).traces, domain)
+    return learn_rules(traces_from_problems(domain, training_problems(case.domain), plan_by_search).traces, domain)
 
 
 def measure(case: Case) -> dict[str, object]:

@@ -8,7 +8,7 @@ from bilevel.planning.planners import PLANNERS, plan_function
 from bilevel.rules.explanation.formats import explain
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import practise
+from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Action, Domain, Facts
@@ -32,8 +32,8 @@ def follow(policy: RulePolicy, domain: Domain, state: Facts, goal: Facts) -> lis
 def main() -> None:
     domain = read_domain(FOLDER / "domain.pddl")
     training = [read_problem(path, domain) for path in sorted(FOLDER.glob("training-*.pddl"))]
-    practice = practise(domain, training, plan_function(PLANNERS["auto"], SECONDS))
-    rules = learn_rules(practice.traces, domain)
+    found = traces_from_problems(domain, training, plan_function(PLANNERS["auto"], SECONDS))
+    rules = learn_rules(found.traces, domain)
     print(f"{len(rules)} rules from {len(training)} problems:\n")
     print(*rules, sep="\n")
     print(f"\nIn plain English:\n\n{explain(rules, 'english')}")

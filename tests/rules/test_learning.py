@@ -21,7 +21,7 @@ from bilevel.rules.learning import learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules, domain_line, format_rules, parse_rules
-from bilevel.rules.traces import Step, Trace, segments, traces_from_states
+from bilevel.rules.traces import Trace, TraceStep, segments, traces_from_states
 from bilevel.symbolic.domain import (
     EQUALITY,
     NO_FACTS,
@@ -341,12 +341,12 @@ def random_atoms(rng: random.Random, domain: Domain, terms: Mapping[str, str], m
 
 
 def random_trace(rng: random.Random, domain: Domain) -> Trace:
-    steps: list[Step] = []
+    steps: list[TraceStep] = []
     state = random_atoms(rng, domain, OBJECTS, 10)
     goal = random_atoms(rng, domain, OBJECTS, 8)
     for action in random_actions(rng, domain):
         if applicable(state, action) and len(steps) < 6:
-            steps.append(Step(state, action, rng.choice(action.outcomes), goal))
+            steps.append(TraceStep(state, action, rng.choice(action.outcomes), goal))
             state = steps[-1].next_state
     return Trace(tuple(steps), OBJECTS)
 
@@ -361,11 +361,11 @@ def random_actions(rng: random.Random, domain: Domain) -> Iterator[GroundAction]
 
 
 def renamed(trace: Trace, domain: Domain, names: Mapping[str, str]) -> Trace:
-    def rename(step: Step) -> Step:
+    def rename(step: TraceStep) -> TraceStep:
         name, arguments = step.action.action
         action = ground_action(domain, Action(name, tuple(names[a] for a in arguments)))
         goal, state = substitute_all(step.goal, names), substitute_all(step.state, names)
-        return Step(state, action, bind_outcome(step.outcome, names), goal)
+        return TraceStep(state, action, bind_outcome(step.outcome, names), goal)
 
     return Trace(tuple(map(rename, trace.steps)), {names[o]: kind for o, kind in trace.objects.items()})
 
@@ -488,7 +488,7 @@ def learn_from(domain_text: str, start: str, goal: str, actions: Sequence[str], 
     state, steps = facts(start), []
     for name, *arguments in map(str.split, actions):
         action = ground_action(domain, Action(name, tuple(arguments)))
-        steps.append(Step(state, action, action.outcomes[0], facts(goal)))
+        steps.append(TraceStep(state, action, action.outcomes[0], facts(goal)))
         state = steps[-1].next_state
     return [str(rule) for rule in learn_rules([Trace(tuple(steps), objects)], domain)]
 

@@ -17,7 +17,6 @@ from bilevel.rules.traces import (
     Trace,
     explain_change,
     segments,
-    trace_from_plan,
     traces_from_states,
 )
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome
@@ -67,20 +66,6 @@ def done(trace: Trace) -> list[str]:
 
 def named(actions: Sequence[Action | None]) -> list[str]:
     return [str(action) if action else "-" for action in actions]
-
-
-# From a plan
-
-
-def test_a_plan_becomes_a_trace_of_its_states() -> None:
-    pick, place = (ground_action(BLOCKS, a) for a in (Action("pick", ("a",)), Action("place", ("a", "l"))))
-    trace = trace_from_plan(START, GOAL, [(pick, pick.outcomes[0]), (place, place.outcomes[0])], OBJECTS)
-    assert done(trace) == ["pick(a)", "place(a, l)"]
-    assert [step.state for step in trace.steps] == [START, PICKED]
-    assert trace.steps[-1].next_state == PLACED
-    assert all(step.goal == GOAL for step in trace.steps)
-    with pytest.raises(ValueError, match=r"place\(a, l\) is not applicable"):
-        trace_from_plan(START, GOAL, [(place, place.outcomes[0])], OBJECTS)
 
 
 def test_a_trace_is_cut_at_every_goal() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import best_matches
-from bilevel.rules.practice import practise
+from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
@@ -46,9 +46,9 @@ def plan_by_search(domain: Domain, problem: Problem) -> list[tuple[GroundAction,
 @cache
 def learned_rules(name: str) -> tuple[Rule, ...]:
     domain = shipped_domain(name)
-    practice = practise(domain, training_problems(name), plan_by_search)
-    assert not practice.skipped
-    return learn_rules(practice.traces, domain)
+    found = traces_from_problems(domain, training_problems(name), plan_by_search)
+    assert not found.skipped
+    return learn_rules(found.traces, domain)
 
 
 @pytest.mark.parametrize("name", DOMAINS)

@@ -19,19 +19,19 @@ from bilevel.symbolic.semantics import Condition, GroundAction, regress, substit
 def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
     """The rules that the traces show, by priority and then by text.
 
-    A rule with inequalities that only keep its own plan from going wrong comes again without them, after all others:
-    where the only objects at hand coincide, trying is better than standing still.
+    A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
+    after all others: where the only objects at hand coincide, trying is better than standing still.
     """
     strict: dict[Rule, int] = {}
-    daring: dict[Rule, int] = {}
+    relaxed: dict[Rule, int] = {}
     for trace in traces:
         for segment in segments(trace):
             for rule, without in rules_of_segment(segment, trace.objects, domain):
                 _note(strict, rule)
-                _note(daring, without)
+                _note(relaxed, without)
     longest = max(strict.values(), default=0)
     rules = [replace(bare, priority=p) for bare, p in strict.items()]
-    rules += [replace(bare, priority=longest + p) for bare, p in daring.items() if bare not in strict]
+    rules += [replace(bare, priority=longest + p) for bare, p in relaxed.items() if bare not in strict]
     return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), domain)
 
 

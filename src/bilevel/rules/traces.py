@@ -26,7 +26,7 @@ MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """An action, the state it was done in, the outcome nature gave it and the goal at that time."""
 
     state: Facts
@@ -43,7 +43,7 @@ class Step:
 class Trace:
     """Steps without a gap, and the types of the objects in them."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
     objects: Mapping[str, str]
 
 
@@ -52,7 +52,7 @@ class Segment:
     """The steps that led to one goal fact, from the last goal achieved before it."""
 
     goal: Atom
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
 
 
 def segments(trace: Trace) -> Iterator[Segment]:
@@ -64,19 +64,6 @@ def segments(trace: Trace) -> Iterator[Segment]:
             yield Segment(fact, trace.steps[start:index])
         if achieved:
             start = index
-
-
-def trace_from_plan(
-    state: Facts, goal: Facts, plan: Sequence[tuple[GroundAction, Outcome]], objects: Mapping[str, str]
-) -> Trace:
-    """The trace of a plan whose outcomes are known; the plan must be executable."""
-    steps = []
-    for action, outcome in plan:
-        if not applicable(state, action):
-            raise ValueError(f"{action.action} is not applicable")
-        steps.append(Step(state, action, outcome, goal))
-        state = progress(state, outcome)
-    return Trace(tuple(steps), objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +103,7 @@ def traces_from_states(
     runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
-    steps: list[Step] = []
+    steps: list[TraceStep] = []
     exogenous = ambiguous = 0
     here = 0
     while here < len(runs) - 1:
@@ -127,7 +114,7 @@ def traces_from_states(
         end = runs[there][1]
         if explanations:
             action, outcome = explanations[0]
-            steps.append(Step(state, action, outcome, goals[end]))
+            steps.append(TraceStep(state, action, outcome, goals[end]))
             actions[start:end] = [action.action] * (end - start)
             ambiguous += len({(a.action, o) for a, o in explanations}) > 1
         elif runs[there][0] != state:

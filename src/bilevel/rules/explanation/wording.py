@@ -32,7 +32,7 @@ _PLACES = word_set(
     "place location room floor city site cell tile position airport depot waypoint area spot square station zone"
 )
 _SURFACES = word_set("tray table platform surface shelf plate desk pallet pile stack")
-_CONTAINERS = word_set("box bag bin truck drawer crate container vehicle plane airplane car train cup")
+_CONTAINERS = word_set("box bag bin van truck drawer crate container vehicle plane airplane car train cup")
 _MOVES = word_set("move go drive fly sail walk travel navigate turn run climb steer")
 _DIRECTIONS = word_set("up down left right forward forwards back north south east west")
 _PUTS = word_set("place put drop stack load insert deliver set lay debark leave store")

@@ -1,4 +1,4 @@
-"""Learn from problems alone: plan for their goals one at a time, act, and keep what happened as traces."""
+"""Traces from problems: plan for their goals one at a time, act, and keep what happened."""
 
 from __future__ import annotations
 
@@ -6,44 +6,49 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bilevel.rules.traces import Step, Trace
+from bilevel.rules.traces import Trace, TraceStep
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, progress
 
-# A plan as ground actions with the outcomes it counts on, or `None` where the planner found none in time.
-Plan = Sequence[tuple[GroundAction, Outcome]]
-PlanFor = Callable[[Domain, Problem], Plan | None]
+# A planner gives ground actions with the outcomes it counts on, or `None` where it finds no plan in time.
+GroundPlan = Sequence[tuple[GroundAction, Outcome]]
+PlanFor = Callable[[Domain, Problem], GroundPlan | None]
 
-SURPRISES = 100  # outcomes other than planned for, per goal, before giving up on it
+MOST_REPLANNED = 100  # times that nature does not do what the plan counts on, per goal, before giving up on it
 
 
 @dataclass(frozen=True)
-class Practice:
+class ProblemTraces:
     """The traces of some problems, and the goals that could not be planned for, by the problem's place in the list."""
 
     traces: tuple[Trace, ...]
     skipped: dict[int, tuple[Atom, ...]]
 
-
-def practise(
-    domain: Domain,
-    problems: Sequence[Problem],
-    plan_for: PlanFor,
-    *,
-    orders: int = 3,
-    seed: int = 0,
-) -> Practice:
-    """Practise on each problem in turn."""
-    return together(practise_one(domain, p, n, plan_for, orders=orders, seed=seed) for n, p in enumerate(problems))
+    @staticmethod
+    def joined(parts: Iterable[ProblemTraces]) -> ProblemTraces:
+        """Return the traces and the skipped goals of all parts, in order."""
+        parts = list(parts)
+        skipped = {number: goals for part in parts for number, goals in part.skipped.items()}
+        return ProblemTraces(tuple(trace for part in parts for trace in part.traces), skipped)
 
 
-def practise_one(
+def traces_from_problems(
+    domain: Domain, problems: Sequence[Problem], plan_for: PlanFor, *, orders: int = 3, seed: int = 0
+) -> ProblemTraces:
+    """Return the traces of plans for each problem in turn."""
+    return ProblemTraces.joined(
+        traces_from_problem(domain, problem, number, plan_for, orders=orders, seed=seed)
+        for number, problem in enumerate(problems)
+    )
+
+
+def traces_from_problem(
     domain: Domain, problem: Problem, number: int, plan_for: PlanFor, *, orders: int = 3, seed: int = 0
-) -> Practice:
-    """Take a problem's goals one at a time, in a few random orders, each from the state reached so far.
+) -> ProblemTraces:
+    """Return the traces of a problem's goals, taken one at a time in a few random orders from the state reached so far.
 
-    What is random depends on the seed and the problem's number alone, so problems may be practised on anywhere.
+    What is random depends on the seed and the problem's number alone, so problems may be planned for in any process.
     """
     traces: list[Trace] = []
     skipped: dict[Atom, None] = {}
@@ -55,23 +60,14 @@ def practise_one(
         found, missed = _episode(domain, problem, goals, remembered, rng)
         traces += found
         skipped.update(dict.fromkeys(missed))
-    return Practice(tuple(traces), {number: tuple(skipped)} if skipped else {})
-
-
-def together(parts: Iterable[Practice]) -> Practice:
-    traces: list[Trace] = []
-    skipped: dict[int, tuple[Atom, ...]] = {}
-    for part in parts:
-        traces += part.traces
-        skipped |= part.skipped
-    return Practice(tuple(traces), skipped)
+    return ProblemTraces(tuple(traces), {number: tuple(skipped)} if skipped else {})
 
 
 def _remembering(plan_for: PlanFor) -> PlanFor:
-    """The same planner, asked only once about the same thing."""
-    known: dict[tuple[Facts, Facts, frozenset[tuple[str, str]]], Plan | None] = {}
+    """Return the same planner, asked only once about the same thing."""
+    known: dict[tuple[Facts, Facts, frozenset[tuple[str, str]]], GroundPlan | None] = {}
 
-    def remembered(domain: Domain, problem: Problem) -> Plan | None:
+    def remembered(domain: Domain, problem: Problem) -> GroundPlan | None:
         key = (problem.state, problem.goal, frozenset(problem.objects.items()))
         if key not in known:
             known[key] = plan_for(domain, problem)
@@ -99,11 +95,11 @@ def _episode(
     return traces, missed
 
 
-def _pursue(domain: Domain, problem: Problem, plan_for: PlanFor, nature: Nature) -> tuple[list[Step], bool]:
+def _pursue(domain: Domain, problem: Problem, plan_for: PlanFor, nature: Nature) -> tuple[list[TraceStep], bool]:
     """Act towards the problem's goal; plan again whenever nature does not do what the plan counts on."""
-    steps: list[Step] = []
+    steps: list[TraceStep] = []
     state = problem.state
-    for _ in range(SURPRISES):
+    for _ in range(MOST_REPLANNED):
         if problem.goal <= state:
             return steps, True
         objects = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
@@ -113,7 +109,7 @@ def _pursue(domain: Domain, problem: Problem, plan_for: PlanFor, nature: Nature)
         for action, hoped in plan:
             move = nature.move(domain.schemas[action.action.name])
             outcome = bind_outcome(action.outcomes[move.outcome], move.binding)
-            steps.append(Step(state, action, outcome, problem.goal))
+            steps.append(TraceStep(state, action, outcome, problem.goal))
             state = progress(state, outcome)
             if outcome != hoped:
                 break

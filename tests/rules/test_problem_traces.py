@@ -1,4 +1,4 @@
-"""Practice: learning from problems alone, on the package's domains and on some of the classical kind."""
+"""Traces from problems, and the rules learned from them, on the package's domains and on some of the classical kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from notation import GOLDEN, facts
 
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.practice import SURPRISES, Plan, Practice, practise, practise_one, together
+from bilevel.rules.problem_traces import (
+    MOST_REPLANNED,
+    GroundPlan,
+    ProblemTraces,
+    traces_from_problem,
+    traces_from_problems,
+)
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.rules.solving import Stop, solve
@@ -21,17 +27,17 @@ from bilevel.symbolic.validation import validate
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
-def plan_for(domain: Domain, problem: Problem) -> Plan | None:
+def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
     result = search(domain, problem, time_limit=30)
     return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
 
 @pytest.mark.parametrize("name", ["blocks", "pick-place", "colour", "gacha"])
-def test_practice_on_the_shipped_problems_gives_the_golden_rules(name: str) -> None:
+def test_the_shipped_problems_give_the_golden_rules(name: str) -> None:
     domain = shipped_domain(name)
-    practice = practise(domain, training_problems(name), plan_for)
-    assert practice.skipped == {}
-    text = format_rules(learn_rules(practice.traces, domain), [domain_line(name)])
+    found = traces_from_problems(domain, training_problems(name), plan_for)
+    assert found.skipped == {}
+    text = format_rules(learn_rules(found.traces, domain), [domain_line(name)])
     assert text == (GOLDEN / f"{name}.rules").read_text(encoding="utf-8")
 
 
@@ -176,9 +182,9 @@ def learned(name: str) -> tuple[Domain, tuple[Rule, ...]]:
     text, generate, number = CLASSICAL[name]
     domain = parse_domain(text, name)
     rng = random.Random(name)
-    practice = practise(domain, [generate(2, rng) for _ in range(number)], plan_for, orders=2)
-    assert practice.skipped == {}
-    return domain, learn_rules(practice.traces, domain)
+    found = traces_from_problems(domain, [generate(2, rng) for _ in range(number)], plan_for, orders=2)
+    assert found.skipped == {}
+    return domain, learn_rules(found.traces, domain)
 
 
 @pytest.mark.parametrize("name", CLASSICAL)
@@ -205,7 +211,7 @@ def test_goals_that_undo_each_other_need_commitment() -> None:
     assert "came back" in memoryless.detail
 
 
-# How practice goes about it
+# How the traces are made
 
 
 def small_tasks(name: str, number: int) -> tuple[Domain, list[Problem]]:
@@ -214,47 +220,49 @@ def small_tasks(name: str, number: int) -> tuple[Domain, list[Problem]]:
     return parse_domain(text, name), [generate(2, rng) for _ in range(number)]
 
 
-def actions(practice: Practice) -> list[list[str]]:
-    return [[str(step.action.action) for step in trace.steps] for trace in practice.traces]
+def actions(found: ProblemTraces) -> list[list[str]]:
+    return [[str(step.action.action) for step in trace.steps] for trace in found.traces]
 
 
-def test_practice_is_a_function_of_its_seed() -> None:
+def test_traces_are_a_function_of_its_seed() -> None:
     domain = shipped_domain("gacha")
     problems = training_problems("gacha")
-    once, again = (practise(domain, problems, plan_for, seed=1) for _ in range(2))
+    once, again = (traces_from_problems(domain, problems, plan_for, seed=1) for _ in range(2))
     assert once == again
-    assert actions(practise(domain, problems, plan_for, seed=2)) != actions(once)
+    assert actions(traces_from_problems(domain, problems, plan_for, seed=2)) != actions(once)
 
 
 def test_each_trace_serves_one_goal_from_the_state_reached_so_far() -> None:
     domain, problems = small_tasks("gripper", 3)
-    practice = practise(domain, problems, plan_for, orders=2)
-    for trace in practice.traces:
+    found = traces_from_problems(domain, problems, plan_for, orders=2)
+    for trace in found.traces:
         (goal,) = trace.steps[0].goal
         assert goal not in trace.steps[0].state
         assert goal in trace.steps[-1].next_state
         for step, following in zip(trace.steps, trace.steps[1:], strict=False):
             assert applicable(step.state, step.action)
             assert following.state == step.next_state
-    starts = {trace.steps[0].state for trace in practice.traces}
+    starts = {trace.steps[0].state for trace in found.traces}
     assert starts > {problem.state for problem in problems}
 
 
-def test_problems_may_be_practised_on_in_any_order_and_place() -> None:
+def test_problems_may_be_planned_for_in_any_order() -> None:
     domain, problems = small_tasks("ferry", 3)
-    parts = [practise_one(domain, p, n, plan_for, orders=2, seed=5) for n, p in reversed(list(enumerate(problems)))]
-    assert together(reversed(parts)) == practise(domain, problems, plan_for, orders=2, seed=5)
+    parts = [
+        traces_from_problem(domain, p, n, plan_for, orders=2, seed=5) for n, p in reversed(list(enumerate(problems)))
+    ]
+    assert ProblemTraces.joined(reversed(parts)) == traces_from_problems(domain, problems, plan_for, orders=2, seed=5)
 
 
 def test_the_planner_is_asked_only_once_about_the_same_thing() -> None:
     domain, problems = small_tasks("ferry", 2)
     asked: list[tuple[Facts, Facts]] = []
 
-    def counting(domain: Domain, problem: Problem) -> Plan | None:
+    def counting(domain: Domain, problem: Problem) -> GroundPlan | None:
         asked.append((problem.state, problem.goal))
         return plan_for(domain, problem)
 
-    practise(domain, problems, counting, orders=5)
+    traces_from_problems(domain, problems, counting, orders=5)
     assert len(asked) == len(set(asked))
 
 
@@ -266,20 +274,20 @@ def test_goals_that_cannot_be_planned_for_are_skipped_and_named() -> None:
     hard = Atom("parked", ("car0", "shore2"))
     easy = task.goal - {hard}
 
-    def choosy(domain: Domain, problem: Problem) -> Plan | None:
+    def choosy(domain: Domain, problem: Problem) -> GroundPlan | None:
         return None if hard in problem.goal else plan_for(domain, problem)
 
-    practice = practise(domain, [task], choosy, orders=3)
-    assert practice.skipped == {0: (hard,)}
-    assert practice.traces
-    assert all(trace.steps[0].goal <= easy for trace in practice.traces)
+    found = traces_from_problems(domain, [task], choosy, orders=3)
+    assert found.skipped == {0: (hard,)}
+    assert found.traces
+    assert all(trace.steps[0].goal <= easy for trace in found.traces)
 
 
-def test_practice_without_any_plan_leaves_no_traces() -> None:
+def test_without_any_plan_there_are_no_traces() -> None:
     domain, problems = small_tasks("ferry", 1)
-    practice = practise(domain, problems, lambda domain, problem: None)
-    assert practice.traces == ()
-    assert set(practice.skipped[0]) == problems[0].goal - problems[0].state
+    found = traces_from_problems(domain, problems, lambda domain, problem: None)
+    assert found.traces == ()
+    assert set(found.skipped[0]) == problems[0].goal - problems[0].state
 
 
 COIN = """
@@ -292,14 +300,16 @@ COIN = """
 """
 
 
-def test_practice_plans_again_after_surprises_and_nature_knows_the_constants() -> None:
+def test_it_plans_again_after_surprises_and_nature_knows_the_constants() -> None:
     domain = parse_domain(COIN)
-    practice = practise(domain, [Problem("p", "coin", {}, facts("in-hand"), facts("won"))], plan_for, orders=12)
-    assert practice.skipped == {}
-    walks = actions(practice)
+    found = traces_from_problems(
+        domain, [Problem("p", "coin", {}, facts("in-hand"), facts("won"))], plan_for, orders=12
+    )
+    assert found.skipped == {}
+    walks = actions(found)
     assert ["flip()", "win()"] in walks
     assert ["flip()", "take()", "flip()", "win()"] in walks
-    assert all(trace.objects == {"heads": "side", "tails": "side"} for trace in practice.traces)
+    assert all(trace.objects == {"heads": "side", "tails": "side"} for trace in found.traces)
 
 
 def test_a_goal_is_given_up_after_too_many_plans() -> None:
@@ -307,13 +317,15 @@ def test_a_goal_is_given_up_after_too_many_plans() -> None:
     domain = parse_domain(COIN)
     plans = 0
 
-    def one_step(domain: Domain, problem: Problem) -> Plan | None:
+    def one_step(domain: Domain, problem: Problem) -> GroundPlan | None:
         nonlocal plans
         plans += 1
         return (plan_for(domain, problem) or [])[:1]
 
     task = Problem("p", "coin", {}, facts(""), facts("won"))
-    stuck = practise(domain, [task], lambda domain, problem: (plan_for(domain, problem) or [])[:0], orders=1)
+    stuck = traces_from_problems(
+        domain, [task], lambda domain, problem: (plan_for(domain, problem) or [])[:0], orders=1
+    )
     assert stuck.skipped == {0: (Atom("won"),)}
-    assert practise(domain, [task], one_step, orders=1).skipped == {}
-    assert 3 <= plans <= SURPRISES
+    assert traces_from_problems(domain, [task], one_step, orders=1).skipped == {}
+    assert 3 <= plans <= MOST_REPLANNED
