@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.rules.canonical import canonical, rename
+from bilevel.rules.canonical import canonical
 from bilevel.rules.rule import Rule, with_sorted_inequalities
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
 
@@ -43,7 +43,7 @@ def renamed(rule: Rule, rng: random.Random) -> Rule:
     old = [variable.name for variable in rule.variables]
     rng.shuffle(old)
     new = [f"?{name}" for name in rng.sample("abcdefghijk", len(old))]
-    return rename(rule, dict(zip(old, new, strict=True)))
+    return rule.renamed(dict(zip(old, new, strict=True)))
 
 
 @PATIENT
@@ -81,7 +81,7 @@ def is_isomorphic(one: Rule, other: Rule) -> bool:
 
     def search(rest: list[Parameter], names: dict[str, str]) -> bool:
         if not rest:
-            found = rename(one, names)
+            found = one.renamed(names)
             inequalities = with_sorted_inequalities(other.negative_condition)
             return replace(found, variables=()) == replace(other, variables=(), negative_condition=inequalities)
         choices = [n for n, kind in types.items() if kind == rest[0].type and n not in names.values()]
@@ -128,7 +128,7 @@ def test_alike_groups_of_variables_are_not_tried_in_every_order() -> None:
 
 def renamed_backwards(rule: Rule) -> Rule:
     names = [variable.name for variable in rule.variables]
-    return rename(rule, dict(zip(names, reversed(names), strict=True)))
+    return rule.renamed(dict(zip(names, reversed(names), strict=True)))
 
 
 def facts(*atoms: str) -> Facts:

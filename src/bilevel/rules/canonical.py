@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bilevel.rules.rule import Rule, with_sorted_inequalities
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Domain, Parameter
-from bilevel.symbolic.semantics import substitute_all
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Domain
 
 Colouring = dict[str, int]
 
@@ -21,20 +20,7 @@ def canonical(rule: Rule, domain: Domain) -> Rule:
     rule = replace(rule, negative_condition=with_sorted_inequalities(rule.negative_condition))
     order = min(_orders(rule, _initial_colours(rule)), key=lambda order: _serialise(rule, order))
     names = _names([(v, dict(_types(rule))[v]) for v in order], domain)
-    return rename(rule, names)
-
-
-def rename(rule: Rule, names: Mapping[str, str]) -> Rule:
-    """The rule with its variables renamed, listed in the order of `names`."""
-    types = dict(_types(rule))
-    return replace(
-        rule,
-        variables=tuple(Parameter(new, types[old]) for old, new in names.items()),
-        state_condition=substitute_all(rule.state_condition, names),
-        goal_condition=substitute_all(rule.goal_condition, names),
-        negative_condition=with_sorted_inequalities(substitute_all(rule.negative_condition, names)),
-        action=Action(rule.action.name, tuple(names.get(a, a) for a in rule.action.arguments)),
-    )
+    return rule.renamed(names)
 
 
 def _types(rule: Rule) -> list[tuple[str, str]]:

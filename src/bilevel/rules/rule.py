@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Facts, Parameter
+from bilevel.symbolic.semantics import substitute_all
 
 
 def inequality(one: str, other: str) -> Atom:
@@ -52,6 +53,18 @@ class Rule:
             return not terms, terms, atom.predicate
 
         return sorted(atoms, key=rank)
+
+    def renamed(self, names: Mapping[str, str]) -> Rule:
+        """Return the rule with all its variables renamed, listed in the order of `names`."""
+        types = {variable.name: variable.type for variable in self.variables}
+        return replace(
+            self,
+            variables=tuple(Parameter(new, types[old]) for old, new in names.items()),
+            state_condition=substitute_all(self.state_condition, names),
+            goal_condition=substitute_all(self.goal_condition, names),
+            negative_condition=with_sorted_inequalities(substitute_all(self.negative_condition, names)),
+            action=Action(self.action.name, tuple(names.get(a, a) for a in self.action.arguments)),
+        )
 
     @property
     def inequalities(self) -> frozenset[tuple[str, str]]:

@@ -8,15 +8,14 @@
     2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
 
 A variable means the same type in the whole file; one that is not declared is an `object`. `not p(?x)` asks for an
-absent fact, `?x != ?y` for different objects; a name without `?` is a constant. `rule_syntax` has the grammar.
+absent fact, `?x != ?y` for different objects; a name without `?` is a constant. `rule_file_syntax` has the grammar.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from bilevel.rules.rule import Rule
@@ -32,8 +31,7 @@ from bilevel.symbolic.domain import (
     Parameter,
     is_variable,
 )
-from bilevel.symbolic.expressions import read_text
-from bilevel.symbolic.semantics import substitute_all
+from bilevel.symbolic.expressions import read_text, suggestion
 
 _DOMAIN_LINE = re.compile(r"Rules for the domain (\S+)")
 _LINE_LENGTH = 100
@@ -46,7 +44,7 @@ class RuleFile:
     rules: tuple[Rule, ...]
     header: tuple[str, ...] = ()
     domain_name: str | None = None
-    syntax: FileSyntax = field(default=FileSyntax("rules", (), ()), compare=False, repr=False)
+    syntax: FileSyntax = field(default=FileSyntax((), ()), compare=False, repr=False)
 
 
 def domain_line(domain_name: str) -> str:
@@ -97,17 +95,8 @@ def _rename(rule: Rule, types: dict[str, str]) -> Rule:
         renaming[variable.name] = name
         types[name] = variable.type
         taken.add(name)
-    if not renaming:
-        return rule
-    renamed = Rule(
-        priority=rule.priority,
-        variables=tuple(Parameter(renaming.get(v.name, v.name), v.type) for v in rule.variables),
-        state_condition=substitute_all(rule.state_condition, renaming),
-        goal_condition=substitute_all(rule.goal_condition, renaming),
-        action=Action(rule.action.name, tuple(renaming.get(a, a) for a in rule.action.arguments)),
-        negative_condition=substitute_all(rule.negative_condition, renaming),
-    )
-    return in_normal_order(renamed)
+    names = {v.name: renaming.get(v.name, v.name) for v in rule.variables}
+    return in_normal_order(rule.renamed(names)) if renaming else rule
 
 
 def in_normal_order(rule: Rule) -> Rule:
@@ -153,7 +142,7 @@ def _declared_types(syntax: FileSyntax) -> dict[str, str]:
     types: dict[str, str] = {}
     for variable, kind in syntax.declarations:
         if types.setdefault(variable.text, kind.text) != kind.text:
-            syntax.fail(variable, f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
+            variable.fail(f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
     return types
 
 
@@ -205,44 +194,44 @@ def _check_syntax(syntax: FileSyntax, domain: Domain) -> None:
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
     for _, kind in syntax.declarations:
         if kind.text not in known_types:
-            syntax.fail(kind, f"unknown type '{kind.text}'{_hint(kind.text, known_types)}")
+            kind.fail(f"unknown type '{kind.text}'{suggestion(kind.text, sorted(known_types))}")
     types = dict(domain.constants)
     types.update((variable.text, kind.text) for variable, kind in syntax.declarations)
     for rule in syntax.rules:
         for condition in rule.conditions:
-            _check_condition(syntax, condition, types, domain)
-        _check_action(syntax, rule, types, domain)
+            _check_condition(condition, types, domain)
+        _check_action(rule, types, domain)
 
 
-def _check_condition(syntax: FileSyntax, condition: Condition, types: dict[str, str], domain: Domain) -> None:
+def _check_condition(condition: Condition, types: dict[str, str], domain: Domain) -> None:
     for term in condition.terms:
-        _check_constant(syntax, term, types)
+        _check_constant(term, types)
     if condition.kind == "!=":
         return
     name = condition.name
     predicate = domain.predicates.get(name.text)
     if predicate is None:
-        syntax.fail(name, f"unknown predicate '{name.text}'{_hint(name.text, domain.predicates)}")
-    _check_arity(syntax, name, condition.terms, predicate.parameters)
+        name.fail(f"unknown predicate '{name.text}'{suggestion(name.text, sorted(domain.predicates))}")
+    _check_arity(name, condition.terms, predicate.parameters)
     for term, parameter in zip(condition.terms, predicate.parameters, strict=True):
         kind = types.get(term.text, ROOT_TYPE)
         # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
         if not domain.is_subtype(kind, parameter.type) and not domain.is_subtype(parameter.type, kind):
-            syntax.fail(term, f"{term.text} is of type '{kind}', but {name.text} is about a '{parameter.type}'")
+            term.fail(f"{term.text} is of type '{kind}', but {name.text} is about a '{parameter.type}'")
 
 
-def _check_action(syntax: FileSyntax, rule: RuleSyntax, types: dict[str, str], domain: Domain) -> None:
+def _check_action(rule: RuleSyntax, types: dict[str, str], domain: Domain) -> None:
     name = rule.action.name
     schema = domain.schemas.get(name.text)
     if schema is None:
-        syntax.fail(name, f"unknown action '{name.text}'{_hint(name.text, domain.schemas)}")
-    _check_arity(syntax, name, rule.action.terms, schema.parameters)
+        name.fail(f"unknown action '{name.text}'{suggestion(name.text, sorted(domain.schemas))}")
+    _check_arity(name, rule.action.terms, schema.parameters)
     for term, parameter in zip(rule.action.terms, schema.parameters, strict=True):
-        _check_constant(syntax, term, types)
+        _check_constant(term, types)
         kinds = {types.get(term.text, ROOT_TYPE), *_implied_types(rule, term.text, domain)}
         if not any(domain.is_subtype(kind, parameter.type) for kind in kinds):
             kind = types.get(term.text, ROOT_TYPE)
-            syntax.fail(term, f"{term.text} is of type '{kind}', but {name.text} needs a '{parameter.type}'")
+            term.fail(f"{term.text} is of type '{kind}', but {name.text} needs a '{parameter.type}'")
 
 
 def _implied_types(rule: RuleSyntax, term: str, domain: Domain) -> Iterator[str]:
@@ -256,19 +245,14 @@ def _implied_types(rule: RuleSyntax, term: str, domain: Domain) -> Iterator[str]
                     yield parameter.type
 
 
-def _check_arity(syntax: FileSyntax, name: Token, terms: tuple[Token, ...], parameters: tuple[Parameter, ...]) -> None:
+def _check_arity(name: Token, terms: tuple[Token, ...], parameters: tuple[Parameter, ...]) -> None:
     if len(terms) != len(parameters):
         plural = "argument" if len(parameters) == 1 else "arguments"
-        syntax.fail(name, f"'{name.text}' has {len(parameters)} {plural}, not {len(terms)}")
+        name.fail(f"'{name.text}' has {len(parameters)} {plural}, not {len(terms)}")
 
 
-def _check_constant(syntax: FileSyntax, term: Token, types: dict[str, str]) -> None:
+def _check_constant(term: Token, types: dict[str, str]) -> None:
     if not is_variable(term.text) and term.text not in types:
         known = [name for name in types if not is_variable(name)]
-        hint = _hint(term.text, known) or f"; a variable begins with '?': ?{term.text}"
-        syntax.fail(term, f"the domain has no constant '{term.text}'{hint}")
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    nearest = get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+        hint = suggestion(term.text, known) or f"; a variable begins with '?': ?{term.text}"
+        term.fail(f"the domain has no constant '{term.text}'{hint}")

@@ -26,11 +26,15 @@ _MAX_PRIORITY_DIGITS = 9
 
 
 class Token(NamedTuple):
-    """A word or symbol of the file; lines and columns count from 1. The empty text is the end of the file."""
+    """A word or symbol of a file; lines and columns count from 1. The empty text is the end of the file."""
 
     text: str
+    filename: str
     line: int
     column: int
+
+    def fail(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
 
     @property
     def is_name(self) -> bool:
@@ -64,30 +68,27 @@ class RuleSyntax:
 class FileSyntax:
     """Declared variables with the tokens of their types, and the rules, in file order."""
 
-    filename: str
     declarations: tuple[tuple[Token, Token], ...]
     rules: tuple[RuleSyntax, ...]
 
-    def fail(self, token: Token, message: str) -> NoReturn:
-        raise BadInput(f"{self.filename}:{token.line}:{token.column}: {message}")
 
-
-def tokenise(text: str, filename: str) -> Iterator[Token]:
+def _tokens(text: str, filename: str) -> Iterator[Token]:
     """The tokens of the text, then one empty token at its end."""
     line, line_start = 1, 0
     for found in _TOKEN.finditer(text):
-        token = Token(found.group(), line, found.start() - line_start + 1)
+        token = Token(found.group(), filename, line, found.start() - line_start + 1)
         if found.lastgroup == "other":
-            raise BadInput(f"{filename}:{token.line}:{token.column}: unexpected character {token.text!r}")
+            token.fail(f"unexpected character {token.text!r}")
         if found.lastgroup != "space":
             yield token
         elif "\n" in token.text:
             line += token.text.count("\n")
             line_start = found.start() + token.text.rindex("\n") + 1
-    yield Token("", line, len(text) - line_start + 1)
+    yield Token("", filename, line, len(text) - line_start + 1)
 
 
 def parse_syntax(text: str, filename: str) -> FileSyntax:
+    """Return what is written in a rule file, or raise `BadInput` with line and column."""
     return _Parser(text.replace("\r\n", "\n").replace("\r", "\n"), filename).file()
 
 
@@ -95,8 +96,7 @@ class _Parser:
     """Recursive descent, one method for each line of the grammar."""
 
     def __init__(self, text: str, filename: str) -> None:
-        self.filename = filename
-        self.tokens = list(tokenise(text, filename))
+        self.tokens = list(_tokens(text, filename))
         self.position = 0
 
     @property
@@ -114,24 +114,21 @@ class _Parser:
         self.take()
         return True
 
-    def fail(self, token: Token, message: str) -> NoReturn:
-        raise BadInput(f"{self.filename}:{token.line}:{token.column}: {message}")
-
     def expect(self, symbol: str, what: str) -> None:
         if not self.accept(symbol):
-            self.fail(self.next, f"expected {what}, found {self.next.shown}")
+            self.next.fail(f"expected {what}, found {self.next.shown}")
 
     def file(self) -> FileSyntax:
         declarations: list[tuple[Token, Token]] = []
         rules: list[RuleSyntax] = []
         while self.next.text:
             if self.position and self.tokens[self.position - 1].line == self.next.line:
-                self.fail(self.next, f"unexpected {self.next.shown}; what comes next begins on a new line")
+                self.next.fail(f"unexpected {self.next.shown}; what comes next begins on a new line")
             if self.next.text == "variables":
                 declarations += self.declaration()
             else:
                 rules.append(self.rule())
-        return FileSyntax(self.filename, tuple(declarations), tuple(rules))
+        return FileSyntax(tuple(declarations), tuple(rules))
 
     def declaration(self) -> Iterator[tuple[Token, Token]]:
         self.take()
@@ -139,12 +136,12 @@ class _Parser:
         while True:
             variable = self.take()
             if not is_variable(variable.text):
-                self.fail(variable, f"expected a variable such as '?x', found {variable.shown}")
-            kind = Token(ROOT_TYPE, variable.line, variable.column)
+                variable.fail(f"expected a variable such as '?x', found {variable.shown}")
+            kind = variable._replace(text=ROOT_TYPE)
             if self.accept("-"):
                 kind = self.take()
                 if not kind.is_name:
-                    self.fail(kind, f"expected the type of {variable.text}, found {kind.shown}")
+                    kind.fail(f"expected the type of {variable.text}, found {kind.shown}")
             yield variable, kind
             if not self.accept(","):
                 return
@@ -152,7 +149,7 @@ class _Parser:
     def rule(self) -> RuleSyntax:
         priority = self.take()
         if not re.fullmatch(rf"[0-9]{{1,{_MAX_PRIORITY_DIGITS}}}", priority.text) or int(priority.text) < 1:
-            self.fail(priority, f"expected a priority (a whole number from 1, then ':'), found {priority.shown}")
+            priority.fail(f"expected a priority (a whole number from 1, then ':'), found {priority.shown}")
         self.expect(":", f"':' after the priority {priority.text}")
         conditions: list[Condition] = []
         if self.next.text != "->":
@@ -161,7 +158,7 @@ class _Parser:
                 conditions.append(self.condition())
         self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
         if not self.next.is_name:
-            self.fail(self.next, f"expected an action after '->', found {self.next.shown}")
+            self.next.fail(f"expected an action after '->', found {self.next.shown}")
         return RuleSyntax(priority, tuple(conditions), self.atom(""))
 
     def condition(self) -> Condition:
@@ -169,7 +166,7 @@ class _Parser:
         if self.next.is_term and following.text == "!=":
             left, sign = self.take(), self.take()
             if not self.next.is_term:
-                self.fail(self.next, f"expected a variable or a constant after '!=', found {self.next.shown}")
+                self.next.fail(f"expected a variable or a constant after '!=', found {self.next.shown}")
             return Condition("!=", sign, (left, self.take()))
         # A predicate may itself be called `goal`: what follows tells.
         kind = self.take().text if self.next.text in ("not", "goal") and following.text != "(" else ""
@@ -178,18 +175,18 @@ class _Parser:
     def atom(self, kind: str) -> Condition:
         name = self.take()
         if not name.is_name:
-            self.fail(name, f"expected a condition such as 'p(?x)', found {name.shown}")
+            name.fail(f"expected a condition such as 'p(?x)', found {name.shown}")
         self.expect("(", f"'(' after {name.shown}")
         terms: list[Token] = []
-        if not self.accept(")"):
+        while not (self.next.text == ")" and not terms):
             terms.append(self.term(name))
-            while self.accept(","):
-                terms.append(self.term(name))
-            self.expect(")", f"',' or ')' in {name.text}(...)")
+            if not self.accept(","):
+                break
+        self.expect(")", f"',' or ')' in {name.text}(...)")
         return Condition(kind, name, tuple(terms))
 
     def term(self, name: Token) -> Token:
         term = self.take()
         if not term.is_term:
-            self.fail(term, f"expected a variable or a constant in {name.text}(...), found {term.shown}")
+            term.fail(f"expected a variable or a constant in {name.text}(...), found {term.shown}")
         return term
