@@ -71,7 +71,7 @@ def measure(case: Case) -> dict[str, object]:
         "counts": case.counts,
         "starts": case.starts.name.lower(),
         "complete_goals": case.complete_goals,
-        "answer": verdict.status.value,
+        "answer": verdict.answer.value,
         "problems": verdict.problems,
         "out_of_reach": verdict.unattainable,
         "explored": verdict.explored,

@@ -11,9 +11,9 @@ from bilevel.rules.explanation.formats import explain
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import read_rules
-from bilevel.rules.verification.families import describe_family, verify_family
+from bilevel.rules.verification.families import FamilyVerdict, verify_family
 from bilevel.rules.verification.growing import Family, Starts, parse_counts
-from bilevel.rules.verification.policies import MAX_STATES, Counterexample, Kind, Status, describe, verify
+from bilevel.rules.verification.policies import MAX_STATES, Answer, Ending, ProblemVerdict, verify
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 
@@ -79,30 +79,27 @@ class VerifyRules:
             raise BadInput(f"--max-states must be at least 1, but is {self.max_states}")
         if self.grow:
             starts = Starts[self.starts.replace("-", "_").upper()]
-            counts = parse_counts(self.grow)
-            meant = Family(tuple(problems), counts, starts, complete_goals=self.complete_goals)
+            meant = Family(tuple(problems), parse_counts(self.grow), starts, self.complete_goals)
             family = verify_family(rules, domain, meant, self.max_states)
-            near = _nearest(rules, domain, family.problem, family.counterexample)
-            self._tell("family", family.status, describe_family(family) + near, family.explored)
-            return 0 if family.status is Status.SOLVED else 1
-        answers = []
-        for problem in problems:
-            verdict = verify(rules, domain, problem, self.max_states)
-            answers.append(verdict.status)
-            near = _nearest(rules, domain, problem, verdict.counterexample)
-            self._tell(problem.name, verdict.status, describe(verdict) + near, verdict.explored)
-        return 0 if all(answer is Status.SOLVED for answer in answers) else 1
+            return self._report("family", family, rules, domain, family.problem)
+        verdicts = ((problem, verify(rules, domain, problem, self.max_states)) for problem in problems)
+        return max([self._report(problem.name, verdict, rules, domain, problem) for problem, verdict in verdicts])
 
-    def _tell(self, name: str, answer: Status, text: str, explored: int) -> None:
+    def _report(
+        self,
+        name: str,
+        verdict: ProblemVerdict | FamilyVerdict,
+        rules: Sequence[Rule],
+        domain: Domain,
+        problem: Problem | None,
+    ) -> int:
+        """Print a verdict, with the rules that came closest where none applied, and return the exit code."""
+        text, found = str(verdict), verdict.counterexample
+        if problem is not None and found is not None and found.ending is Ending.NO_RULE:
+            reasons = why_not(rules, domain, found.state, problem.goal, problem.all_objects(domain))
+            text += "".join(f"\n  {reason}" for reason in reasons.splitlines())
         if self.json:
-            print_json(problem=name, answer=answer.value, explored=explored, text=text)
+            print_json(problem=name, answer=verdict.answer.value, explored=verdict.explored, text=text)
         else:
             print(f"{name}: {text}")
-
-
-def _nearest(rules: Sequence[Rule], domain: Domain, problem: Problem | None, found: Counterexample | None) -> str:
-    """The rules that came closest where a counterexample ends with none that applies, a line each."""
-    if problem is None or found is None or found.kind is not Kind.NO_RULE:
-        return ""
-    reasons = why_not(rules, domain, found.state, problem.goal, problem.all_objects(domain))
-    return "".join(f"\n  {reason}" for reason in reasons.splitlines())
+        return 0 if verdict.answer is Answer.SOLVED else 1

@@ -72,7 +72,7 @@ def run_ends(rules: tuple[Rule, ...], problem: Problem, state: Facts) -> set[Fac
 @pytest.mark.parametrize("name", CASES)
 def test_faults_are_those_that_running_every_problem_finds(name: str) -> None:
     rules, problem = CASES[name], grow(BLOCKS_SEED, BLOCKS, {"block": 2, "place": 2})
-    grown = GrownProblem(rules, BLOCKS, problem, best_matches)
+    grown = GrownProblem(rules, BLOCKS, problem)
     assert grown.space.explore(1000)
     for node, goal in product(range(len(grown.space)), list(goals(grown.possible({"at"})))):
         task = Problem("p", "blocks", problem.objects, grown.space.facts(node), goal)

@@ -96,8 +96,7 @@ def test_goals_have_one_fact_for_each_first_argument() -> None:
     assert facts("at b1 l1", "at b1 l2") not in found
 
 
-def test_goals_may_be_small_or_complete() -> None:
-    assert all(len(goal) == 1 for goal in goals(every_at(2, 2), largest=1))
+def test_goals_may_be_complete() -> None:
     complete = list(goals(every_at(2, 2), complete=True))
     assert len(complete) == 4
     assert all(len(goal) == 2 for goal in complete)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.verification.policies import Kind, Status, verify
+from bilevel.rules.verification.policies import Answer, Ending, verify
 from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
 
@@ -71,7 +71,7 @@ def surely_wins(moves: Mapping[int, list[int]], start: int) -> bool:
 def test_solved_always_means_solved_however_ties_are_decided(game: Game) -> None:
     problem = Problem("p", "game", {}, at(0), at(GOAL))
     verdict = verify(as_rules(game), as_domain(game), problem, every_tie=True)
-    assert (verdict.status is Status.SOLVED) == all(surely_wins(moves, 0) for moves in decisions(game))
+    assert (verdict.answer is Answer.SOLVED) == all(surely_wins(moves, 0) for moves in decisions(game))
 
 
 @given(games)
@@ -79,7 +79,7 @@ def test_the_policy_itself_decides_ties_by_the_first_rule(game: Game) -> None:
     first = {place: leaving[:1] for place, leaving in game.items()}
     problem = Problem("p", "game", {}, at(0), at(GOAL))
     verdict = verify(as_rules(game), as_domain(game), problem)
-    assert (verdict.status is Status.SOLVED) == all(surely_wins(moves, 0) for moves in decisions(first))
+    assert (verdict.answer is Answer.SOLVED) == all(surely_wins(moves, 0) for moves in decisions(first))
 
 
 @given(games)
@@ -92,7 +92,7 @@ def test_a_counterexample_is_a_run_of_the_policy_that_ends_where_the_goal_is_out
     places = [0] + [next(p for p in range(PLACES) if step.state == at(p)) for step in found.steps]
     assert all(after in moves[before] for before, after in pairwise(places))
     assert GOAL not in reached(moves, places[-1])
-    if found.kind is Kind.LOOP:
+    if found.ending is Ending.LOOP:
         assert found.loop[-1].state == found.state
     else:
         assert moves[places[-1]] == []

@@ -19,8 +19,9 @@ from functools import cache
 from itertools import combinations, islice, product
 from typing import NamedTuple
 
-from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import check_rules, format_rules, parse_rules
+from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure, starts
 from bilevel.rules.verification.growing import (
     Family,
     Starts,
@@ -35,25 +36,15 @@ from bilevel.rules.verification.growing import (
 )
 from bilevel.rules.verification.policies import (
     MAX_STATES,
+    Answer,
     Counterexample,
-    Status,
     counterexample,
-    decider,
-    describe_counterexample,
+    follow_policy,
     listed,
-)
-from bilevel.rules.verification.policy_graph import (
-    Failure,
-    Matcher,
-    PolicyGraph,
-    check_vocabulary,
-    explore_policy,
-    same_node,
-    shortest_failure,
-    traps,
 )
 from bilevel.rules.verification.state_space import MOST_RENAMED, Situation, StateSpace
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem, is_variable
+from bilevel.symbolic.exploration import traps
 
 NAMINGS_TRIED = 200
 
@@ -71,32 +62,40 @@ class FamilyVerdict:
     in another way than by name, so that the policy as it runs was not shown to fail.
     """
 
-    status: Status
-    problems: int
-    unattainable: int
-    explored: int
+    answer: Answer
+    problems: int = 0
+    unattainable: int = 0
+    explored: int = 0
     counterexample: Counterexample | None = None
     problem: Problem | None = None
     only_some_ties: bool = False
     beyond_bound: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Return a line on what was looked at, and the counterexample or what was left out."""
+        if self.counterexample is not None and self.problem is not None:
+            lines = [f"problem: {self.problem.name}", f"  goal: {listed(self.problem.goal)}"]
+            lines += ["  (only where ties are decided otherwise than by name)"] if self.only_some_ties else []
+            return "\n".join([*lines, str(self.counterexample)])
+        right = "always does all that can be done" if self.unattainable else Answer.SOLVED.value
+        answer = Answer.BOUND_HIT.value if self.beyond_bound else right
+        count = f"{self.problems} problems up to names, {self.explored} states with goals"
+        rest = f"; of {self.unattainable} the whole goal is out of reach" if self.unattainable else ""
+        beyond = "".join(f"\n  too large: {name}, or larger" for name in self.beyond_bound)
+        return f"{answer} ({count}{rest}){beyond}"
+
 
 class Fault(NamedTuple):
-    """A run at fault: how it goes, in which graph, and what was surely attainable and is not achieved."""
+    """A run at fault, and what was surely attainable and is not achieved in the end."""
 
     failure: Failure
-    graph: PolicyGraph
     missed: Facts
-
-    @property
-    def length(self) -> int:
-        return len(self.failure.path) + len(self.failure.loop)
 
 
 class GrownProblem:
     """A grown seed with all its states; what was found out about one goal is used for the next."""
 
-    def __init__(self, rules: Sequence[Rule], domain: Domain, problem: Problem, matcher: Matcher) -> None:
+    def __init__(self, rules: Sequence[Rule], domain: Domain, problem: Problem) -> None:
         named = {t for rule in rules for a in (*_atoms(rule), rule.action) for t in a[1] if not is_variable(t)}
         self.problem = problem
         self.space = StateSpace(domain, problem.all_objects(domain), rules)
@@ -104,7 +103,6 @@ class GrownProblem:
         self.renamings = symmetries(problem, frozenset(named))
         self.attainable = cache(self.space.attainable)
         self._rules = rules
-        self._matcher = matcher
 
     def possible(self, predicates: Set[str]) -> list[Atom]:
         """The facts of these predicates, over the problem's own objects, that some state has."""
@@ -115,7 +113,7 @@ class GrownProblem:
         """The family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
         if not self.space.explore(max_states):
             return None
-        every = goals(self.possible(predicates), family.largest_goal, family.complete_goals)
+        every = goals(self.possible(predicates), family.complete_goals)
         candidates = list(islice(every, max_states + 1))
         return distinct_goals(candidates, self.renamings) if len(candidates) <= max_states else None
 
@@ -125,11 +123,10 @@ class GrownProblem:
         nodes = range(len(self.space))
         return [n for n in nodes if kind is Starts.ANY or at_rest(self.problem.state, self.space.facts(n))]
 
-    def follow(self, goal: Facts, starts: Sequence[int], every_tie: bool, up_to_names: bool) -> PolicyGraph:
+    def follow(self, goal: Facts, nodes: Sequence[int], every_tie: bool, up_to_names: bool) -> RuleGraph:
         """What the policy does; up to names, one state stands for all that renamings which keep the goal make of it."""
-        decide = decider(self.space, self._rules, goal, self._matcher, every_tie)
-        same = self._representatives(goal) if up_to_names else same_node
-        return explore_policy(self.space, goal, starts, decide, len(self.space), same)
+        same = self._representatives(goal) if up_to_names else lambda node: node
+        return follow_policy(self.space, self._rules, goal, nodes, len(self.space), every_tie, same)
 
     def _representatives(self, goal: Facts) -> Callable[[int], int]:
         renamings = [renaming for renaming in self.renamings if renaming(goal) == goal]
@@ -145,25 +142,22 @@ class GrownProblem:
 
         return representative
 
-    def always_solves(self, goal: Facts, graph: PolicyGraph) -> bool:
-        return not traps(graph, {node for node in graph.choices if goal <= self.space.facts(node)})
+    def unattainable(self, goal: Facts, graph: RuleGraph) -> int:
+        """Return from how many starts no policy surely reaches the goal."""
+        return len(set(starts(graph)) - self.attainable(goal)) if traps(graph, graph.goals) else 0
 
-    def unattainable(self, goal: Facts, graph: PolicyGraph) -> int:
-        """From how many starts no policy surely reaches the goal."""
-        return 0 if self.always_solves(goal, graph) else len(set(graph.starts) - self.attainable(goal))
-
-    def fault(self, goal: Facts, graph: PolicyGraph) -> Fault | None:
-        """A shortest run at fault, if there is one."""
-        achieved = {node: goal & self.space.facts(node) for node in graph.choices}
-        if self.always_solves(goal, graph):
+    def fault(self, goal: Facts, graph: RuleGraph) -> Fault | None:
+        """Return a shortest run at fault, if there is one."""
+        if not traps(graph, graph.goals):
             return None
+        achieved = {node: goal & self.space.facts(node) for node in graph.choices}
         faults = []
         for wanted in _parts(goal):
             trapped = traps(graph, {node for node in graph.choices if not achieved[node] < wanted})
             failure = shortest_failure(graph, trapped, able=self.attainable(wanted)) if trapped else None
             if failure is not None:
-                faults.append(Fault(failure, graph, wanted - achieved[failure.path[-1]]))
-        return min(faults, key=lambda fault: fault.length, default=None)
+                faults.append(Fault(failure, wanted - achieved[failure.path[-1]]))
+        return min(faults, key=lambda fault: fault.failure.length, default=None)
 
 
 def _atoms(rule: Rule) -> Facts:
@@ -176,69 +170,45 @@ def _parts(goal: Facts) -> Iterator[Facts]:
         yield from map(frozenset, combinations(sorted(goal), size))
 
 
-def verify_family(
-    rules: Sequence[Rule],
-    domain: Domain,
-    family: Family,
-    max_states: int = MAX_STATES,
-    matcher: Matcher = best_matches,
-) -> FamilyVerdict:
-    """Whether no run of the policy is at fault on any problem of the family; `max_states` bounds each grown seed.
+def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_states: int = MAX_STATES) -> FamilyVerdict:
+    """Return whether no run of the policy is at fault on any problem of the family; `max_states` bounds a grown seed.
 
     The counterexample is one with the fewest objects, among these one with the shortest run.
     """
-    check_vocabulary(rules, domain)
+    check_rules(parse_rules(format_rules(rules)), domain)
     check_family(family, domain)
     predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
-    verdict = FamilyVerdict(Status.SOLVED, problems=0, unattainable=0, explored=0)
+    verdict = FamilyVerdict(Answer.SOLVED)
     too_large: list[tuple[Problem, Size]] = []
     for seed, size, problem in _grown_seeds(family, domain, too_large):
-        grown = GrownProblem(rules, domain, problem, matcher)
+        grown = GrownProblem(rules, domain, problem)
         candidates = grown.goals(predicates, family, max_states)
         if candidates is None:
             too_large.append((seed, size))
             continue
-        starts = grown.starts(family.starts)
+        nodes = grown.starts(family.starts)
         faults = []
         for goal in candidates:
-            graph = grown.follow(goal, starts, every_tie=True, up_to_names=True)
-            verdict = _counted(verdict, graph, grown.unattainable(goal, graph))
+            graph = grown.follow(goal, nodes, every_tie=True, up_to_names=True)
+            verdict = replace(
+                verdict,
+                problems=verdict.problems + len(starts(graph)),
+                unattainable=verdict.unattainable + grown.unattainable(goal, graph),
+                explored=verdict.explored + len(graph.choices),
+            )
             fault = grown.fault(goal, graph)
             if fault is not None:
                 faults.append((goal, fault))
         if faults:
-            goal, fault = min(faults, key=lambda found: found[1].length)
+            goal, fault = min(faults, key=lambda found: found[1].failure.length)
             return _refuted(grown, goal, fault, verdict)
     if too_large:
         names = tuple(grown_name(seed, size) for seed, size in too_large)
-        return replace(verdict, status=Status.BOUND_HIT, beyond_bound=names)
+        return replace(verdict, answer=Answer.BOUND_HIT, beyond_bound=names)
     if not verdict.problems:
-        listed_predicates = ", ".join(sorted(predicates))
-        raise BadInput(f"the family is empty: no fact of the goals' predicates ({listed_predicates}) can hold")
+        named = ", ".join(sorted(predicates))
+        raise BadInput(f"the family is empty: no fact of the goals' predicates ({named}) can hold")
     return verdict
-
-
-def _counted(verdict: FamilyVerdict, graph: PolicyGraph, unattainable: int) -> FamilyVerdict:
-    return replace(
-        verdict,
-        problems=verdict.problems + len(graph.starts),
-        unattainable=verdict.unattainable + unattainable,
-        explored=verdict.explored + len(graph.choices),
-    )
-
-
-def describe_family(verdict: FamilyVerdict) -> str:
-    """The verdict in words: a line on what was looked at, and the counterexample or what was left out."""
-    count = f"{verdict.problems} problems up to names, {verdict.explored} states with goals"
-    rest = f"; of {verdict.unattainable} the whole goal is out of reach" if verdict.unattainable else ""
-    if verdict.counterexample is None or verdict.problem is None:
-        right = "always does all that can be done" if verdict.unattainable else Status.SOLVED.value
-        beyond = "".join(f"\n  too large: {name}, or larger" for name in verdict.beyond_bound)
-        return f"{Status.BOUND_HIT.value if beyond else right} ({count}{rest}){beyond}"
-    lines = [f"problem: {verdict.problem.name}", f"  goal: {listed(verdict.problem.goal)}"]
-    if verdict.only_some_ties:
-        lines.append("  (only where ties are decided otherwise than by name)")
-    return "\n".join([*lines, describe_counterexample(verdict.counterexample)])
 
 
 def _grown_seeds(
@@ -272,6 +242,6 @@ def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerd
             problem = replace(grown.problem, objects=objects, state=grown.space.facts(start), goal=named_goal)
             run = counterexample(grown.space, graph, found.failure, found.missed)
             return replace(
-                verdict, status=Status.REFUTED, counterexample=run, problem=problem, only_some_ties=every_tie
+                verdict, answer=Answer.REFUTED, counterexample=run, problem=problem, only_some_ties=every_tie
             )
     raise AssertionError("a fault is one in every naming where every tie is followed")

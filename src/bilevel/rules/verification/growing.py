@@ -45,13 +45,12 @@ class Family:
     """Seeds, the most objects of each growing type, and which starts and goals are meant.
 
     Goals are made of facts that can come up, of the predicates of the seeds' goals: at most one for each first argument
-    and at most `largest_goal` in all; with `complete_goals`, one for every first argument there is.
+    or, with `complete_goals`, one for every first argument there is.
     """
 
     seeds: tuple[Problem, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     starts: Starts = Starts.AT_REST
-    largest_goal: int | None = None
     complete_goals: bool = False
 
 
@@ -121,7 +120,7 @@ def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]
             yield substitute(atom, dict(zip(replaced, together, strict=True)))
 
 
-def goals(atoms: Iterable[Atom], largest: int | None = None, complete: bool = False) -> Iterator[Facts]:
+def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
     """Every goal made of these facts, with at most one, or exactly one, for each first argument of a predicate."""
     options: dict[tuple[str, ...], list[Atom]] = {}
     for atom in atoms:
@@ -129,7 +128,7 @@ def goals(atoms: Iterable[Atom], largest: int | None = None, complete: bool = Fa
     nothing: list[Atom | None] = [] if complete else [None]
     for chosen in product(*([*nothing, *choices] for choices in options.values())):
         goal = frozenset(atom for atom in chosen if atom is not None)
-        if goal and (largest is None or len(goal) <= largest):
+        if goal:
             yield goal
 
 

@@ -8,35 +8,31 @@ cannot be done, or, where there is no such state, to a loop from which the goal 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
 from bilevel.rules.matching import Match, best_matches
 from bilevel.rules.rule import Rule
-from bilevel.rules.verification.policy_graph import (
-    Failure,
-    Matcher,
-    PolicyGraph,
-    check_vocabulary,
-    explore_policy,
-    shortest_failure,
-    traps,
-)
+from bilevel.rules.rule_file import check_rules, format_rules, parse_rules
+from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure
 from bilevel.rules.verification.state_space import Situation, StateSpace
-from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.domain import Action, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.exploration import Choice, explore_policy, traps
 
 MAX_STATES = 100_000
 
 
-class Status(Enum):
+class Answer(Enum):
+    """What verification found out."""
+
     SOLVED = "solved always"
     REFUTED = "counterexample"
     BOUND_HIT = "bound hit"
 
 
-class Kind(Enum):
+class Ending(Enum):
     """How a counterexample ends."""
 
     NO_RULE = "no rule applies"
@@ -45,7 +41,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class RunStep:
     """A rule fires, nature picks an outcome, and `state` is what holds then."""
 
     rule: Rule
@@ -61,11 +57,11 @@ class Counterexample:
     Objects made by nature bear canonical names, and are left out of the states once they can no longer matter.
     """
 
-    kind: Kind
+    ending: Ending
     start: Facts
-    steps: tuple[Step, ...]
+    steps: tuple[RunStep, ...]
     missed: Facts
-    loop: tuple[Step, ...] = ()
+    loop: tuple[RunStep, ...] = ()
     refused: Match | None = None
 
     @property
@@ -73,99 +69,16 @@ class Counterexample:
         """The state after the steps, in which the trouble shows."""
         return self.steps[-1].state if self.steps else self.start
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """The answer, and how many states it rests on. When the bound was hit nothing was found so far."""
-
-    status: Status
-    explored: int
-    counterexample: Counterexample | None = None
-
-
-def verify(
-    rules: Sequence[Rule],
-    domain: Domain,
-    problem: Problem,
-    max_states: int = MAX_STATES,
-    matcher: Matcher = best_matches,
-    every_tie: bool = False,
-) -> Verdict:
-    """Whether the policy always solves the problem; with `every_tie`, however ties between rules are decided.
-
-    `matcher` gives the applicable instances of lowest priority, the one that fires first.
-    """
-    check_vocabulary(rules, domain)
-    space = StateSpace(domain, problem.all_objects(domain), rules)
-    start = space.number(Situation(problem.state))
-    decide = decider(space, rules, problem.goal, matcher, every_tie)
-    graph = explore_policy(space, problem.goal, [start], decide, max_states, first_stop=True)
-    explored = len(graph.choices)
-    trapped = stopped = frozenset(list(graph.choices)[-1:])
-    if graph.complete:
-        trapped = traps(graph, {node for node in graph.choices if problem.goal <= space.facts(node)})
-    elif not any(map(graph.stops, stopped)):
-        return Verdict(Status.BOUND_HIT, explored)
-    failure = shortest_failure(graph, trapped, able=trapped)
-    if failure is None:
-        return Verdict(Status.SOLVED, explored)
-    missed = problem.goal - space.facts(failure.path[-1])
-    return Verdict(Status.REFUTED, explored, counterexample(space, graph, failure, missed))
+    def __str__(self) -> str:
+        lines = [f"counterexample in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"]
+        lines += [f"  start: {listed(self.start)}", *_step_lines(self.steps)]
+        lines.append(f"  {self.ending.value}" + (f": {self.refused.action}" if self.refused else ""))
+        if self.loop:
+            lines += ["  for ever:", *_step_lines(self.loop)]
+        return "\n".join([*lines, f"  goals missed: {listed(self.missed)}"])
 
 
-def decider(
-    space: StateSpace, rules: Sequence[Rule], goal: Facts, matcher: Matcher, every_tie: bool
-) -> Callable[[int], Sequence[Match]]:
-    """What the policy may do in a state. Names that nature gives are arbitrary: no tie between them is decided."""
-
-    def decide(node: int) -> Sequence[Match]:
-        matches = matcher(rules, space.domain, space.facts(node), goal, space.objects_in(node))
-        return matches if every_tie or len(space.situations[node].made) > 1 else matches[:1]
-
-    return decide
-
-
-def counterexample(space: StateSpace, graph: PolicyGraph, failure: Failure, missed: Facts) -> Counterexample:
-    """The failure with its actions, outcomes and states spelt out."""
-    end = failure.path[-1]
-    refused = None if failure.loop else next((c.match for c in graph.choices[end] if not c.nodes), None)
-    kind = Kind.LOOP if failure.loop else Kind.NOT_APPLICABLE if refused else Kind.NO_RULE
-    steps = _steps(space, graph, failure.path)
-    loop = _steps(space, graph, (end, *failure.loop)) if failure.loop else ()
-    return Counterexample(kind, space.facts(failure.path[0]), steps, missed, loop, refused)
-
-
-def _steps(space: StateSpace, graph: PolicyGraph, path: Sequence[int]) -> tuple[Step, ...]:
-    steps = []
-    for node, after in pairwise(path):
-        match = next(choice.match for choice in graph.choices[node] if after in choice.nodes)
-        results = space.results(node, match.action) or ()
-        outcome = next(result.outcome for result in results if result.node == after)
-        steps.append(Step(match.rule, match.action, outcome, space.facts(after)))
-    return tuple(steps)
-
-
-def describe(verdict: Verdict) -> str:
-    """The verdict in words: one line, and for a counterexample one more per step."""
-    found = verdict.counterexample
-    if found is None:
-        more = "; nothing found so far" if verdict.status is Status.BOUND_HIT else ""
-        return f"{verdict.status.value} ({verdict.explored} states explored{more})"
-    return describe_counterexample(found)
-
-
-def describe_counterexample(found: Counterexample) -> str:
-    steps = f"{len(found.steps)} step{'' if len(found.steps) == 1 else 's'}"
-    lines = [f"counterexample in {steps}", f"  start: {listed(found.start)}"]
-    lines += _step_lines(found.steps)
-    lines.append(f"  {found.kind.value}" + (f": {found.refused.action}" if found.refused else ""))
-    if found.loop:
-        lines += ["  for ever:", *_step_lines(found.loop)]
-    lines.append(f"  goals missed: {listed(found.missed)}")
-    return "\n".join(lines)
-
-
-def _step_lines(steps: Sequence[Step]) -> list[str]:
+def _step_lines(steps: Sequence[RunStep]) -> list[str]:
     return [
         f"  {step.action}  by rule {step.rule.priority}, adds {listed(step.outcome.add)}"
         + (f", deletes {listed(step.outcome.delete)}" if step.outcome.delete else "")
@@ -174,5 +87,87 @@ def _step_lines(steps: Sequence[Step]) -> list[str]:
 
 
 def listed(facts: Facts) -> str:
-    """Facts as text, sorted."""
-    return ", ".join(map(str, sorted(facts))) if facts != NO_FACTS else "nothing"
+    """Return facts as text, sorted."""
+    return ", ".join(map(str, sorted(facts))) or "nothing"
+
+
+@dataclass(frozen=True)
+class ProblemVerdict:
+    """The answer for a problem, and how many states it rests on. When the bound was hit nothing was found so far."""
+
+    answer: Answer
+    explored: int
+    counterexample: Counterexample | None = None
+
+    def __str__(self) -> str:
+        """Return one line, and for a counterexample one more per step."""
+        if self.counterexample is not None:
+            return str(self.counterexample)
+        more = "; nothing found so far" if self.answer is Answer.BOUND_HIT else ""
+        return f"{self.answer.value} ({self.explored} states explored{more})"
+
+
+def verify(
+    rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: int = MAX_STATES, every_tie: bool = False
+) -> ProblemVerdict:
+    """Return whether the policy always solves the problem; with `every_tie`, however ties between rules are decided."""
+    check_rules(parse_rules(format_rules(rules)), domain)
+    space = StateSpace(domain, problem.all_objects(domain), rules)
+    start = space.number(Situation(problem.state))
+    graph = follow_policy(space, rules, problem.goal, [start], max_states, every_tie, first_stop=True)
+    trapped = traps(graph, graph.goals) if graph.complete else frozenset(filter(graph.stops, graph.choices))
+    failure = shortest_failure(graph, trapped, able=trapped)
+    if failure is None:
+        return ProblemVerdict(Answer.SOLVED if graph.complete else Answer.BOUND_HIT, len(graph.choices))
+    missed = problem.goal - space.facts(failure.path[-1])
+    return ProblemVerdict(Answer.REFUTED, len(graph.choices), counterexample(space, graph, failure, missed))
+
+
+def follow_policy(
+    space: StateSpace,
+    rules: Sequence[Rule],
+    goal: Facts,
+    starts: Iterable[int],
+    max_states: int,
+    every_tie: bool,
+    representative: Callable[[int], int] = lambda node: node,
+    first_stop: bool = False,
+) -> RuleGraph:
+    """Return what the policy does from the starts on.
+
+    Names that nature gives are arbitrary: no tie between them is decided. `representative` names the state to be
+    explored in the place of one that is the same up to names.
+    """
+
+    def choices_in(node: int) -> list[Choice[int, Match]] | None:
+        if goal <= space.facts(node):
+            return None
+        matches = best_matches(rules, space.domain, space.facts(node), goal, space.objects_in(node))
+        followed = matches if every_tie or len(space.situations[node].made) > 1 else matches[:1]
+        first = {match.action: match for match in reversed(followed)}
+        return [Choice(match, _outcomes(node, action)) for action, match in reversed(first.items())]
+
+    def _outcomes(node: int, action: Action) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(representative(result.node) for result in space.results(node, action) or ()))
+
+    return explore_policy(map(representative, starts), choices_in, max_states, first_stop)
+
+
+def counterexample(space: StateSpace, graph: RuleGraph, failure: Failure, missed: Facts) -> Counterexample:
+    """Return the failure with its actions, outcomes and states spelt out."""
+    end = failure.path[-1]
+    refused = None if failure.loop else next((c.label for c in graph.choices[end] if not c.outcomes), None)
+    ending = Ending.LOOP if failure.loop else Ending.NOT_APPLICABLE if refused else Ending.NO_RULE
+    steps = _steps(space, graph, failure.path)
+    loop = _steps(space, graph, (end, *failure.loop)) if failure.loop else ()
+    return Counterexample(ending, space.facts(failure.path[0]), steps, missed, loop, refused)
+
+
+def _steps(space: StateSpace, graph: RuleGraph, path: Sequence[int]) -> tuple[RunStep, ...]:
+    steps = []
+    for node, after in pairwise(path):
+        match = next(choice.label for choice in graph.choices[node] if after in choice.outcomes)
+        results = space.results(node, match.action) or ()
+        outcome = next(result.outcome for result in results if result.node == after)
+        steps.append(RunStep(match.rule, match.action, outcome, space.facts(after)))
+    return tuple(steps)
