@@ -1,11 +1,12 @@
-"""Rules as a policy for a robot: handed the labels of each moment, it names the next action."""
+"""Rules as a policy for a robot: given the labels of each timestep, it names the next action."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bilevel.rules.engine import Choice, RuleEngine
-from bilevel.rules.matching import Match, bindings
+from bilevel.rules.engine import RuleEngine
+from bilevel.rules.explanation.why_not import why_not
+from bilevel.rules.matching import Match, bind_action, bindings
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
@@ -42,25 +43,27 @@ class RulePolicy:
                     self._engine.declare(name, kind)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
-        """The action of the rule that fires, or `None` where no rule applies."""
-        choice = self._choice(state, goal)
-        return None if choice is None else self._following(state, goal).action(choice)
+        """Return the action of the rule that fires, or `None` where no rule applies."""
+        engine = self._following(state, goal)
+        instance = engine.choose()
+        return bind_action(engine.rules[instance[0]].action, engine.binding(instance)) if instance else None
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
-        """The rule that fires, with all its variables bound."""
-        choice = self._choice(state, goal)
-        if choice is None:
-            return None
+        """Return the rule that fires, with all its variables bound."""
         engine = self._following(state, goal)
-        rule, known = engine.rules[choice.rule], engine.binding(choice).items()
+        instance = engine.choose()
+        if instance is None:
+            return None
+        rule, known = engine.rules[instance[0]], engine.binding(instance).items()
         full = [b for b in bindings(rule, self.domain, state, goal, self._objects) if known <= b.items()]
         return Match(rule, min(full, key=lambda binding: sorted(binding.items())))
 
-    def _choice(self, state: Facts, goal: Facts) -> Choice | None:
-        return self._following(state, goal).choose()
+    def why_not(self, state: Facts, goal: Facts) -> str:
+        """Return why no rule applies: the rules that came closest and what each of them lacks, a line each."""
+        return why_not(self.rules, self.domain, state, goal, self._objects)
 
     def _following(self, state: Facts, goal: Facts) -> RuleEngine:
-        """The engine, brought up to date."""
+        """Return the engine, brought up to date."""
         if self._engine is None or goal != self._goal:
             self.reset(state, goal, self._objects)
         assert self._engine is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
@@ -13,7 +13,7 @@ from bilevel.rules.engine import RuleEngine, is_safe
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.bulk_reading import no_garbage_collection
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Problem, is_variable
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, is_variable
 from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.plans import NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
@@ -80,78 +80,79 @@ class _Run:
     ) -> None:
         self.domain = domain
         self.problem = problem
-        self.commit = commit
         self.nature = Nature(domain, problem.all_objects(domain), rng)
-        self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))
+        self.engine = RuleEngine(rules, domain, problem.state, problem.goal, self.nature.objects, commit=commit)
+        self.rules = self.engine.rules
         self.names = [rule.action.name for rule in self.rules]
+        self.schemas = [domain.schemas[rule.action.name] for rule in self.rules]
         self.arguments = [_getter(rule, rule.action.arguments) for rule in self.rules]
         self.safe = [is_safe(rule, domain) for rule in self.rules]
+        self.appliers = [
+            self.engine.applier(schema, 0) if schema.is_deterministic and safe else None
+            for schema, safe in zip(self.schemas, self.safe, strict=True)
+        ]
         self.commitment: Commitment = ("", None)
+        self.choose = self._committed_choice() if commit else self.engine.choose
         self.actions: list[Action] = []
         self.moves: dict[int, NaturesMove] = {}
-        self._start_engine(problem.state, watch=False)
-
-    def _start_engine(self, state: Facts, watch: bool) -> None:
-        domain, objects = self.domain, self.nature.objects
-        self.engine = RuleEngine(self.rules, domain, state, self.problem.goal, objects, commit=self.commit, watch=watch)
-        self.appliers: list[Callable[..., None] | None] = []
-        for rule, safe in zip(self.rules, self.safe, strict=True):
-            schema = domain.schemas[rule.action.name]
-            simple = schema.is_deterministic and safe
-            self.appliers.append(self.engine.applier(schema, 0) if simple else None)
-        self.choose = self._committed_choice() if self.commit else self.engine.choose_raw
 
     def until(self, bound: int) -> Solution:
-        """Run at full speed; once there has been no progress for a while, run watching out for circles."""
-        fewest, since = self.engine.open_goals, 0
+        """Run at full speed; once there has been no progress for a while, run looking for circles."""
+        fewest, since = self.engine.open_goals(), 0
         while len(self.actions) < bound:
-            stop = self._advance(min(bound, len(self.actions) + 1000))
+            if len(self.actions) - since >= PATIENCE:
+                stop = self._advance_looking_for_circles(bound)
+            else:
+                stop = self._advance(min(bound, len(self.actions) + 1000))
             if stop is not None:
                 return stop
-            open_goals = self.engine.open_goals
-            if open_goals < fewest:
-                fewest, since = open_goals, len(self.actions)
+            if self.engine.open_goals() < fewest:
+                fewest, since = self.engine.open_goals(), len(self.actions)
             since = max(since, next(reversed(self.moves), 0))
-            if len(self.actions) - since >= PATIENCE:
-                state, _ = final_state(self.domain, self.problem, Plan(self.actions, self.moves))
-                self._start_engine(state, watch=True)
-                return self._advance_watching(bound) or self._stopped_at_bound()
-        return self._stopped_at_bound()
+        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals() else Stop.SOLVED)
 
     def _advance(self, bound: int) -> Solution | None:
         """Act until there are `bound` actions or a reason to stop."""
         choose, arguments_of, appliers, names = self.choose, self.arguments, self.appliers, self.names
-        actions, status = self.actions, self.engine.status
+        actions, open_goals = self.actions, self.engine.open_goals
         goals_end_it = all(rule.goal_condition for rule in self.rules)
         while len(actions) < bound:
-            if not goals_end_it and not status()[0]:
+            if not goals_end_it and not open_goals():
                 return self._stopped(Stop.SOLVED)
             found = choose()
             if found is None:
-                return self._stopped(Stop.NO_RULE if status()[0] else Stop.SOLVED)
+                return self._stopped(Stop.NO_RULE if open_goals() else Stop.SOLVED)
             rule, values = found
             arguments = arguments_of[rule](values)
+            action = Action(names[rule], arguments)
             apply = appliers[rule]
             if apply is not None:
                 apply(*arguments)
             elif not self._act(rule, arguments):
-                return self._stopped(Stop.NOT_APPLICABLE, str(Action(names[rule], arguments)))
-            actions.append(Action(names[rule], arguments))
+                return self._stopped(Stop.NOT_APPLICABLE, str(action))
+            actions.append(action)
         return None
 
-    def _advance_watching(self, bound: int) -> Solution | None:
-        """The same, step by step, looking for a state that comes back without nature's doing.
+    def _advance_looking_for_circles(self, bound: int) -> Solution | None:
+        """Act step by step, looking for a state that comes back without nature's doing.
 
-        Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps.
+        Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps. States
+        are compared by a hash that changes with each fact that comes or goes.
         """
-        mark, patience = len(self.actions), 1
-        marked = self.engine.status(), self.commitment
+        state = set(final_state(self.domain, self.problem, Plan(self.actions, self.moves))[0])
+        fingerprint, mark, patience = 0, len(self.actions), 1
+        marked = fingerprint, self.commitment
         while len(self.actions) < bound:
             stop = self._advance(len(self.actions) + 1)
             if stop is not None:
                 return stop
             step = len(self.actions)
-            here = self.engine.status(), self.commitment
+            outcome = _outcome(self.domain, self.actions[-1], self.moves.get(step - 1))
+            for fact in (outcome.delete - outcome.add) & state | outcome.add - state:
+                fingerprint ^= hash(fact)
+            state -= outcome.delete
+            state |= outcome.add
+            here = fingerprint, self.commitment
             if here == marked and next(reversed(self.moves), -1) < mark:
                 return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step}")
             if step - mark == patience:
@@ -161,7 +162,7 @@ class _Run:
     def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
         """A chooser that stays with a goal. The engine's first choice is also the first for the goal it serves, so
         the engine is asked about the goal only when its choice serves another."""
-        choose = self.engine.choose_raw
+        choose = self.engine.choose
         goals = [_goal_getter(rule) for rule in self.rules]
         predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]
         serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
@@ -184,7 +185,7 @@ class _Run:
 
     def _act(self, rule: int, arguments: Values) -> bool:
         """Apply an action that may not be applicable or may have several outcomes."""
-        schema = self.domain.schemas[self.names[rule]]
+        schema = self.schemas[rule]
         if not self.safe[rule]:
             action = ground(schema, arguments)
             holds = self.engine.holds
@@ -203,11 +204,8 @@ class _Run:
         self.moves[len(self.actions)] = move
         return True
 
-    def _stopped_at_bound(self) -> Solution:
-        return self._stopped(Stop.STEP_BOUND if self.engine.open_goals else Stop.SOLVED)
-
     def _stopped(self, stop: Stop, detail: str = "") -> Solution:
-        return Solution(stop, Plan(self.actions, self.moves), self.engine.open_goals, detail)
+        return Solution(stop, Plan(self.actions, self.moves), self.engine.open_goals(), detail)
 
 
 def _getter(rule: Rule, terms: Sequence[str]) -> Callable[[Values], Values]:
@@ -232,17 +230,24 @@ def _goal_getter(rule: Rule) -> Callable[[Values], Values | None]:
 
 
 def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:
-    """The state after a plan and the objects there are by then."""
+    """Return the state after a plan and the objects there are by then."""
     state: set[Atom] = set(problem.state)
     objects = problem.all_objects(domain)
     for step, action in enumerate(plan.actions):
-        schema = domain.schemas[action.name]
-        move = plan.moves.get(step, NaturesMove(0, {}))
-        chosen: Mapping[str, str] = move.binding
-        outcome = schema.outcomes[move.outcome]
-        objects |= {chosen[v.name]: v.type for v in outcome.chosen if chosen[v.name] not in objects}
-        names = (p.name for p in schema.parameters)
-        bound = bind_outcome(outcome, {**dict(zip(names, action.arguments, strict=True)), **chosen})
-        state -= bound.delete
-        state |= bound.add
+        move = plan.moves.get(step)
+        if move is not None:
+            chosen = domain.schemas[action.name].outcomes[move.outcome].chosen
+            objects |= {move.binding[v.name]: v.type for v in chosen if move.binding[v.name] not in objects}
+        outcome = _outcome(domain, action, move)
+        state -= outcome.delete
+        state |= outcome.add
     return frozenset(state), objects
+
+
+def _outcome(domain: Domain, action: Action, move: NaturesMove | None) -> Outcome:
+    """Return what an action changes, given what nature did where there was a choice."""
+    schema = domain.schemas[action.name]
+    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
+    if move is None:
+        return bind_outcome(schema.outcomes[0], binding)
+    return bind_outcome(schema.outcomes[move.outcome], {**binding, **move.binding})

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.rules.engine import RuleEngine
+from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.matching import Match, best_match, best_matches, bind_action, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
@@ -111,8 +111,11 @@ def random_objects(rng: random.Random) -> dict[str, str]:
 
 
 def chosen(engine: RuleEngine) -> tuple[Rule, list[str]] | None:
-    choice = engine.choose()
-    return None if choice is None else (engine.rules[choice.rule], list(choice.values))
+    return instance_of(engine, engine.choose())
+
+
+def instance_of(engine: RuleEngine, instance: Instance | None) -> tuple[Rule, list[str]] | None:
+    return None if instance is None else (engine.rules[instance[0]], list(instance[1]))
 
 
 def outputs(match: Match | None) -> tuple[Rule, list[str]] | None:
@@ -130,7 +133,7 @@ def follow(seed: int, updates: int) -> None:
     for _ in range(updates):
         expected = best_match(rules, domain, state, goal, objects)
         assert chosen(engine) == outputs(expected), f"seed {seed}\n{engine.source}"
-        assert engine.open_goals == len(goal - state)
+        assert engine.open_goals() == len(goal - state)
         check_serving(rng, engine, rules, domain, state, goal, objects)
         if expected is not None and rng.random() < 0.5:
             state = apply(engine, domain, state, expected)
@@ -153,8 +156,7 @@ def check_serving(
     if not goal - state:
         return
     fact = rng.choice(sorted(goal - state))
-    choice = engine.choose_for(fact)
-    found = None if choice is None else (engine.rules[choice.rule], list(choice.values))
+    found = instance_of(engine, engine.server(fact.predicate)(*fact.terms))
     expected = None
     for rule in sorted(rules, key=lambda rule: rule.priority):
         serving = [
@@ -219,11 +221,11 @@ def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -
         Action(name, (variable,)),
     )
     state, goal = frozenset({Atom(name, ("o1",)), Atom("b-1", ("o1",))}), frozenset({Atom("p", ("o1",))})
-    engine = RuleEngine([rule], domain, state, goal, {"o1": "box"}, commit=True, watch=True)
-    assert engine.choose() == engine.choose_for(Atom("p", ("o1",))) == (0, ("o1",))
+    engine = RuleEngine([rule], domain, state, goal, {"o1": "box"}, commit=True)
+    assert engine.choose() == engine.server("p")("o1") == (0, ("o1",))
     engine.applier(domain.schemas[name], 0)("o1")
     assert engine.choose() is None
-    assert engine.open_goals == 0
+    assert engine.open_goals() == 0
 
 
 def test_variables_that_are_spelt_alike_stay_apart() -> None:
@@ -238,7 +240,7 @@ def test_variables_that_are_spelt_alike_stay_apart() -> None:
     engine = RuleEngine([rule], domain, state, goal, {"o1": "box", "o2": "box"}, commit=True)
     assert engine.choose() == (0, ("o1", "o2"))
     engine.applier(domain.schemas["act"], 0)("o1", "o2")
-    assert engine.open_goals == 1
+    assert engine.open_goals() == 1
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -129,7 +129,7 @@ def test_a_stop_within_the_bound_is_found_where_states_never_end() -> None:
 
 def test_a_solved_problem_needs_no_rule() -> None:
     assert verify((), GAMES, game("(heads c)", "(heads c)")) == ProblemVerdict(Answer.SOLVED, explored=1)
-    assert refuted(verify((), GAMES, game("", "(heads c)"))).kind is Ending.NO_RULE
+    assert refuted(verify((), GAMES, game("", "(heads c)"))).ending is Ending.NO_RULE
 
 
 @pytest.mark.parametrize(

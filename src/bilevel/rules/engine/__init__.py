@@ -1,5 +1,5 @@
 """The rule engine: joins are planned from the rules and the data, and a program is written that maintains them."""
 
-from bilevel.rules.engine.rule_engine import Choice, RuleEngine, is_safe
+from bilevel.rules.engine.rule_engine import Instance, RuleEngine, is_safe
 
-__all__ = ["Choice", "RuleEngine", "is_safe"]
+__all__ = ["Instance", "RuleEngine", "is_safe"]

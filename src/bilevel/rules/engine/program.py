@@ -32,10 +32,9 @@ def program(
     identifiers: Mapping[str, str],
     *,
     commit: bool,
-    watch: bool,
 ) -> str:
     """The source of a function `engine` that is handed the data and returns the functions to work with."""
-    writer = Writer(planner, plans, arities, schemas, identifiers, watch)
+    writer = Writer(planner, plans, arities, schemas, identifiers)
 
     def functions() -> None:
         _write_functions(writer, schemas, commit)
@@ -67,5 +66,5 @@ def _write_functions(writer: Writer, schemas: Sequence[Schema], commit: bool) ->
         for number, outcome in enumerate(schema.outcomes):
             write_applying_function(writer, schema, number, outcome)
     writer.emit("")
-    writer.emit("def status(): return open_goals, fingerprint")
+    writer.emit("def count_open_goals(): return open_goals")
     writer.emit("return locals()")

@@ -15,28 +15,21 @@ from bilevel.rules.engine.ordering import first, first_of, in_order, in_order_of
 from bilevel.rules.engine.program import program
 from bilevel.rules.engine.statistics import Relation, Statistics
 from bilevel.rules.engine.writer import unique_identifiers
-from bilevel.rules.matching import bind_action, checked_types, free_variables
+from bilevel.rules.matching import checked_types, free_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Action, Atom, Domain, Facts, Schema
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Schema
 from bilevel.symbolic.semantics import substitute_all
 
-
-class Choice(NamedTuple):
-    """A rule, by its place in the list of rules, and the values of its outputs (see `output_variables`)."""
-
-    rule: int
-    values: tuple[str, ...]
-
-
-Found = tuple[int, tuple[str, ...]] | None  # a choice as the program returns it
+# An instance of a rule: the rule's place among the engine's, and the values of its outputs (see `output_variables`).
+Instance = tuple[int, tuple[str, ...]]
 
 
 class RuleEngine:
     """The facts and open goals that the rules ask about, and the program that keeps the rules' views of them.
 
     `state` and `goal` hold atoms; `objects` gives the types of the objects, which matter where a variable's type does
-    not follow from the facts it occurs in. With `commit` the engine can also be asked for the first rule that serves
-    one given goal fact, with `watch` it keeps a fingerprint of what the rules can see.
+    not follow from the facts it occurs in. `choose` returns the instance that fires, or `None` where no rule applies.
+    With `commit` the engine can also be asked for the first rule that serves one given goal fact.
     """
 
     def __init__(
@@ -48,14 +41,13 @@ class RuleEngine:
         objects: Mapping[str, str],
         *,
         commit: bool = False,
-        watch: bool = False,
     ) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
         self.domain = domain
         arities = _relations(self.rules, domain, goal)
         tables = _tables(arities, state, goal, objects, domain)
         statistics = Statistics(_with_future(tables))
-        prepared = _prepared(self.rules, domain, arities, statistics, commit, watch)
+        prepared = _prepared(self.rules, domain, arities, statistics, commit)
         self.source, self._outputs, self._names = prepared.source, prepared.outputs, prepared.names
         namespace: dict[str, Any] = {}
         exec(prepared.code, namespace)
@@ -66,36 +58,17 @@ class RuleEngine:
         self._functions: dict[str, Callable[..., Any]] = namespace["engine"](
             rows, first, first_of, in_order, in_order_of, push, queue_of
         )
-        self.choose_raw: Callable[[], Found] = self._functions["choose"]
+        self.choose: Callable[[], Instance | None] = self._functions["choose"]
+        self.open_goals: Callable[[], int] = self._functions["count_open_goals"]
         self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
 
     def _function(self, verb: str, name: str) -> Callable[..., Any] | None:
         """A function of the program; there is none for what no rule asks about."""
         return self._functions.get(f"{verb}_{self._names[name]}")
 
-    def choose(self) -> Choice | None:
-        """The instance that fires, or `None` where no rule applies."""
-        found = self.choose_raw()
-        return None if found is None else Choice(*found)
-
-    def choose_for(self, goal: Atom) -> Choice | None:
-        """The first instance of lowest priority that serves one goal fact not yet achieved."""
-        found = self.server(goal.predicate)(*goal.terms)
-        return None if found is None else Choice(*found)
-
-    def server(self, predicate: str) -> Callable[..., Found]:
-        """The function behind `choose_for` for the goals of one predicate."""
+    def server(self, predicate: str) -> Callable[..., Instance | None]:
+        """Return a function from the terms of a goal fact to the first instance that serves it, if it is open."""
         return self._function("serve", predicate) or (lambda *terms: None)
-
-    @property
-    def open_goals(self) -> int:
-        """How many goal facts are not achieved."""
-        return self.status()[0]
-
-    def status(self) -> tuple[int, int]:
-        """How many goal facts are not achieved, and a number that is the same for the same facts (with `watch`)."""
-        found: tuple[int, int] = self._functions["status"]()
-        return found
 
     def add(self, fact: Atom) -> None:
         function = self._function("add", fact.predicate)
@@ -121,16 +94,10 @@ class RuleEngine:
         """Whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
         return bool(self._functions[f"holds_{self._names[fact.predicate]}"](*fact.terms))
 
-    def binding(self, choice: Choice) -> dict[str, str]:
-        """The values of the choice's outputs by variable."""
-        return dict(zip(self._outputs[choice.rule], choice.values, strict=True))
-
-    def action(self, choice: Choice) -> Action:
-        return bind_action(self.rules[choice.rule].action, self.binding(choice))
-
-    def served(self, choice: Choice) -> Facts:
-        """The goal facts that the choice works towards."""
-        return substitute_all(self.rules[choice.rule].goal_condition, self.binding(choice))
+    def binding(self, instance: Instance) -> dict[str, str]:
+        """Return the values of an instance's outputs by variable."""
+        rule, values = instance
+        return dict(zip(self._outputs[rule], values, strict=True))
 
 
 class Prepared(NamedTuple):
@@ -147,38 +114,28 @@ MOST_PREPARED = 100
 
 
 def _prepared(
-    rules: tuple[Rule, ...],
-    domain: Domain,
-    arities: dict[Relation, int],
-    statistics: Statistics,
-    commit: bool,
-    watch: bool,
+    rules: tuple[Rule, ...], domain: Domain, arities: dict[Relation, int], statistics: Statistics, commit: bool
 ) -> Prepared:
-    """The program for these rules, made anew only if the data are of another kind than any before."""
-    key = (rules, id(domain), frozenset(arities), statistics.magnitudes(), commit, watch)
+    """Return the program for these rules, made anew only if the data are of another kind than any before."""
+    key = (rules, id(domain), frozenset(arities), statistics.magnitudes(), commit)
     if key not in _preparations:
         if len(_preparations) >= MOST_PREPARED:
             _preparations.clear()
-        _preparations[key] = domain, _prepare(rules, domain, arities, statistics, commit, watch)
+        _preparations[key] = domain, _prepare(rules, domain, arities, statistics, commit)
     return _preparations[key][1]
 
 
 def _prepare(
-    rules: tuple[Rule, ...],
-    domain: Domain,
-    arities: dict[Relation, int],
-    statistics: Statistics,
-    commit: bool,
-    watch: bool,
+    rules: tuple[Rule, ...], domain: Domain, arities: dict[Relation, int], statistics: Statistics, commit: bool
 ) -> Prepared:
     """Plan how to find each rule's instances, given what the data are like and what the policy's actions change."""
     schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in rules})]
     volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
-    typed = domain.keeps_types and all(fits_schema(rule, domain) for rule in rules)
+    typed = domain.keeps_types and all(_fits_schema(rule, domain) for rule in rules)
     planner = Planner(domain, statistics, volatile, typed)
     plans = [planner.plan(rule) for rule in rules]
     names = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
-    source = program(planner, plans, arities, schemas, names, commit=commit, watch=watch)
+    source = program(planner, plans, arities, schemas, names, commit=commit)
     return Prepared(source, compile(source, "<rule engine>", "exec"), tuple(plan.outputs for plan in plans), names)
 
 
@@ -202,19 +159,17 @@ def is_safe(rule: Rule, domain: Domain) -> bool:
     """Whether the rule's conditions imply its action's precondition, as those of learned rules do."""
     schema = domain.schemas[rule.action.name]
     binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
-    positive = {a for a in substitute_all(schema.precondition, binding) if a.predicate != EQUALITY}
-    equal = {a for a in substitute_all(schema.precondition, binding) if a.predicate == EQUALITY}
-    negative = {a for a in substitute_all(schema.negative_precondition, binding) if a.predicate != EQUALITY}
-    unequal = {a for a in substitute_all(schema.negative_precondition, binding) if a.predicate == EQUALITY}
+    required, forbidden = (substitute_all(a, binding) for a in (schema.precondition, schema.negative_precondition))
+    facts, absent = (frozenset(a for a in atoms if a.predicate != EQUALITY) for atoms in (required, forbidden))
     return (
-        positive <= rule.state_condition
-        and negative <= rule.absent | rule.goal_condition  # an open goal is an absent fact
-        and all(a.terms[0] == a.terms[1] for a in equal)
-        and all((min(a.terms), max(a.terms)) in rule.inequalities for a in unequal)
+        facts <= rule.state_condition
+        and absent <= rule.absent | rule.goal_condition  # an open goal is an absent fact
+        and all(a.terms[0] == a.terms[1] for a in required - facts)
+        and all((min(a.terms), max(a.terms)) in rule.inequalities for a in forbidden - absent)
     )
 
 
-def fits_schema(rule: Rule, domain: Domain) -> bool:
+def _fits_schema(rule: Rule, domain: Domain) -> bool:
     """Whether the terms of the rule's action are of the types that its schema declares."""
     types = {variable.name: variable.type for variable in rule.variables} | dict(domain.constants)
     wanted = domain.schemas[rule.action.name].parameters

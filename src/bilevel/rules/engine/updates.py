@@ -24,7 +24,6 @@ def write_building(w: Writer) -> None:
     goals = sorted(relation for relation in w.arities if relation.kind == "goal")
     counts = [f"len({w.names[goal]})" if w.arities[goal] else f"int({w.names[goal]})" for goal in goals]
     w.emit(f"open_goals = {' + '.join(counts) or '0'}")
-    w.emit("fingerprint = 0")
     for relation in sorted(w.arities):
         _build_indexes(w, relation)
     for view in w.views:
@@ -166,7 +165,7 @@ def write_fact_functions(w: Writer, predicate: str) -> None:
             if state in w.arities:
                 _write_state_change(w, state, found, appearing)
             if goal in w.arities:
-                _write_goal_change(w, goal, found, appearing, watched=state in w.arities)
+                _write_goal_change(w, goal, found, appearing)
     if state in w.arities:
         everything = {f"?{column}": column for column in found}
         w.emit(f"def holds_{name}({', '.join(found)}): return {w.test(Literal(state, tuple(everything)), everything)}")
@@ -179,13 +178,12 @@ def _write_state_change(w: Writer, state: Relation, found: Sequence[str], appear
     else:
         w.emit(f"nonlocal {name}")
         w.emit(f"if {name} is {appearing}: return")
-    _write_fingerprint(w, state, found)
     _write_changes(w, state, found, not appearing, False)
     _write_storing(w, state, found, row(found) if found else "", appearing)
     _write_changes(w, state, found, appearing, True)
 
 
-def _write_goal_change(w: Writer, goal: Relation, found: Sequence[str], achieved: bool, watched: bool) -> None:
+def _write_goal_change(w: Writer, goal: Relation, found: Sequence[str], achieved: bool) -> None:
     name, instance = w.names[goal], row(found) if found else ""
     w.emit("nonlocal open_goals" if found else f"nonlocal open_goals, {name}")
     if len(found) > 1:
@@ -196,20 +194,12 @@ def _write_goal_change(w: Writer, goal: Relation, found: Sequence[str], achieved
     else:
         condition = f"{instance} in {name}" if achieved else f"{instance} in wanted_{name} and {instance} not in {name}"
     with w.block(f"if {condition}:"):
-        if not watched:
-            _write_fingerprint(w, goal, found)
         w.emit(f"open_goals {'-' if achieved else '+'}= 1")
         if achieved:
             _write_changes(w, goal, found, True, False)
         _write_storing(w, goal, found, instance, not achieved)
         if not achieved:
             _write_changes(w, goal, found, True, True)
-
-
-def _write_fingerprint(w: Writer, relation: Relation, found: Sequence[str]) -> None:
-    if w.watch:
-        w.emit("nonlocal fingerprint")
-        w.emit(f"fingerprint ^= hash({row([repr(relation.name), *found])})")
 
 
 def _write_storing(w: Writer, relation: Relation, found: Sequence[str], instance: str, present: bool) -> None:

@@ -19,8 +19,8 @@ PARAMETERS = ("rows", "first", "first_of", "in_order", "in_order_of", "push", "q
 
 # Names that the program itself uses, or may use for functions, views, indexes and columns.
 _RESERVED = re.compile(
-    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by(_\d+)+|choose|status|engine|found|"
-    r"best|queue|row|open_goals|fingerprint|hash|len|type|tuple|sorted|set|frozenset|list|bool|int|locals|min|filter|"
+    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by(_\d+)+|choose|count_open_goals|engine|found|"
+    r"best|queue|row|open_goals|len|type|tuple|sorted|set|frozenset|list|bool|int|locals|min|filter|"
     + "|".join(PARAMETERS)
 )
 
@@ -35,13 +35,11 @@ class Writer:
         arities: Mapping[Relation, int],
         schemas: Sequence[Schema],
         identifiers: Mapping[str, str],
-        watch: bool,
     ) -> None:
         self.planner = planner
         self.plans = plans
         self.arities = arities  # of every relation the engine keeps, views excepted
         self.identifiers = identifiers  # of predicates, types and schemas
-        self.watch = watch
         self.views = _used_views(planner, plans)
         self.names = self._relation_names()
         self.locals = self._local_names(schemas)
