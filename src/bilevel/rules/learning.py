@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import product
 
 from bilevel.rules.canonical import canonical
+from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, inequality, with_sorted_inequalities
 from bilevel.rules.traces import Segment, Trace, segments
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, is_variable
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter
 from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
 
 
@@ -168,40 +169,27 @@ def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:
 
 
 def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
-    """Whether `general` does the same wherever `special` applies, and no later."""
+    """Return whether `general` does the same wherever `special` applies, and no later.
+
+    The variables of `special` are taken for objects of which no more is known than its conditions say; `general` must
+    apply to them, and name the same action.
+    """
     if general.priority > special.priority or general.action.name != special.action.name:
         return False
-    special_types = {variable.name: variable.type for variable in special.variables}
-    general_types = {variable.name: variable.type for variable in general.variables}
-    differing = special.inequalities
+    objects = {variable.name: f"={variable.name}" for variable in special.variables}
+    known = special.renamed(objects)
+    types = {**domain.constants, **{variable.name: variable.type for variable in known.variables}}
+    conditions = [(Atom(*general.action), frozenset({Atom(*known.action)}))]
+    conditions += [(atom, known.goal_condition) for atom in sorted(general.goal_condition)]
+    conditions += [(atom, known.state_condition) for atom in sorted(general.state_condition)]
+    conditions += [(atom, known.absent) for atom in sorted(general.absent)]
 
-    def fits(term: str, value: str) -> bool:
-        if not is_variable(term):
-            return term == value
-        kind = special_types.get(value) or domain.constants.get(value, ROOT_TYPE)
-        return domain.is_subtype(kind, general_types[term])
+    def holds(binding: Binding) -> bool:
+        differing = {tuple(sorted(binding.get(term, term) for term in pair)) for pair in general.inequalities}
+        return differing <= known.inequalities and all(
+            domain.is_subtype(types.get(binding[variable.name], ROOT_TYPE), variable.type)
+            for variable in general.variables
+            if variable.name in binding
+        )
 
-    def extend(atom_terms: Sequence[str], values: Sequence[str], binding: dict[str, str]) -> dict[str, str] | None:
-        extended = dict(binding)
-        for term, value in zip(atom_terms, values, strict=True):
-            if not fits(term, value) or extended.setdefault(term, value) != value:
-                return None
-        return extended
-
-    def embed(pairs: list[tuple[Atom, Facts]], binding: dict[str, str]) -> bool:
-        if not pairs:
-            mapped = {tuple(sorted(binding.get(t, t) for t in pair)) for pair in general.inequalities}
-            return mapped <= differing
-        (atom, targets), *rest = pairs
-        for target in targets:
-            if target.predicate == atom.predicate:
-                extended = extend(atom.terms, target.terms, binding)
-                if extended is not None and embed(rest, extended):
-                    return True
-        return False
-
-    head = extend(general.action.arguments, special.action.arguments, {})
-    pairs = [(atom, special.goal_condition) for atom in sorted(general.goal_condition)]
-    pairs += [(atom, special.state_condition) for atom in sorted(general.state_condition)]
-    pairs += [(atom, special.absent) for atom in sorted(general.absent)]
-    return head is not None and embed(pairs, head)
+    return any(map(holds, join(conditions, {})))

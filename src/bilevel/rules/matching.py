@@ -70,7 +70,7 @@ def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Map
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
     types = checked_types(rule, domain)
-    for found in _join(conditions, {}):
+    for found in join(conditions, {}):
         for binding in _complete(found, free_variables(rule), objects):
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in types.items())
@@ -80,15 +80,17 @@ def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Map
                 yield binding
 
 
-def _join(conditions: Sequence[tuple[Atom, Facts]], binding: Binding) -> Iterator[Binding]:
+def join(conditions: Sequence[tuple[Atom, Facts]], binding: Binding) -> Iterator[Binding]:
+    """Yield every extension of the binding that makes each atom one of its facts."""
     if not conditions:
         yield binding
         return
     (atom, facts), *rest = conditions
-    for fact in facts:
-        extended = unify(substitute(atom, binding), fact)
+    bound = substitute(atom, binding)
+    for fact in (bound,) if bound in facts else facts:
+        extended = unify(bound, fact)
         if extended is not None:
-            yield from _join(rest, binding | extended)
+            yield from join(rest, binding | extended)
 
 
 def _complete(binding: Binding, variables: Sequence[str], objects: Mapping[str, str]) -> Iterator[Binding]:

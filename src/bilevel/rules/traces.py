@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from bilevel.rules.matching import Binding, unify
+from bilevel.rules.matching import Binding, join, unify
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
 from bilevel.symbolic.semantics import (
     GroundAction,
@@ -246,25 +246,17 @@ def _explaining_bindings(schema: Schema, outcome: Outcome, before: Facts, after:
     changes = [(fact, outcome.add) for fact in sorted(after - before)]
     changes += [(fact, outcome.delete) for fact in sorted(before - after)]
 
+    preconditions = [(atom, before) for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
+
     def account(index: int, binding: Binding) -> Iterator[Binding]:
         if index == len(changes):
-            yield from satisfy(sorted(a for a in schema.precondition if a.predicate != EQUALITY), binding)
+            yield from join(preconditions, binding)
             return
         fact, effects = changes[index]
         for effect in sorted(effects):
             extended = unify(substitute(effect, binding), fact)
             if extended is not None:
                 yield from account(index + 1, binding | extended)
-
-    def satisfy(conditions: list[Atom], binding: Binding) -> Iterator[Binding]:
-        if not conditions:
-            yield binding
-            return
-        condition = substitute(conditions[0], binding)
-        for fact in (condition,) if condition in before else before:
-            extended = unify(condition, fact)
-            if extended is not None:
-                yield from satisfy(conditions[1:], binding | extended)
 
     yield from account(0, {})
 
