@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bilevel.rules.engine.statistics import Relation
-from bilevel.rules.engine.views import Literal, View
+from bilevel.rules.engine.views import View
 from bilevel.rules.engine.writer import Environment, Writer, columns, row
-from bilevel.symbolic.domain import Atom, Outcome, Schema
+from bilevel.symbolic.domain import Atom, Facts, Outcome, Schema
 
 # Building
 
 
 def write_building(w: Writer) -> None:
     """The relations, their indexes, and the views, all filled at once."""
-    for relation, arity in sorted(w.arities.items()):
-        name = w.names[relation]
-        w.emit(f"{name} = {'set' if arity else 'bool'}(rows({relation.kind!r}, {relation.name!r}))")
-        if relation.kind == "goal":
-            achieved = f"rows('achieved', {relation.name!r})"
-            everything = f"frozenset({name}).union({achieved})" if arity else f"{name} or bool({achieved})"
-            w.emit(f"wanted_{name} = {everything}")
-    goals = sorted(relation for relation in w.arities if relation.kind == "goal")
-    counts = [f"len({w.names[goal]})" if w.arities[goal] else f"int({w.names[goal]})" for goal in goals]
-    w.emit(f"open_goals = {' + '.join(counts) or '0'}")
+    for relation in sorted(w.arities):
+        w.emit(f"{w.names[relation]} = set(rows({relation.kind!r}, {relation.name!r}))")
+    goals = [(w.names[relation], relation.name) for relation in sorted(w.arities) if relation.kind == "goal"]
+    for name, predicate in goals:
+        w.emit(f"wanted_{name} = frozenset({name}).union(rows('achieved', {predicate!r}))")
+    w.emit(f"open_goals = {' + '.join(f'len({name})' for name, _ in goals) or '0'}")
     for relation in sorted(w.arities):
         _build_indexes(w, relation)
     for view in w.views:
@@ -167,32 +163,23 @@ def write_fact_functions(w: Writer, predicate: str) -> None:
             if goal in w.arities:
                 _write_goal_change(w, goal, found, appearing)
     if state in w.arities:
-        everything = {f"?{column}": column for column in found}
-        w.emit(f"def holds_{name}({', '.join(found)}): return {w.test(Literal(state, tuple(everything)), everything)}")
+        w.emit(f"def holds_{name}({', '.join(found)}): return {row(found)} in {w.names[state]}")
 
 
 def _write_state_change(w: Writer, state: Relation, found: Sequence[str], appearing: bool) -> None:
-    name = w.names[state]
-    if found:
-        w.emit(f"if {row(found)} {'in' if appearing else 'not in'} {name}: return")
-    else:
-        w.emit(f"nonlocal {name}")
-        w.emit(f"if {name} is {appearing}: return")
+    w.emit(f"if {row(found)} {'in' if appearing else 'not in'} {w.names[state]}: return")
     _write_changes(w, state, found, not appearing, False)
-    _write_storing(w, state, found, row(found) if found else "", appearing)
+    _write_storing(w, state, found, row(found), appearing)
     _write_changes(w, state, found, appearing, True)
 
 
 def _write_goal_change(w: Writer, goal: Relation, found: Sequence[str], achieved: bool) -> None:
-    name, instance = w.names[goal], row(found) if found else ""
-    w.emit("nonlocal open_goals" if found else f"nonlocal open_goals, {name}")
+    name, instance = w.names[goal], row(found)
+    w.emit("nonlocal open_goals")
     if len(found) > 1:
         w.emit(f"row = {instance}")
         instance = "row"
-    if not found:
-        condition = name if achieved else f"wanted_{name} and not {name}"
-    else:
-        condition = f"{instance} in {name}" if achieved else f"{instance} in wanted_{name} and {instance} not in {name}"
+    condition = f"{instance} in {name}" if achieved else f"{instance} in wanted_{name} and {instance} not in {name}"
     with w.block(f"if {condition}:"):
         w.emit(f"open_goals {'-' if achieved else '+'}= 1")
         if achieved:
@@ -203,11 +190,7 @@ def _write_goal_change(w: Writer, goal: Relation, found: Sequence[str], achieved
 
 
 def _write_storing(w: Writer, relation: Relation, found: Sequence[str], instance: str, present: bool) -> None:
-    name = w.names[relation]
-    if found:
-        w.emit(f"{name}.{'add' if present else 'discard'}({instance})")
-    else:
-        w.emit(f"{name} = {present}")
+    w.emit(f"{w.names[relation]}.{'add' if present else 'discard'}({instance})")
     _update_indexes(w, relation, found, present)
 
 
@@ -224,30 +207,25 @@ def write_applying_function(w: Writer, schema: Schema, number: int, outcome: Out
     """Carry out an outcome of an action: additions first, so that fewer views fall empty in between."""
     parameters = [*schema.parameters, *outcome.chosen]
     environment = {p.name: w.locals[p.name] for p in parameters}
+
+    def values(atom: Atom) -> list[str]:
+        return [w.value(term, environment) for term in atom.terms]
+
     w.emit("")
     arguments = ", ".join(environment[p.name] for p in parameters)
     with w.block(f"def apply_{w.identifiers[schema.name]}_{number}({arguments}):"):
         w.comment(f"{schema.name}{f', outcome {number + 1}' if len(schema.outcomes) > 1 else ''}")
-        for atom in sorted(outcome.add):
-            _write_effect(w, "add", atom, environment)
-        for atom in sorted(outcome.delete - outcome.add):
-            added = [other for other in sorted(outcome.add) if other.predicate == atom.predicate]
-            differs = (
-                f"if {_instance(w, atom, environment)} != {_instance(w, other, environment)}:" for other in added
-            )
-            with w.block(*differs):
-                _write_effect(w, "remove", atom, environment)
+        added, deleted = _asked(w, outcome.add), _asked(w, outcome.delete - outcome.add)
+        for atom in added:
+            w.emit(f"add_{w.identifiers[atom.predicate]}({', '.join(values(atom))})")
+        for atom in deleted:
+            others = [other for other in added if other.predicate == atom.predicate]
+            with w.block(*(f"if {row(values(atom))} != {row(values(other))}:" for other in others)):
+                w.emit(f"remove_{w.identifiers[atom.predicate]}({', '.join(values(atom))})")
         w.emit("return None")
 
 
-def _instance(w: Writer, atom: Atom, environment: Environment) -> str:
-    return row([w.value(term, environment) for term in atom.terms]) if atom.terms else "()"
-
-
-def _write_effect(w: Writer, verb: str, atom: Atom, environment: Environment) -> None:
-    if any(Relation(kind, atom.predicate) in w.arities for kind in ("state", "goal")):
-        values = ", ".join(w.value(term, environment) for term in atom.terms)
-        w.emit(f"{verb}_{w.identifiers[atom.predicate]}({values})")
-    else:
-        w.comment(f"no rule asks for {atom.predicate}")
-        w.emit("pass")
+def _asked(w: Writer, effects: Facts) -> list[Atom]:
+    """Return the effects that some rule or goal asks about, in a fixed order."""
+    asked = {relation.name for relation in w.arities if relation.kind != "type"}
+    return [atom for atom in sorted(effects) if atom.predicate in asked]

@@ -134,7 +134,7 @@ class Writer:
         if literal.relation == UNEQUAL:
             return f"{values[0]} != {values[1]}"
         name = self.names[literal.relation]
-        if not values:
+        if not values:  # a fact without arguments, or a view without a key
             return name if literal.positive else f"not {name}"
         return f"{row(values)} {'in' if literal.positive else 'not in'} {name}"
 
@@ -182,7 +182,7 @@ class Writer:
 
 
 def row(values: Sequence[str]) -> str:
-    """One value as itself, several as a tuple: how rows and keys are stored."""
+    """One value as itself, any other number as a tuple: how rows and keys are stored."""
     return values[0] if len(values) == 1 else tuple_of(values)
 
 
