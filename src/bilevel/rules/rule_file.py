@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 
 from bilevel.rules.rule import Rule
@@ -77,26 +78,18 @@ def _declarations(rules: Sequence[Rule]) -> list[str]:
 
 
 def consistent_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The same rules in normal order, renamed where one variable has different types in different rules."""
-    types: dict[str, str] = {}
-    return tuple(_rename(in_normal_order(rule), types) for rule in rules)
-
-
-def _rename(rule: Rule, types: dict[str, str]) -> Rule:
-    """The rule with names that agree with `types`, to which its own are added."""
-    clashing = [v for v in rule.variables if types.get(v.name, v.type) != v.type]
-    taken = {v.name for v in rule.variables if v not in clashing}
-    types.update((v.name, v.type) for v in rule.variables if v not in clashing)
-    renaming: dict[str, str] = {}
-    for variable in clashing:
-        name, number = variable.name, 2
-        while name in taken or types.get(name, variable.type) != variable.type:
-            name, number = f"{variable.name}{number}", number + 1
-        renaming[variable.name] = name
-        types[name] = variable.type
-        taken.add(name)
-    names = {v.name: renaming.get(v.name, v.name) for v in rule.variables}
-    return in_normal_order(rule.renamed(names)) if renaming else rule
+    """Return the same rules in normal order, renamed where one variable has different types in different rules."""
+    names: dict[Parameter, str] = {}
+    consistent = []
+    for rule in map(in_normal_order, rules):
+        for variable in rule.variables:
+            numbered = (f"{variable.name}{n}" for n in count(2))
+            candidates = (name for name in chain([variable.name], numbered) if name not in names.values())
+            names[variable] = names.get(variable) or next(candidates)
+        renaming = {variable.name: names[variable] for variable in rule.variables}
+        is_clashing = any(old != new for old, new in renaming.items())
+        consistent.append(in_normal_order(rule.renamed(renaming)) if is_clashing else rule)
+    return tuple(consistent)
 
 
 def in_normal_order(rule: Rule) -> Rule:

@@ -205,6 +205,8 @@ def test_engine_agrees_with_the_definition(block: int) -> None:
         "b_1",
         "b-1",
         "1st",
+        "0-0",
+        "-",
     ],
 )
 def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -> None:

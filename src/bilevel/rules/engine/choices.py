@@ -99,7 +99,7 @@ def write_serving(w: Writer) -> None:
     by_predicate: dict[str, dict[int, list[str]]] = {}
     for number, plan in enumerate(w.plans):
         for place, atom in enumerate(sorted(plan.rule.goal_condition)):
-            name = f"serve_{number}_{place}"
+            name = f"rule_{number}_for_{place}"
             _write_serving_rule(w, name, plan, atom)
             by_predicate.setdefault(atom.predicate, {}).setdefault(number, []).append(name)
     for predicate, rules in sorted(by_predicate.items()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -16,13 +14,6 @@ Environment = dict[str, str]  # variable -> the Python expression that holds its
 
 # What the program is handed when it starts: see `rule_engine` and `ordering`.
 PARAMETERS = ("rows", "first", "first_of", "in_order", "in_order_of", "push", "queue_of")
-
-# Names that the program itself uses, or may use for functions, views, indexes and columns.
-_RESERVED = re.compile(
-    r"(add|remove|declare|holds|apply|rule|serve|wanted)_.*|view\d+.*|a\d+|same\d+|.*_by(_\d+)+|choose|count_open_goals|engine|found|"
-    r"best|queue|row|open_goals|len|type|tuple|sorted|set|frozenset|list|bool|int|locals|min|filter|"
-    + "|".join(PARAMETERS)
-)
 
 
 class Writer:
@@ -50,21 +41,14 @@ class Writer:
 
     def _relation_names(self) -> dict[Relation, str]:
         names = {view.relation: f"view{number}" for number, view in enumerate(self.views)}
-        prefixes = {"state": "", "goal": "goal_", "type": "is_"}
-        for relation in sorted(self.arities):
-            name = prefixes[relation.kind] + self.identifiers[relation.name]
-            names[relation] = _unused(name, set(names.values()))
-        return names
+        return names | {found: f"{found.kind}_{self.identifiers[found.name]}" for found in sorted(self.arities)}
 
     def _local_names(self, schemas: Sequence[Schema]) -> dict[str, str]:
-        """A Python name for each variable of rules and schemas that no relation and no other variable has."""
+        """A Python name for each variable of rules and schemas."""
         variables = {variable for plan in self.plans for variable in plan.uses}
         variables |= {parameter.name for schema in schemas for parameter in schema.parameters}
         variables |= {chosen.name for schema in schemas for outcome in schema.outcomes for chosen in outcome.chosen}
-        found: dict[str, str] = {}
-        for variable in sorted(variables):
-            found[variable] = _unused(identifier(variable[1:]), {*self.names.values(), *found.values()})
-        return found
+        return {variable: f"the_{name}" for variable, name in unique_identifiers(variables).items()}
 
     # Lines
 
@@ -108,7 +92,7 @@ class Writer:
     def index(self, relation: Relation, bound: tuple[int, ...]) -> str:
         """The name of the dictionary from bound columns to the values of the others; from now on there is one."""
         self.indexes[relation, bound] = None
-        return f"{self.names[relation]}_by_{'_'.join(map(str, bound))}"
+        return f"by_{'_'.join(map(str, bound))}_{self.names[relation]}"
 
     def indexes_of(self, relation: Relation) -> list[tuple[int, ...]]:
         return sorted(bound for found, bound in self.indexes if found == relation)
@@ -194,28 +178,16 @@ def columns(count: int) -> list[str]:
     return [f"a{number}" for number in range(count)]
 
 
-def identifier(name: str) -> str:
-    """A Python name much like the given one."""
-    spelt = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" if c == "-" else f"u{ord(c)}" for c in name)
-    return f"{spelt}_" if keyword.iskeyword(spelt) else spelt if spelt[:1].isalpha() else f"n{spelt}"
-
-
 def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
-    """A Python name for each of the names, all different: b-1 and b_1 are two things."""
+    """Return a part of a Python name for each of the names, all different: b-1 and b_1 are two things."""
     found: dict[str, str] = {}
     for name in sorted(set(names)):
-        found[name] = _unused_in(identifier(name), set(found.values()))
+        letters = (c if c.isascii() and (c.isalnum() or c == "_") else "_" if c in "-?" else f"u{ord(c)}" for c in name)
+        spelt = "".join(letters).strip("_")
+        while spelt in found.values():
+            spelt += "_"
+        found[name] = spelt
     return found
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    return _unused_in(f"the_{name}_" if _RESERVED.fullmatch(name) else name, taken)
-
-
-def _unused_in(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _used_views(planner: Planner, plans: Sequence[RulePlan]) -> list[View]:
