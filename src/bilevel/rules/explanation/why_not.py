@@ -8,7 +8,7 @@ finds the one that meets the more telling conditions: the block in the gripper r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bilevel.rules.matching import Binding, bind_action, checked_types, free_variables, unify
 from bilevel.rules.rule import Rule
@@ -68,8 +68,8 @@ def nearest(
     conditions = [atom for rule in rules for atom in rule.state_condition | rule.goal_condition]
     predicates = {atom.predicate for atom in conditions}
     present, wanted = _Index(state, predicates), _Index(goal - state, predicates)
-    ordered = sorted(objects)
-    misses = [_Search(rule, domain, present, wanted, objects, ordered).run() for rule in rules]
+    ordered = dict(sorted(objects.items()))
+    misses = [_Search(rule, domain, present, wanted, ordered).run() for rule in rules]
     found = [miss for miss in misses if miss.missing]
     found.sort(key=lambda miss: (not miss.serves, len(miss.missing), miss.rule.priority))
     return found[:limit]
@@ -97,57 +97,42 @@ class _Index:
         return min([*lists, self.by_predicate.get(atom.predicate, [])], key=len)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A condition not looked at yet, and the index that holds the facts it may be met by."""
-
-    atom: Atom
-    is_goal: bool
-    index: _Index
-
-
-@dataclass
 class _Search:
     """The search for the binding of one rule that leaves the fewest conditions unmet."""
 
-    rule: Rule
-    domain: Domain
-    present: _Index
-    wanted: _Index
-    objects: Mapping[str, str]
-    ordered_objects: Sequence[str]
-    visits: int = 0
-    best: NearMiss | None = None
-    goals_required: bool = True
-    goals_first: bool = False
-    types: dict[str, str] = field(init=False)
-    declared: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.types = checked_types(self.rule, self.domain)
-        self.declared = {variable.name: variable.type for variable in self.rule.variables}
+    def __init__(self, rule: Rule, domain: Domain, present: _Index, wanted: _Index, objects: Mapping[str, str]) -> None:
+        self.rule = rule
+        self.domain = domain
+        self.present = present
+        self.wanted = wanted
+        self.objects = objects
+        self.types = checked_types(rule, domain)
+        self.declared = {variable.name: variable.type for variable in rule.variables}
+        self.visits = 0
+        self.best: NearMiss | None = None
+        self.goals_required = True
 
     def run(self) -> NearMiss:
         """Try first with the goal condition met, whatever else is not; only if it cannot be, give it up too."""
-        goals = [_Pending(atom, True, self.wanted) for atom in sorted(self.rule.goal_condition)]
-        facts = [_Pending(atom, False, self.present) for atom in sorted(self.rule.state_condition)]
-        for self.goals_required, self.goals_first in ((True, False), (True, True), (False, False)):
+        conditions = [(atom, self.wanted) for atom in sorted(self.rule.goal_condition)]
+        conditions += [(atom, self.present) for atom in sorted(self.rule.state_condition)]
+        for self.goals_required in (True, False):
             self.visits = 0
-            self.explore([*goals, *facts], {}, 0)
+            self.explore(conditions, {}, 0)
             if self.best is not None:
                 return self.best
         return NearMiss(self.rule, {}, tuple(self.unmet({})), serves=False)
 
-    def explore(self, pending: list[_Pending], binding: Binding, unmet: int) -> None:
+    def explore(self, pending: list[tuple[Atom, _Index]], binding: Binding, unmet: int) -> None:
         """Meet or give up the pending conditions in every way that could beat the best binding so far."""
         if self.is_over(unmet):
             return
         if not pending:
             self.finish(binding)
             return
-        atoms = [substitute(condition.atom, binding) for condition in pending]
-        choices = [condition.index.candidates(atom) for condition, atom in zip(pending, atoms, strict=True)]
-        chosen = min(range(len(pending)), key=lambda i: (self.goals_first and not pending[i].is_goal, len(choices[i])))
+        atoms = [substitute(atom, binding) for atom, _ in pending]
+        choices = [index.candidates(atom) for atom, (_, index) in zip(atoms, pending, strict=True)]
+        chosen = min(range(len(pending)), key=lambda i: len(choices[i]))
         rest = pending[:chosen] + pending[chosen + 1 :]
         for fact in choices[chosen]:
             self.visits += 1
@@ -156,7 +141,7 @@ class _Search:
                 self.explore(rest, binding | found, unmet)
             if self.is_over(unmet):
                 return
-        if not (pending[chosen].is_goal and self.goals_required):
+        if not (pending[chosen][1] is self.wanted and self.goals_required):
             self.explore(rest, binding, unmet + 1)
 
     def fits(self, found: Binding) -> bool:
@@ -184,7 +169,7 @@ class _Search:
         """The first object of the variable's type that breaks the fewest absent facts and inequalities."""
         kind = self.types.get(variable, ROOT_TYPE)
         best: tuple[int, str] | None = None
-        for value in self.ordered_objects:
+        for value in self.objects:
             self.visits += 1
             if not self.domain.is_subtype(self.objects[value], kind):
                 continue

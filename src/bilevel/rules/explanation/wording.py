@@ -8,38 +8,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
-def word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def _any(words: str) -> str:
+    """Return a regular expression for any one of the words."""
+    return f"(?:{'|'.join(words.split())})"
 
 
-PREPOSITIONS = word_set("at on in inside under above below over near behind beside beneath underneath within")
-_LINKS = word_set("to with from by into onto")
-_ADJECTIVES = word_set(
-    "free clear empty open closed full ready available avail known unknown idle busy safe dirty clean hot cold on off "
-    "alive dead visible dry wet new old hungry broken done big small"
+_PREPOSITION = _any("at on in inside under above below over near behind beside beneath underneath within")
+_LINK = _any("to with from by into onto")
+_ADJECTIVE = (
+    r"(?!(?:bed|seed|need|speed|feed|shed|weed|reed|deed)\b)(?:\w{2,}ed|\w*[ai]ble|"
+    + _any(
+        "free clear empty open closed full ready available avail known unknown idle busy safe dirty clean hot cold on "
+        "off alive dead visible dry wet new old hungry broken done big small"
+    )
+    + ")"
 )
-_NOT_PARTICIPLES = word_set("bed seed need speed feed red shed weed reed deed")
-_TAKING = word_set("hold carry grasp have grip own possess know see contain support need")
-_TO = word_set("adjacent connected linked attached assigned next close tied")
-_CONNECTIONS = word_set("road path link edge connection route way bridge rail")
-_SIDES = word_set("left right north south east west ahead top front")
-_HANDS = word_set("gripper hand arm claw tool")
-_ENCLOSING = word_set("room city area zone building house kitchen")
-_PLACES = word_set(
+_VERBS = ["hold", "carry", "grasp", "have", "grip", "own", "possess", "know", "see", "contain", "support", "need"]
+_VERB_FORMS = {form: verb for verb in _VERBS for form in (verb, f"{verb}s", f"{verb}ing", f"{verb.rstrip('e')}ing")}
+_VERB_FORMS["has"] = "have"
+_VERB = _any(" ".join(_VERB_FORMS))
+_TO = _any("adjacent connected linked attached assigned next close tied")
+_CONNECTION = _any("road path link edge connection route way bridge rail")
+_SIDE = _any("left right north south east west ahead top front")
+_HAND = _any("gripper hand arm claw tool")
+_PLACE = _any(
     "place location room floor city site cell tile position airport depot waypoint area spot square station zone"
 )
-_SURFACES = word_set("tray table platform surface shelf plate desk pallet pile stack")
-_CONTAINERS = word_set("box bag bin van truck drawer crate container vehicle plane airplane car train cup")
-_MOVES = word_set("move go drive fly sail walk travel navigate turn run climb steer")
-_DIRECTIONS = word_set("up down left right forward forwards back north south east west")
-_PUTS = word_set("place put drop stack load insert deliver set lay debark leave store")
-_TAKES = word_set("pick take grasp unstack unload remove lift collect get grab fetch")
-_PRESSED = word_set("button switch lever")
-_PARTICLES = word_set("up down on off out")
-_FILLERS = word_set("goal to from at in into by")
+_ENCLOSING = _any("room city area zone building house kitchen")
+_SURFACE = _any("tray table platform surface shelf plate desk pallet pile stack")
+_CONTAINER = _any("box bag bin van truck drawer crate container vehicle plane airplane car train cup")
+_MOVE = _any("move go drive fly sail walk travel navigate turn run climb steer")
+_DIRECTION = _any("up down left right forward forwards back north south east west")
+_PUT = _any("place put drop stack load insert deliver set lay debark leave store")
+_TAKE = _any("pick take grasp unstack unload remove lift collect get grab fetch")
+_PRESSED = _any("button switch lever")
+_PARTICLE = _any("up down on off out")
+_FILLER = _any("goal to from at in into by")
 _FULL_WORDS = {
     "destin": "destination",
     "dest": "destination",
@@ -54,20 +61,23 @@ _FULL_WORDS = {
     "clr": "clear",
     "boarded": "on board",
 }
-_PROPER_NAMES = frozenset({"robby"})
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A clause in pieces: subject, verb in its base form, and the rest.
 
-    `{0}` stands for the first argument, `{0's}` for its possessive. `is_location` marks "is at/on/in something".
+    `{0}` stands for the first argument, `{0's}` for its possessive.
     """
 
     subject: str
     verb: str
     rest: str
-    is_location: bool = False
+
+    @property
+    def is_location(self) -> bool:
+        """Whether it says that something is at, on or in something."""
+        return self.verb == "be" and _fits(rf"{_PREPOSITION}\b.*\}}", self.rest)
 
     def present(self) -> str:
         return self._join(_finite(self.verb, self.subject))
@@ -92,9 +102,6 @@ class Phrase:
         return f"{self.subject} {verb} {self.rest}".rstrip()
 
 
-ATTRIBUTE = Phrase("{0}", "have", "{1}")
-
-
 def words(name: str) -> list[str]:
     """The words of a name, split at hyphens, underscores and capitals: `gripperFree` is gripper, free."""
     parts = re.sub(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).lower().split()
@@ -111,132 +118,82 @@ def listed(items: list[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
-def _is_adjective(word: str) -> bool:
-    participle = word.endswith("ed") and len(word) > 3 and word not in _NOT_PARTICIPLES
-    return word in _ADJECTIVES or participle or word.endswith(("able", "ible"))
+def _fits(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text) is not None
+
+
+# Predicates
+
+ATTRIBUTE = Phrase("{0}", "have", "{1}")
+
+# For each number of arguments what a predicate's words mean; the first pattern that fits decides. After the slash
+# stands what the last argument is called. `take` is the verb that the first word is a form of.
+_PATTERNS = {
+    0: (
+        (rf"({_ADJECTIVE})", Phrase("you", "be", r"\1")),
+        (rf"(.+) ({_ADJECTIVE}|\w+ing)", Phrase(r"the \1", "be", r"\2")),
+        (rf"({_ADJECTIVE}) (.+)", Phrase(r"the \2", "be", r"\1")),
+    ),
+    1: (
+        (rf"{_VERB}/.*", Phrase("you", "take", "{0}")),
+        (r"on/.*", Phrase("{0}", "be", "on board")),
+        (r"in/.*", Phrase("{0}", "be", "inside")),
+        (r"at/.*", Phrase("{0}", "be", "there")),
+        (rf"({_PREPOSITION}|{_ADJECTIVE}|\w+ing)/.*", Phrase("{0}", "be", r"\1")),
+        (r"ha(?:s|ve) (.+)/.*", Phrase("{0}", "have", r"a \1")),
+        (r"at (robby)/.*", Phrase(r"\1", "be", "at {0}")),
+        (r"at (.+)/.*", Phrase(r"the \1", "be", "at {0}")),
+        (rf"({_PREPOSITION}) board/.*", Phrase("{0}", "be", r"\1 board")),
+        (rf"({_PREPOSITION}) (.+)/.*", Phrase("{0}", "be", r"\1 the \2")),
+        (rf"(.+) (?!on/)({_PREPOSITION})/.*", Phrase(r"the \1", "be", r"\2 {0}")),
+        (rf"(.+) ({_ADJECTIVE})/.*", Phrase(r"{0's} \1", "be", r"\2")),
+        (rf"({_ADJECTIVE}) (.+)/.*", Phrase(r"{0's} \2", "be", r"\1")),
+        (rf"{_VERB} (.+)/.*", Phrase("you", "take", r"the \1 of {0}")),
+        (r"(.+)/.*", Phrase("{0}", "be", r"a \1")),
+    ),
+    2: (
+        (rf"{_VERB}/{_HAND}", Phrase("{1}", "take", "{0}")),
+        (rf"{_VERB}/.*", Phrase("{0}", "take", "{1}")),
+        (rf"({_PREPOSITION})/.*", Phrase("{0}", "be", r"\1 {1}")),
+        (rf"({_CONNECTION})/.*", Phrase("there", "be", r"a \1 from {0} to {1}")),
+        (rf"({_TO})/.*", Phrase("{0}", "be", r"\1 to {1}")),
+        (rf"({_ADJECTIVE})/.*", Phrase("{0}", "be", r"\1 with {1}")),
+        (r"(\w+ing)/.*", Phrase("{0}", "be", r"\1 at {1}")),
+        (r"(\w*[^sui])s/.*", Phrase("{0}", r"\1", "{1}")),
+        (rf"({_PREPOSITION}) (.+)/\2", Phrase("{0}", "be", r"\1 {1}")),
+        (rf"({_PREPOSITION} .+|{_SIDE}(?: .+)? of|.+ (?:{_PREPOSITION}|{_LINK}))/.*", Phrase("{0}", "be", r"\1 {1}")),
+        (r"has (.+)/\1", ATTRIBUTE),
+        (r"has (.+)/.*", Phrase("{0}", "have", r"{1} as \1")),
+        (r"have (.+)/.*", Phrase("you", "have", r"a \1 for {0} and {1}")),
+        (r"(.+?)(?: of)?/\1", ATTRIBUTE),
+        (r"(.+?)(?: of)?/.*", Phrase(r"{0's} \1", "be", "{1}")),
+    ),
+}
 
 
 def names_a_kind(predicate: str) -> bool:
-    """Whether a unary predicate says what kind of thing its argument is: `ball`, but not `clear` or `holding`."""
-    parts = words(predicate)
-    first, last = parts[0], parts[-1]
-    return not (
-        any(part in PREPOSITIONS or _is_adjective(part) for part in (first, last))
-        or first in ("is", "has", "have", "not")
-        or last.endswith("ing")
-        or _taking(first)
-    )
+    """Return whether a unary predicate says what kind of thing its argument is: `ball`, not `clear` or `holding`."""
+    first_or_last = rf"{_PREPOSITION}|{_ADJECTIVE}"
+    other = rf"(?:{first_or_last}|is|has|have|not|{_VERB})(?: .*)?|(?:.* )?(?:{first_or_last}|\w*ing)"
+    return not _fits(other, " ".join(words(predicate)))
 
 
 def phrase_of(predicate: str, nouns: tuple[str, ...]) -> Phrase:
-    """What a predicate says of arguments that are called `nouns`."""
+    """Return what a predicate says of arguments that are called `nouns`."""
     parts = words(predicate)
-    if len(parts) > 1 and parts[0] == "is":
-        parts = parts[1:]
-    if nouns and len(parts) > 1 and parts[0] == nouns[0]:
-        parts = parts[1:]
-    by_arity = (_nullary, _unary, _binary)
-    found = by_arity[len(nouns)](parts, nouns) if len(nouns) < len(by_arity) and parts else None
-    if found is not None:
-        return _with_fitting_preposition(found, nouns)
+    for superfluous in ("is", *nouns[:1]):
+        parts = parts[1:] if len(parts) > 1 and parts[0] == superfluous else parts
+    text = " ".join(parts) + (f"/{nouns[-1]}" if nouns else "")
+    for pattern, phrase in _PATTERNS.get(len(nouns), ()):
+        match = re.fullmatch(pattern, text)
+        if match is not None:
+            verb = _VERB_FORMS[parts[0]] if phrase.verb == "take" else match.expand(phrase.verb)
+            rest = re.sub(r"^a (?=[aeiouh])(.*)", lambda m: with_article(m[1]), match.expand(phrase.rest))
+            for i, thing in enumerate(nouns):
+                rest = rest.replace(f"at {{{i}}}", f"in {{{i}}}") if _fits(rf"(?:.* )?{_ENCLOSING}", thing) else rest
+            return Phrase(match.expand(phrase.subject), verb, rest)
     places = listed([f"{{{i}}}" for i in range(len(nouns))])
     return Phrase(f'"{predicate}"', "hold", f"for {places}" if nouns else "")
-
-
-def _with_fitting_preposition(phrase: Phrase, nouns: tuple[str, ...]) -> Phrase:
-    """`at` a place, but `in` a room."""
-    rest = phrase.rest
-    for i, thing in enumerate(nouns):
-        if thing.split()[-1] in _ENCLOSING:
-            rest = re.sub(rf"\bat \{{{i}\}}", f"in {{{i}}}", rest)
-    return replace(phrase, rest=rest)
-
-
-def _nullary(parts: list[str], _: tuple[str, ...]) -> Phrase | None:
-    first, last = parts[0], parts[-1]
-    if len(parts) == 1:
-        return Phrase("you", "be", first) if first in _ADJECTIVES else None
-    if _is_adjective(last) or last.endswith("ing"):
-        return Phrase(f"the {' '.join(parts[:-1])}", "be", last)
-    return Phrase(f"the {' '.join(parts[1:])}", "be", first) if _is_adjective(first) else None
-
-
-def _unary(parts: list[str], _: tuple[str, ...]) -> Phrase | None:
-    first, last, before, after = parts[0], parts[-1], " ".join(parts[:-1]), " ".join(parts[1:])
-    if not after:
-        return _unary_word(first)
-    if first in ("has", "have"):
-        return Phrase("{0}", "have", with_article(after))
-    if first == "at":
-        return Phrase(after if after in _PROPER_NAMES else f"the {after}", "be", "at {0}", is_location=True)
-    if first in PREPOSITIONS:
-        return Phrase("{0}", "be", f"{first} board" if after == "board" else f"{first} the {after}")
-    if last in PREPOSITIONS - {"on"}:
-        return Phrase(f"the {before}", "be", f"{last} {{0}}", is_location=True)
-    if _is_adjective(last):
-        return Phrase(f"{{0's}} {before}", "be", last)
-    if _is_adjective(first):
-        return Phrase(f"{{0's}} {after}", "be", first)
-    verb = _taking(first)
-    return Phrase("you", verb, f"the {after} of {{0}}") if verb else Phrase("{0}", "be", with_article(" ".join(parts)))
-
-
-def _unary_word(word: str) -> Phrase:
-    verb = _taking(word)
-    if verb:
-        return Phrase("you", verb, "{0}")
-    if word in PREPOSITIONS:
-        return Phrase("{0}", "be", {"on": "on board", "in": "inside", "at": "there"}.get(word, word))
-    if _is_adjective(word) or word.endswith("ing"):
-        return Phrase("{0}", "be", word)
-    return Phrase("{0}", "be", with_article(word))
-
-
-def _binary(parts: list[str], nouns: tuple[str, ...]) -> Phrase | None:
-    first, last, before, after = parts[0], parts[-1], " ".join(parts[:-1]), " ".join(parts[1:])
-    if not after:
-        return _binary_word(first, nouns)
-    if first in PREPOSITIONS:
-        where = first if after == nouns[1] else " ".join(parts)
-        return Phrase("{0}", "be", f"{where} {{1}}", is_location=True)
-    if last == "of":
-        return Phrase("{0}", "be", f"{before} of {{1}}") if first in _SIDES else _attribute(before, nouns)
-    if last in PREPOSITIONS | _LINKS:
-        return Phrase("{0}", "be", f"{before} {last} {{1}}")
-    if first == "has":
-        return Phrase("{0}", "have", "{1}" if after == nouns[1] else f"{{1}} as {after}")
-    if first == "have":
-        return Phrase("you", "have", f"{with_article(after)} for {{0}} and {{1}}")
-    return _attribute(" ".join(parts), nouns)
-
-
-def _binary_word(word: str, nouns: tuple[str, ...]) -> Phrase:
-    verb = _taking(word)
-    if verb:
-        holder, held = ("{1}", "{0}") if nouns[1] in _HANDS else ("{0}", "{1}")
-        return Phrase(holder, verb, held)
-    if word in PREPOSITIONS:
-        return Phrase("{0}", "be", f"{word} {{1}}", is_location=True)
-    if word in _CONNECTIONS:
-        return Phrase("there", "be", f"{with_article(word)} from {{0}} to {{1}}")
-    if word in _TO or _is_adjective(word):
-        return Phrase("{0}", "be", f"{word} {'to' if word in _TO else 'with'} {{1}}")
-    if word.endswith("ing"):
-        return Phrase("{0}", "be", f"{word} at {{1}}")
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return Phrase("{0}", word[:-1], "{1}")
-    return _attribute(word, nouns)
-
-
-def _attribute(name: str, nouns: tuple[str, ...]) -> Phrase:
-    """`colour-of(x, c)`: the block has a colour, if that is what the value is called; else its origin is a floor."""
-    return ATTRIBUTE if nouns[1] == name else Phrase(f"{{0's}} {name}", "be", "{1}")
-
-
-def _taking(word: str) -> str | None:
-    """The base form of a verb such as hold, holding, holds, if the word is one."""
-    forms = (word, word.removesuffix("ing"), word.removesuffix("s"), word.removesuffix("ing") + "e")
-    return "have" if word == "has" else next((form for form in forms if form in _TAKING), None)
 
 
 def _finite(verb: str, subject: str) -> str:
@@ -258,9 +215,10 @@ def instruction(
     """
     verb, *rest = words(action)
     spoken = {word for thing in nouns for word in thing.split()}
-    order = " ".join([*(["go"] if verb in _DIRECTIONS else []), verb, *(word for word in rest if word in _PARTICLES)])
-    extra = [word for word in rest if word not in spoken | _PARTICLES | _FILLERS]
-    if verb in _MOVES | _DIRECTIONS:
+    particles = [word for word in rest if _fits(_PARTICLE, word)]
+    order = " ".join([*(["go"] if _fits(_DIRECTION, verb) else []), verb, *particles])
+    extra = [word for word in rest if word not in spoken and not _fits(f"{_PARTICLE}|{_FILLER}", word)]
+    if _fits(f"{_MOVE}|{_DIRECTION}", verb):
         return _moving(order, nouns, arguments, "to" in rest)
     if extra:
         everything = listed([f"{{{i}}}" for i in arguments])
@@ -284,19 +242,19 @@ def _handling(
     order: str, verb: str, nouns: Sequence[str], arguments: Sequence[int], places: Mapping[tuple[int, int], str]
 ) -> str:
     """Return an order with the thing that is handled, then where it comes from or goes, then what it is done with."""
-    pressed = [i for i in arguments if nouns[i] in _PRESSED] if verb in ("press", "push", "pull") else []
-    things = [i for i in arguments if not _is_place(nouns[i]) and nouns[i] not in _HANDS]
+    pressed = [i for i in arguments if _fits(_PRESSED, nouns[i])] if verb in ("press", "push", "pull") else []
+    things = [i for i in arguments if not _is_place(nouns[i]) and not _fits(_HAND, nouns[i])]
     thing = (pressed or things or arguments)[0]
     pieces = [f"{order} {{{thing}}}"]
-    for i in sorted(set(arguments) - {thing}, key=lambda i: (nouns[i] in _HANDS, _is_place(nouns[i]), i)):
+    for i in sorted(set(arguments) - {thing}, key=lambda i: (_fits(_HAND, nouns[i]), _is_place(nouns[i]), i)):
         located = next((places[j, i] for j in arguments if (j, i) in places), None)
-        if nouns[i] in _HANDS:
+        if _fits(_HAND, nouns[i]):
             pieces.append(f"with {{{i}}}")
-        elif verb in _TAKES and (not _is_place(nouns[i]) or (located and len(things) == 1)):
+        elif _fits(_TAKE, verb) and (not _is_place(nouns[i]) or (located and len(things) == 1)):
             pieces.append(f"from {{{i}}}")
         elif located:
             pieces.append(f"{located} {{{i}}}")
-        elif verb in _PUTS or _is_place(nouns[i]) or nouns[i] in _SURFACES:
+        elif _fits(_PUT, verb) or _is_place(nouns[i]) or _fits(_SURFACE, nouns[i]):
             pieces.append(_at(i, nouns))
         else:
             pieces.append(f"{'for' if pressed else 'with'} {{{i}}}")
@@ -304,10 +262,9 @@ def _handling(
 
 
 def _is_place(thing: str) -> bool:
-    return thing.split()[-1] in _PLACES
+    return _fits(rf"(?:.* )?{_PLACE}", thing)
 
 
 def _at(argument: int, nouns: Sequence[str]) -> str:
-    thing = nouns[argument].split()[-1]
-    inside = thing in _ENCLOSING or (thing in _CONTAINERS and thing not in _PLACES)
-    return f"{'in' if inside else 'at' if thing in _PLACES else 'on'} {{{argument}}}"
+    inside = _fits(rf"(?:.* )?(?:{_ENCLOSING}|{_CONTAINER})", nouns[argument])
+    return f"{'in' if inside else 'at' if _is_place(nouns[argument]) else 'on'} {{{argument}}}"
