@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +37,7 @@ class TrainingTraces(NamedTuple):
     traces: Sequence[Trace]
     work: str  # what making them was: planning or labelling
     source: str
-    details: dict[str, object]
+    details: Mapping[str, object]
     notes: list[str]
 
 

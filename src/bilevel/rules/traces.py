@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Schema
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Schema
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,
@@ -202,51 +202,37 @@ def _new_beginning(
 
 
 def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> list[Explanation]:
-    """Every action and outcome that turns one state into the other, in a fixed order.
+    """Return every action and outcome that turns one state into the other, in a fixed order.
 
     Nature's choices are read off the new state, so objects that appear in it for the first time are allowed.
     """
     found: dict[tuple[Action, Outcome], Explanation] = {}
-    for name in sorted(domain.schemas):
-        schema = domain.schemas[name]
+    for schema in domain.schemas.values():
         for outcome in schema.outcomes:
-            for binding in _explaining_bindings(schema, outcome, before, after):
-                if not _may_choose(domain, outcome, binding, before, objects):
-                    continue
-                for arguments in _arguments(domain, schema, binding, objects):
-                    action = ground(schema, arguments)
-                    bound = bind_outcome(outcome, binding | dict(zip(_names(schema), arguments, strict=True)))
-                    if action and applicable(before, action) and progress(before, bound) == after:
-                        found[action.action, bound] = (action, bound)
-    return [found[key] for key in sorted(found, key=_explanation_order)]
+            for binding in _explaining_bindings(domain, schema, outcome, before, after, objects):
+                action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
+                bound = bind_outcome(outcome, binding)
+                if action and applicable(before, action) and progress(before, bound) == after:
+                    found[action.action, bound] = (action, bound)
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], sorted(key[1].add), sorted(key[1].delete)))]
 
 
-def _may_choose(domain: Domain, outcome: Outcome, binding: Binding, before: Facts, objects: Mapping[str, str]) -> bool:
-    """Whether nature's choices are of their types, and those that shall be new have not been seen before."""
-    seen = _terms(before) if outcome.new else set()
-    chosen = [(binding.get(variable.name, ""), variable) for variable in outcome.chosen]
-    return all(
-        domain.is_subtype(objects.get(name, variable.type), variable.type)
-        and not (variable.name in outcome.new and name in seen)
-        for name, variable in chosen
-    )
+def _explaining_bindings(
+    domain: Domain, schema: Schema, outcome: Outcome, before: Facts, after: Facts, objects: Mapping[str, str]
+) -> Iterator[Binding]:
+    """Yield bindings under which the precondition holds before and the outcome accounts for each fact that changed.
 
-
-def _names(schema: Schema) -> list[str]:
-    return [parameter.name for parameter in schema.parameters]
-
-
-def _explanation_order(key: tuple[Action, Outcome]) -> tuple[Action, list[Atom], list[Atom]]:
-    action, outcome = key
-    return action, sorted(outcome.add), sorted(outcome.delete)
-
-
-def _explaining_bindings(schema: Schema, outcome: Outcome, before: Facts, after: Facts) -> Iterator[Binding]:
-    """Bindings under which the precondition holds before and the outcome accounts for each fact that changed."""
+    Parameters that this leaves open range over the objects of their type.
+    """
     changes = [(fact, outcome.add) for fact in sorted(after - before)]
     changes += [(fact, outcome.delete) for fact in sorted(before - after)]
-
     preconditions = [(atom, before) for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
+    seen = _terms(before) if outcome.new else set()
+
+    def fits(name: str, variable: Parameter) -> bool:
+        """Whether an object is of the variable's type and, where it shall be new, has not been seen before."""
+        is_known = variable.name in outcome.new and name in seen
+        return domain.is_subtype(objects.get(name, variable.type), variable.type) and not is_known
 
     def account(index: int, binding: Binding) -> Iterator[Binding]:
         if index == len(changes):
@@ -258,17 +244,11 @@ def _explaining_bindings(schema: Schema, outcome: Outcome, before: Facts, after:
             if extended is not None:
                 yield from account(index + 1, binding | extended)
 
-    yield from account(0, {})
-
-
-def _arguments(
-    domain: Domain, schema: Schema, binding: Binding, objects: Mapping[str, str]
-) -> Iterator[tuple[str, ...]]:
-    """The schema's arguments under a binding; parameters it leaves open range over the objects of their type."""
-    partial: list[tuple[str, ...]] = [()]
-    for parameter in schema.parameters:
-        bound = binding.get(parameter.name)
-        candidates = [bound] if bound else sorted(objects)
-        values = [o for o in candidates if domain.is_subtype(objects.get(o, parameter.type), parameter.type)]
-        partial = [(*arguments, value) for arguments in partial for value in values]
-    yield from partial
+    for binding in account(0, {}):
+        if all(fits(binding.get(variable.name, ""), variable) for variable in outcome.chosen):
+            candidates = (
+                [name for name in ([binding[p.name]] if p.name in binding else sorted(objects)) if fits(name, p)]
+                for p in schema.parameters
+            )
+            for arguments in product(*candidates):
+                yield binding | dict(zip((p.name for p in schema.parameters), arguments, strict=True))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import permutations, product
 from typing import NamedTuple
 
@@ -58,16 +59,16 @@ class StateSpace:
         self.situations: list[Situation] = []
         self._rules = rules
         self._numbers: dict[Situation, int] = {}
-        self._results: dict[tuple[int, Action], tuple[Result, ...] | None] = {}
-        self._moves_from: dict[int, list[frozenset[int]]] = {}
-        self._ground_actions: dict[Made, list[GroundAction]] = {}
-        self._simplified: dict[Situation, Situation] = {}
+        self.results = cache(self._results)
+        self._moves = cache(self._find_moves)
+        self._ground_actions = cache(self._find_ground_actions)
+        self._simplified = cache(self._simplify)
 
     def __len__(self) -> int:
         return len(self.situations)
 
     def number(self, situation: Situation) -> int:
-        simple = self._simplify(situation)
+        simple = self._simplified(situation)
         if simple not in self._numbers:
             self._numbers[simple] = len(self.situations)
             self.situations.append(simple)
@@ -79,13 +80,10 @@ class StateSpace:
     def objects_in(self, node: int) -> dict[str, str]:
         return {**self.objects, **dict(self.situations[node].made)}
 
-    def results(self, node: int, action: Action) -> tuple[Result, ...] | None:
-        """Every state that the action may lead to, or `None` where it is not applicable."""
-        key = (node, action)
-        if key not in self._results:
-            grounded = self._ground(node, action)
-            self._results[key] = None if grounded is None else self._apply(node, grounded)
-        return self._results[key]
+    def _results(self, node: int, action: Action) -> tuple[Result, ...] | None:
+        """Return every state that the action may lead to, or `None` where it is not applicable."""
+        grounded = self._ground(node, action)
+        return None if grounded is None else self._apply(node, grounded)
 
     def _ground(self, node: int, action: Action) -> GroundAction | None:
         schema, objects = self.domain.schemas[action.name], self.objects_in(node)
@@ -108,12 +106,12 @@ class StateSpace:
         return tuple(results)
 
     def actions(self, node: int) -> Iterator[Action]:
-        """The applicable actions, in the order of their schemas and objects."""
+        """Yield the applicable actions, in the order of their schemas and objects."""
         facts, made = self.situations[node]
-        if made not in self._ground_actions:
-            schemas = self.domain.schemas.values()
-            self._ground_actions[made] = [*groundings(schemas, self.domain, self.objects_in(node))]
-        return (action.action for action in self._ground_actions[made] if applicable(facts, action))
+        return (action.action for action in self._ground_actions(made) if applicable(facts, action))
+
+    def _find_ground_actions(self, made: Made) -> list[GroundAction]:
+        return [*groundings(self.domain.schemas.values(), self.domain, {**self.objects, **dict(made)})]
 
     def explore(self, max_states: int) -> bool:
         """Number every state that any actions lead to from those known; whether it was done within the bound."""
@@ -153,27 +151,18 @@ class StateSpace:
                     queue.append(node)
         return frozenset(reached)
 
-    def _moves(self, node: int) -> list[frozenset[int]]:
-        """For each applicable action the states it may lead to."""
-        if node not in self._moves_from:
-            results = (self.results(node, action) or () for action in self.actions(node))
-            self._moves_from[node] = [frozenset(result.node for result in nodes) for nodes in results]
-        return self._moves_from[node]
+    def _find_moves(self, node: int) -> list[frozenset[int]]:
+        """Return for each applicable action the states it may lead to."""
+        return [frozenset(r.node for r in self.results(node, action) or ()) for action in self.actions(node)]
 
     def _simplify(self, situation: Situation) -> Situation:
+        """Return the situation without objects that no longer matter, and with canonical names for the others."""
         if not situation.made:
             return situation
-        if situation not in self._simplified:
-            self._simplified[situation] = self._renamed(self._without_dead(situation))
-        return self._simplified[situation]
-
-    def _without_dead(self, situation: Situation) -> Situation:
         alive = mattering(situation, self.domain, self.objects, self._rules)
         dead = {name for name, _ in situation.made} - alive
-        return Situation(
-            frozenset(atom for atom in situation.facts if dead.isdisjoint(atom.terms)),
-            tuple((name, kind) for name, kind in situation.made if name not in dead),
-        )
+        facts = frozenset(atom for atom in situation.facts if dead.isdisjoint(atom.terms))
+        return self._renamed(Situation(facts, tuple(made for made in situation.made if made[0] in alive)))
 
     def _renamed(self, situation: Situation) -> Situation:
         """The made objects named by type and number, such that the sorted facts come first among all namings."""
