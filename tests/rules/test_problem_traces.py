@@ -190,13 +190,11 @@ def learned(name: str) -> tuple[Domain, tuple[Rule, ...]]:
 @pytest.mark.parametrize("name", CLASSICAL)
 def test_rules_learned_from_small_problems_solve_larger_ones(name: str) -> None:
     domain, rules = learned(name)
-    rng = random.Random(f"larger {name}")
-    for size in (3, 15):
-        task = CLASSICAL[name][1](size, rng)
-        solution = solve(domain, task, rules)
-        assert solution.stop is Stop.SOLVED, (size, solution.detail)
-        verdict = validate(domain, task, solution.plan)
-        assert verdict.is_valid, verdict
+    task = CLASSICAL[name][1](15, random.Random(f"larger {name}"))
+    solution = solve(domain, task, rules)
+    assert solution.stop is Stop.SOLVED, solution.detail
+    verdict = validate(domain, task, solution.plan)
+    assert verdict.is_valid, verdict
 
 
 def test_goals_that_undo_each_other_need_commitment() -> None:

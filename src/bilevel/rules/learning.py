@@ -27,9 +27,9 @@ def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
     relaxed: dict[Rule, int] = {}
     for trace in traces:
         for segment in segments(trace):
-            for rule, without in rules_of_segment(segment, trace.objects, domain):
+            for rule, without_inequalities in rules_of_segment(segment, trace.objects, domain):
                 _note(strict, rule)
-                _note(relaxed, without)
+                _note(relaxed, without_inequalities)
     longest = max(strict.values(), default=0)
     rules = [replace(bare, priority=p) for bare, p in strict.items()]
     rules += [replace(bare, priority=longest + p) for bare, p in relaxed.items() if bare not in strict]
@@ -62,11 +62,11 @@ def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domai
         condition = regressed
         if not condition.positive & goal:  # an unachieved goal cannot hold too
             known = {t for atom in condition.positive | goal for t in atom.terms} | set(step.action.action.arguments)
-            told = frozenset(atom for atom in apart if known.issuperset(atom.terms))  # of objects still at issue
-            strict = replace(condition, negative=condition.negative | told)
-            lifted = (lift(distance, c, goal, step.action, types.needed, domain) for c in (strict, condition))
-            rule, without = (canonical(rule, domain) for rule in lifted)
-            yield rule, without
+            stated = frozenset(atom for atom in apart if known.issuperset(atom.terms))  # of objects still at issue
+            strict = replace(condition, negative=condition.negative | stated)
+            rule = canonical(lift(distance, strict, goal, step.action, types.needed, domain), domain)
+            relaxed = lift(distance, condition, goal, step.action, types.needed, domain)
+            yield rule, canonical(relaxed, domain) if stated else rule
 
 
 class _Types:
