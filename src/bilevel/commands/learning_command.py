@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 import tyro
 
 import bilevel
-from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read
+from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read, require_at_least
 from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.files import write_atomically
 from bilevel.planning.planners import plan_function, planner_named
@@ -104,9 +104,7 @@ class LearnRules:
             raise BadInput("give either a domain and problems or --demonstrations, not both")
         if self.demonstrations is None and (self.domain is None or not self.problems):
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
-        for name, value in (("orders", self.orders), ("workers", self.workers)):
-            if value < 1:
-                raise BadInput(f"--{name} must be at least 1, but is {value}")
+        require_at_least(1, orders=self.orders, workers=self.workers)
         if not 0 < self.time_limit <= MOST_SECONDS:
             raise BadInput(f"--time-limit must be between 0 and {MOST_SECONDS} seconds, but is {self.time_limit}")
 

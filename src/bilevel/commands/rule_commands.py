@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bilevel.commands.arguments import DomainFile, ProblemFiles, RulesFile, fitting_rules, print_json, read
-from bilevel.rules.explanation.formats import explain
+from bilevel.commands.arguments import (
+    DomainFile,
+    ProblemFiles,
+    RulesFile,
+    fitting_rules,
+    print_json,
+    read,
+    require_at_least,
+)
+from bilevel.rules.explanation.formats import Format, explain
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import read_rules
@@ -23,7 +31,7 @@ class ShowRules:
 
     file: RulesFile
     """Rule file."""
-    format: Literal["text", "markdown", "latex", "english"] = "text"
+    format: Format = "text"
     """How to print it."""
     json: bool = False
     """Print one JSON object per rule instead."""
@@ -75,8 +83,7 @@ class VerifyRules:
         rules = fitting_rules(self.file, domain)
         if not problems:
             raise BadInput("no problems to verify; name at least one problem file after the domain")
-        if self.max_states < 1:
-            raise BadInput(f"--max-states must be at least 1, but is {self.max_states}")
+        require_at_least(1, max_states=self.max_states)
         if self.grow:
             starts = Starts[self.starts.replace("-", "_").upper()]
             meant = Family(tuple(problems), parse_counts(self.grow), starts, self.complete_goals)

@@ -37,12 +37,17 @@ class Rule:
     def __str__(self) -> str:
         return f"{self.priority}: {' & '.join(self.conditions())} -> {self.action}"
 
+    def literals(self) -> Iterator[tuple[str, Atom]]:
+        """Yield the conditions for reading: facts (""), absent facts ("not"), inequalities ("!="), goals ("goal")."""
+        yield from (("", atom) for atom in self.in_reading_order(self.state_condition))
+        yield from (("not", atom) for atom in self.in_reading_order(self.absent))
+        yield from (("!=", atom) for atom in sorted(self.negative_condition - self.absent))
+        yield from (("goal", atom) for atom in self.in_reading_order(self.goal_condition))
+
     def conditions(self) -> Iterator[str]:
-        """The conditions as text: facts, absent facts, inequalities, goals."""
-        yield from map(str, self.in_reading_order(self.state_condition))
-        yield from (f"not {atom}" for atom in self.in_reading_order(self.absent))
-        yield from (f"{a} != {b}" for _, (a, b) in sorted(self.negative_condition - self.absent))
-        yield from (f"goal {atom}" for atom in self.in_reading_order(self.goal_condition))
+        """Yield the conditions as text, as in a rule file."""
+        for kind, atom in self.literals():
+            yield " != ".join(atom.terms) if kind == "!=" else f"{kind} {atom}".lstrip()
 
     def in_reading_order(self, atoms: Facts) -> list[Atom]:
         """What is said of the action's first argument comes first, what has no arguments last."""

@@ -21,17 +21,19 @@ from bilevel.symbolic.domain import ROOT_TYPE, Atom, Facts
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
+_FORMS = {"": Phrase.present, "not": Phrase.absent, "goal": Phrase.wanted}
 
 
 def sentence(rule: Rule, binding: Mapping[str, str] | None = None) -> str:
     """Return the rule as one sentence; with a binding, as the reason for what it does to these objects."""
     speech = _Speech(rule, binding)
     kinds = frozenset(_kinds(rule).values())
-    clauses = [speech.clause(atom, Phrase.present) for atom in rule.in_reading_order(rule.state_condition - kinds)]
-    clauses += [speech.clause(atom, Phrase.absent) for atom in rule.in_reading_order(rule.absent)]
-    if binding is None:
-        clauses += [speech.fill("{0} is not {1}", a.terms) for a in sorted(rule.negative_condition - rule.absent)]
-    clauses += [speech.clause(atom, Phrase.wanted) for atom in rule.in_reading_order(rule.goal_condition)]
+    clauses = []
+    for kind, atom in rule.literals():
+        if kind != "!=" and atom not in kinds:
+            clauses.append(speech.clause(atom, _FORMS[kind]))
+        elif kind == "!=" and binding is None:
+            clauses.append(speech.fill("{0} is not {1}", atom.terms))
     order = speech.order()
     if not clauses:
         return f"{order[0].upper()}{order[1:]}."

@@ -25,20 +25,13 @@ def explain_match(match: Match) -> str:
 
 def markdown(rules: Sequence[Rule]) -> str:
     """A table with one row for each rule."""
-    rows = [
-        (str(rule.priority), _code(_without_goals(rule)), _code(_goals(rule)), _code([str(rule.action)]))
-        for rule in rules
-    ]
-    lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---"), *rows]
+    lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---")]
+    for rule in rules:
+        goals = [condition for condition in rule.conditions() if condition.startswith("goal ")]
+        others = [condition for condition in rule.conditions() if condition not in goals]
+        wanted = [goal.removeprefix("goal ") for goal in goals]
+        lines.append((str(rule.priority), _code(others), _code(wanted), _code([str(rule.action)])))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _without_goals(rule: Rule) -> list[str]:
-    return [condition for condition in rule.conditions() if not condition.startswith("goal ")]
-
-
-def _goals(rule: Rule) -> list[str]:
-    return [str(atom) for atom in rule.in_reading_order(rule.goal_condition)]
 
 
 def _code(parts: Sequence[str]) -> str:

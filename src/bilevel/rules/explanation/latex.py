@@ -17,7 +17,7 @@ def latex(rules: Sequence[Rule]) -> str:
         return "% no rules\n"
     is_long = any(len(str(rule)) > _LONGEST_LINE for rule in rules)
     before, between = ("&", " \\\\\n    &\\qquad ") if is_long else ("", "\n    &")
-    rows = [f"    {before}{_condition(rule)}{between}\\mapsto {_head(rule)}" for rule in rules]
+    rows = [f"    {before}{_condition(rule)}{between}\\mapsto {_atom(*rule.action)}" for rule in rules]
     return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}\n"
 
 
@@ -28,18 +28,12 @@ def _condition(rule: Rule) -> str:
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
-    for atom in rule.in_reading_order(rule.state_condition):
-        yield _atom(atom.predicate, atom.terms)
-    for atom in rule.in_reading_order(rule.absent):
-        yield rf"\neg {_atom(atom.predicate, atom.terms)}"
-    for atom in sorted(rule.negative_condition - rule.absent):
-        yield r" \neq ".join(map(_term, atom.terms))
-    for atom in rule.in_reading_order(rule.goal_condition):
-        yield rf"\underline{{{_atom(atom.predicate, atom.terms)}}}"
-
-
-def _head(rule: Rule) -> str:
-    return _atom(rule.action.name, rule.action.arguments)
+    for kind, (predicate, terms) in rule.literals():
+        if kind == "!=":
+            yield r" \neq ".join(map(_term, terms))
+        else:
+            text = _atom(predicate, terms)
+            yield rf"\neg {text}" if kind == "not" else rf"\underline{{{text}}}" if kind == "goal" else text
 
 
 def _atom(name: str, terms: Iterable[str]) -> str:
