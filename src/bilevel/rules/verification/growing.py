@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice, product
+from itertools import chain, islice, permutations, product
 from math import prod
 
 from bilevel.symbolic.domain import (
@@ -29,7 +29,9 @@ from bilevel.symbolic.semantics import new_object, substitute
 
 MOST_SIZES = 10_000  # of grown problems; far fewer are small enough to be looked at
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
-MOST_RENAMINGS = 20_000  # beyond this, some problems that are the same up to names are told apart: slower, not wrong
+MOST_RENAMINGS = (
+    20_000  # that are tried; beyond this, some problems that are the same up to names are told apart: slower, not wrong
+)
 
 
 class Starts(Enum):
@@ -146,41 +148,14 @@ class Renaming:
 
 
 def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
-    """The renamings of objects of the same type that leave the problem's state as it is, the identity first."""
-    order = _linked_first(problem)
-    position = {name: index for index, name in enumerate(order)}
-    settled: list[list[Atom]] = [[] for _ in order]  # the facts whose last object comes at this point of the order
-    for atom in problem.state:
-        places = [position[term] for term in atom.terms if term in position]
-        if places:
-            settled[max(places)].append(atom)
-
-    def extend(names: dict[str, str]) -> Iterator[dict[str, str]]:
-        if len(names) == len(order):
-            yield names
-            return
-        name, facts = order[len(names)], settled[len(names)]
-        taken = set(names.values())
-        for other in [name] if name in fixed else order:
-            if other not in taken and other not in fixed - {name} and problem.objects[other] == problem.objects[name]:
-                longer = {**names, name: other}
-                if all(substitute(atom, longer) in problem.state for atom in facts):
-                    yield from extend(longer)
-
-    found = islice(extend({}), MOST_RENAMINGS)
-    return [Renaming({a: b for a, b in names.items() if a != b}) for names in found]
-
-
-def _linked_first(problem: Problem) -> list[str]:
-    """The objects, those that share a fact close together, so that renamings that break one are given up early."""
-    linked: dict[str, list[str]] = {name: [] for name in problem.objects}
-    for atom in sorted(problem.state):
-        for term in set(atom.terms) & linked.keys():
-            linked[term] += [other for other in atom.terms if other in linked]
-    order: dict[str, None] = {}
-    for name in problem.objects:
-        order.update(dict.fromkeys([name, *linked[name]]))
-    return list(order)
+    """Return the renamings of objects of the same type that leave the problem's state as it is, the identity first."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, kind in problem.objects.items():
+        groups.setdefault((kind, name if name in fixed else ""), []).append(name)
+    candidates = islice(product(*map(permutations, groups.values())), MOST_RENAMINGS)
+    names = list(chain(*groups.values()))
+    renamings = (Renaming({a: b for a, b in zip(names, chain(*c), strict=True) if a != b}) for c in candidates)
+    return [renaming for renaming in renamings if renaming(problem.state) == problem.state]
 
 
 def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Facts], Facts]]) -> list[Facts]:
