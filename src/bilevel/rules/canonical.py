@@ -12,7 +12,7 @@ Colouring = dict[str, int]
 
 
 def canonical(rule: Rule, domain: Domain) -> Rule:
-    """The rule with its variables named after their types, the same for all renamings of the rule.
+    """Return the rule with its variables named after their types, the same for all renamings of the rule.
 
     Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
     each of them is tried as the first, unless a symmetry makes it as good as another, and the smallest result wins.
@@ -70,7 +70,7 @@ def _coloured(terms: Sequence[str], colours: Colouring) -> tuple[str, ...]:
 
 
 def _orders(rule: Rule, colours: Colouring) -> list[list[str]]:
-    """Orders of the variables that respect the colours; more than one where refinement leaves a tie.
+    """Return orders of the variables that respect the colours; more than one where refinement leaves a tie.
 
     Where putting one variable first looks in the end like putting another first, a symmetry of the rule takes one to
     the other, so one of the two will do.
@@ -97,7 +97,7 @@ def _some_order(rule: Rule, colours: Colouring) -> list[str]:
 
 
 def _first_tie(colours: Colouring) -> list[str]:
-    """The variables of the first colour that several have; none where all have their own."""
+    """Return the variables of the first colour that several have; none where all have their own."""
     by_colour: dict[int, list[str]] = {}
     for variable, colour in sorted(colours.items()):
         by_colour.setdefault(colour, []).append(variable)
@@ -105,7 +105,7 @@ def _first_tie(colours: Colouring) -> list[str]:
 
 
 def _split(colours: Colouring, first: str) -> Colouring:
-    """A colour of its own for one variable, before the others that had the same."""
+    """Give one variable a colour of its own, before the others that had the same."""
     shared = colours[first]
     return {v: colour + (colour > shared or (colour == shared and v != first)) for v, colour in colours.items()}
 
@@ -127,7 +127,7 @@ def _names(order: Sequence[tuple[str, str]], domain: Domain) -> dict[str, str]:
 
 
 def _stems(domain: Domain) -> dict[str, str]:
-    """The shortest beginning of each type's name that no type before it in the alphabet has taken."""
+    """Return the shortest beginning of each type's name that no type before it in the alphabet has taken."""
     stems: dict[str, str] = {ROOT_TYPE: "x"}
     for kind in sorted({*domain.types, *domain.types.values()} - {ROOT_TYPE}):
         taken = set(stems.values())

@@ -18,7 +18,7 @@ from bilevel.symbolic.semantics import Condition, GroundAction, regress, substit
 
 
 def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
-    """The rules that the traces show, by priority and then by text.
+    """Return the rules that the traces show, by priority and then by text.
 
     A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
     after all others: where the only objects at hand coincide, trying is better than standing still.
@@ -82,7 +82,7 @@ class _Types:
         self.needed: dict[str, str] = {}
 
     def related(self, one: str, other: str) -> bool:
-        """Whether variables in place of the two objects could stand for the same object."""
+        """Return whether variables in place of the two objects could stand for the same object."""
         kinds = self.needed.get(one, ROOT_TYPE), self.needed.get(other, ROOT_TYPE)
         return self.domain.is_subtype(*kinds) or self.domain.is_subtype(*reversed(kinds))
 
@@ -104,7 +104,7 @@ class _Types:
 
 
 def _kept_apart(condition: Condition, outcome: Outcome, types: _Types) -> Facts:
-    """The inequalities without which the outcome could undo the condition.
+    """Return the inequalities without which the outcome could undo the condition.
 
     On the ground it did not: no fact that the condition needs was deleted, none that must be absent was added. But two
     variables of a rule may stand for one object, and then the action might put down the very thing it needs.
@@ -129,7 +129,7 @@ def lift(
     types: Mapping[str, str],
     domain: Domain,
 ) -> Rule:
-    """Objects become variables of the given types, except constants that the domain's schemas mention by name."""
+    """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
     arguments = action.action.arguments
     implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
     negative = with_sorted_inequalities(condition.negative) - goal - implied  # an unachieved goal is absent anyway
@@ -148,7 +148,7 @@ def lift(
 
 
 def _implied(goal: Facts, state: Facts) -> Facts:
-    """What must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
+    """Return what must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
     apart = set()
     for wanted, fact in product(goal, state):
         if wanted.predicate == fact.predicate:

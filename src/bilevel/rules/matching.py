@@ -41,13 +41,13 @@ def bind_action(action: Action, binding: Mapping[str, str]) -> Action:
 
 
 def free_variables(rule: Rule) -> list[str]:
-    """Variables that no positive condition binds; they range over the known objects of their type."""
+    """Return the variables that no positive condition binds; they range over the known objects of their type."""
     bound = {term for atom in rule.state_condition | rule.goal_condition for term in atom.terms}
     return [variable.name for variable in rule.variables if variable.name not in bound]
 
 
 def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
-    """The variables whose type the rule's positive conditions do not imply already, with that type.
+    """Return the variables whose type the rule's positive conditions do not imply already, with that type.
 
     An object whose type nobody declared passes no such check; what its facts imply it is, it is.
     """
@@ -65,7 +65,7 @@ def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
 
 
 def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]) -> Iterator[Binding]:
-    """Every binding for which the rule applies."""
+    """Yield every binding for which the rule applies."""
     unachieved = goal - state
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
@@ -102,7 +102,7 @@ def _complete(binding: Binding, variables: Sequence[str], objects: Mapping[str, 
 
 
 def unify(atom: Atom, fact: Atom) -> Binding | None:
-    """The binding of the atom's variables that makes it the fact, if there is one."""
+    """Return the binding of the atom's variables that makes it the fact, if there is one."""
     if atom.predicate != fact.predicate or len(atom.terms) != len(fact.terms):
         return None
     binding: Binding = {}
@@ -115,7 +115,7 @@ def unify(atom: Atom, fact: Atom) -> Binding | None:
 def best_matches(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
 ) -> list[Match]:
-    """Every applicable instance of lowest priority, in the order in which ties are decided."""
+    """Return every applicable instance of lowest priority, in the order in which ties are decided."""
     for priority in sorted({rule.priority for rule in rules}):
         found = [
             Match(rule, binding)
@@ -131,12 +131,12 @@ def best_matches(
 def best_match(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
 ) -> Match | None:
-    """The instance that fires, or `None` where no rule applies."""
+    """Return the instance that fires, or `None` where no rule applies."""
     return next(iter(best_matches(rules, domain, state, goal, objects)), None)
 
 
 def output_variables(rule: Rule) -> list[str]:
-    """The variables that decide ties: the action's, then the goal condition's, in the order they are written."""
+    """Return the variables that decide ties: the action's, then the goal condition's, in the order they are written."""
     terms = [*rule.action.arguments, *(term for atom in sorted(rule.goal_condition) for term in atom.terms)]
     return list(dict.fromkeys(term for term in terms if is_variable(term)))
 

@@ -10,7 +10,7 @@ from bilevel.symbolic.semantics import substitute_all
 
 
 def inequality(one: str, other: str) -> Atom:
-    """The atom that, among negative conditions, says that two terms differ; the same whichever comes first."""
+    """Return the atom that, among negative conditions, says that two terms differ; the same whichever comes first."""
     return Atom(EQUALITY, (min(one, other), max(one, other)))
 
 
@@ -50,7 +50,7 @@ class Rule:
             yield " != ".join(atom.terms) if kind == "!=" else f"{kind} {atom}".lstrip()
 
     def in_reading_order(self, atoms: Facts) -> list[Atom]:
-        """What is said of the action's first argument comes first, what has no arguments last."""
+        """Return the atoms sorted: what is said of the action's first argument first, what has no arguments last."""
         head = self.action.arguments
 
         def rank(atom: Atom) -> tuple[bool, list[tuple[int, str]], str]:

@@ -49,7 +49,7 @@ class RuleFile:
 
 
 def domain_line(domain_name: str) -> str:
-    """The header line by which a rule file names its domain."""
+    """Return the header line by which a rule file names its domain."""
     return f"Rules for the domain {domain_name}"
 
 
@@ -57,7 +57,7 @@ def domain_line(domain_name: str) -> str:
 
 
 def format_rules(rules: Sequence[Rule], header_lines: Sequence[str] = ()) -> str:
-    """The text of a rule file; a variable with two types among the rules is renamed (?x, ?x2, …)."""
+    """Return the text of a rule file; a variable with two types among the rules is renamed (?x, ?x2, …)."""
     rules = consistent_names(rules)
     comments = [f"# {line}".rstrip() for text in header_lines for line in text.splitlines() or [""]]
     declarations = _declarations(rules)
@@ -66,7 +66,7 @@ def format_rules(rules: Sequence[Rule], header_lines: Sequence[str] = ()) -> str
 
 
 def _declarations(rules: Sequence[Rule]) -> list[str]:
-    """The `variables:` lines, filled up to the line length."""
+    """Return the `variables:` lines, filled up to the line length."""
     types = {variable.name: variable.type for rule in rules for variable in rule.variables}
     lines: list[str] = []
     for entry in (f"{name} - {kind}" for name, kind in types.items() if kind != ROOT_TYPE):
@@ -93,7 +93,7 @@ def consistent_names(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def in_normal_order(rule: Rule) -> Rule:
-    """The rule with its variables in the order that reading a file gives: the action's, then by type and name.
+    """Return the rule with its variables in the order that reading a file gives: the action's, then by type and name.
 
     Variables that the rule does not use are dropped.
     """
@@ -113,7 +113,7 @@ def read_rules(path: Path | str) -> RuleFile:
 
 
 def parse_rules(text: str, filename: str = "rules") -> RuleFile:
-    """The rules of a text; what can be wrong without knowing the domain raises `BadInput` with line and column."""
+    """Return the rules of a text, or raise `BadInput` with line and column for what is wrong in any domain."""
     syntax = parse_syntax(text, filename)
     types = _declared_types(syntax)
     header = tuple(_header(text))
@@ -228,7 +228,7 @@ def _check_action(rule: RuleSyntax, types: dict[str, str], domain: Domain) -> No
 
 
 def _implied_types(rule: RuleSyntax, term: str, domain: Domain) -> Iterator[str]:
-    """The types that the facts and goals of the rule say the term has."""
+    """Yield the types that the facts and goals of the rule say the term has."""
     for condition in rule.conditions:
         if condition.kind in ("", "goal"):
             for other, parameter in zip(

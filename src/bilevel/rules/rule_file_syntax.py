@@ -73,7 +73,7 @@ class FileSyntax:
 
 
 def _tokens(text: str, filename: str) -> Iterator[Token]:
-    """The tokens of the text, then one empty token at its end."""
+    """Yield the tokens of the text, then one empty token at its end."""
     line, line_start = 1, 0
     for found in _TOKEN.finditer(text):
         token = Token(found.group(), filename, line, found.start() - line_start + 1)

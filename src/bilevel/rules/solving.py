@@ -42,7 +42,7 @@ class Solution:
 
 
 def default_bound(problem: Problem) -> int:
-    """Far more steps than any sensible policy needs, so that every run ends."""
+    """Return far more steps than any sensible policy needs, so that every run ends."""
     return 10_000 + 1_000 * len(problem.goal)
 
 
@@ -158,8 +158,11 @@ class _Run:
         return None
 
     def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
-        """A chooser that stays with a goal. The engine's first choice is also the first for the goal it serves, so
-        the engine is asked about the goal only when its choice serves another."""
+        """Return a chooser that stays with a goal.
+
+        The engine's first choice is also the first for the goal it serves, so the engine is asked about the goal only
+        when its choice serves another.
+        """
         choose = self.engine.choose
         goals = [_goal_getter(rule) for rule in self.rules]
         predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]

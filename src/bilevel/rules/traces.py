@@ -144,7 +144,7 @@ def _runs(states: Sequence[Facts]) -> list[Run]:
 
 
 def _before_arrivals(domain: Domain, runs: Sequence[Run], objects: Mapping[str, str]) -> list[Run]:
-    """The runs, with a state of no length before objects arrive by themselves at the very step that ends an action.
+    """Return the runs, with a state of no length before objects that arrive at the very step that ends an action.
 
     Without the facts about the newcomers that action explains the change; their arrival is then a change of its own.
     """
@@ -164,7 +164,7 @@ def _terms(facts: Facts) -> set[str]:
 
 
 def implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
-    """For each object in the states the narrowest type that a predicate it occurs in declares."""
+    """Return for each object in the states the narrowest type that a predicate it occurs in declares."""
     types: dict[str, str] = {}
     for fact in sorted(frozenset().union(*states)):
         for name, parameter in zip(fact.terms, domain.predicates[fact.predicate].parameters, strict=True):
@@ -176,7 +176,7 @@ def implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
 def _next_change(
     domain: Domain, runs: Sequence[Run], here: int, settling: int, objects: Mapping[str, str]
 ) -> tuple[int, list[Explanation]]:
-    """The next run that an action explains; else the first that repeats this state or outlasts the settling time.
+    """Return the next run that an action explains, else the first that repeats this state or outlasts the settling.
 
     Where all that comes is short-lived and unexplained, it is the very next.
     """
@@ -196,7 +196,7 @@ def _next_change(
 def _new_beginning(
     domain: Domain, runs: Sequence[Run], here: int, there: int, settling: int, objects: Mapping[str, str]
 ) -> int:
-    """After an exogenous change: the first state, even a short-lived one, from which an action leads on."""
+    """Return the first state after an exogenous change, even a short-lived one, from which an action leads on."""
     between = range(here + 1, there)
     return next((run for run in between if _next_change(domain, runs, run, settling, objects)[1]), there)
 
@@ -230,7 +230,7 @@ def _explaining_bindings(
     seen = _terms(before) if outcome.new else set()
 
     def fits(name: str, variable: Parameter) -> bool:
-        """Whether an object is of the variable's type and, where it shall be new, has not been seen before."""
+        """Return whether an object is of the variable's type and, where it shall be new, has not been seen before."""
         is_known = variable.name in outcome.new and name in seen
         return domain.is_subtype(objects.get(name, variable.type), variable.type) and not is_known
 

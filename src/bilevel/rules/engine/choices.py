@@ -11,7 +11,7 @@ from bilevel.symbolic.domain import Atom, is_variable
 
 
 def write_choosing(w: Writer) -> None:
-    """A function per rule and one that asks them in turn."""
+    """Write a function per rule and one that asks them in turn."""
     for number, plan in enumerate(w.plans):
         w.emit("")
         w.comment(str(plan.rule))
@@ -30,7 +30,7 @@ def write_choosing(w: Writer) -> None:
 def _write_reading(
     w: Writer, name: str, plan: RulePlan, order: Sequence[str], known: Environment, filters: Sequence[Literal]
 ) -> None:
-    """A function for the first instance of a rule, as the values of its outputs, or `None`.
+    """Write a function for the first instance of a rule, as the values of its outputs, or `None`.
 
     The outputs are read in `order`, given those in `known`. Where nothing is left to compare or check, the first value
     will do; otherwise values are tried one by one, by a function for what comes after.
@@ -95,7 +95,7 @@ def _write_comparison(w: Writer, call: str) -> None:
 
 
 def write_serving(w: Writer) -> None:
-    """For each predicate of a goal: the first rule that serves a given goal fact, and its first instance."""
+    """Write for each goal predicate a function to the first rule that serves a goal fact, and its first instance."""
     by_predicate: dict[str, dict[int, list[str]]] = {}
     for number, plan in enumerate(w.plans):
         for place, atom in enumerate(sorted(plan.rule.goal_condition)):
@@ -114,7 +114,7 @@ def write_serving(w: Writer) -> None:
 
 
 def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> None:
-    """Like a rule's function, but for instances that serve one goal fact, whose values are given.
+    """Write a function like a rule's, but for instances that serve one goal fact, whose values are given.
 
     Variables whose views lie above the given ones are joined afresh; views below or beside are used as they are.
     """
@@ -147,13 +147,13 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
 
 
 def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
-    """Whether the literal says that the view of one of the variables has something."""
+    """Return whether the literal says that the view of one of the variables has something."""
     uses = (plan.uses[variable] for variable in variables)
     return any(use.view.relation == literal.relation and use.key == literal.terms for use in uses)
 
 
 def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:
-    """The given variables and those whose views depend on a view of one of them."""
+    """Return the given variables and those whose views depend on a view of one of them."""
     above, rest = set(given), list(given)
     while rest:
         new = set(plan.uses[rest.pop()].key) - above

@@ -74,11 +74,11 @@ class Planner:
         return RulePlan(rule, tuple(outputs), tuple(read), uses, tuple(guards), tuple(unchecked))
 
     def _greedy_cost(self, variable: str, literals: list[Literal]) -> tuple[int, float, str]:
-        """Narrow views first: a view with a long key holds combinations."""
+        """Return what to eliminate by: narrow views first, as a view with a long key holds combinations."""
         return len(_gather(variable, literals, [])[1]), self._elimination_cost(variable, literals), variable
 
     def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
-        """In which order to eliminate the outputs: a search through all orders, the most promising first."""
+        """Search all orders in which the outputs can be eliminated, the most promising first, and return the best."""
         best: tuple[str, ...] = ()
         least = float("inf")
 
@@ -103,12 +103,12 @@ class Planner:
         return best
 
     def _comparisons(self, outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> float:
-        """The values compared per choice where a variable that is read later decides ties first."""
+        """Return the values compared per choice where a variable that is read later decides ties first."""
         compared = (uses[variable] for variable in inverted(outputs, reading_order(outputs, uses)))
         return sum(self.expected(use.literals, frozenset(use.key), frozenset({use.variable})) for use in compared)
 
     def _elimination_cost(self, variable: str, literals: list[Literal]) -> float:
-        """The entries of the view that an update touches, summed over the literals whose facts change.
+        """Return the entries of the view that an update touches, summed over the literals whose facts change.
 
         A view that is larger than the relations it joins costs too, even if its facts never change: whoever asks about
         it has more to look at.
@@ -120,12 +120,12 @@ class Planner:
         return self._touched(parts, columns) + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
 
     def _touched(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
-        """The entries that change per action in a view with these columns."""
+        """Return the entries that change per action in a view with these columns."""
         changing = ((part, self._changes(part.relation)) for part in parts)
         return sum(times * self.expected(parts, part.variables, columns) for part, times in changing if times)
 
     def _changes(self, relation: Relation) -> float:
-        """How often per action an instance comes or goes; a key of a view does so with its first and last value."""
+        """Return how often per action an instance comes or goes; a view's key does so with its first and last value."""
         if relation.kind != "view":
             return float(relation.kind in ("state", "goal") and relation.name in self.volatile)
         if relation not in self._rates:
@@ -144,7 +144,7 @@ class Planner:
         return use, [*rest, Literal(use.view.relation, use.key)]
 
     def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> ViewUse:
-        """A new view, or an old one of the same shape."""
+        """Return a new view, or an old one of the same shape."""
         shapes = {_shape(order, variable, literals): order for order in permutations(key)}
         shape = min(shapes)
         key = shapes[shape]
@@ -158,7 +158,7 @@ class Planner:
     def join_order(
         self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]
     ) -> tuple[list[JoinStep], float]:
-        """List values for the needed variables from the cheapest literal on; how many are expected altogether."""
+        """Return how to list values for the needed variables, from the cheapest literal on, and how many to expect."""
         steps: list[JoinStep] = []
         expected = 1.0
         left = list(literals)
@@ -180,14 +180,14 @@ class Planner:
         return steps, expected
 
     def expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
-        """How many values of the needed variables to expect, given some."""
+        """Return how many values of the needed variables to expect, given some."""
         question = (literals, bound, needed)
         if question not in self._answers:
             self._answers[question] = self.join_order(literals, bound, needed)[1]
         return self._answers[question]
 
     def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
-        """How many instances of the literal to expect when some variables have values."""
+        """Return how many instances of the literal to expect when some variables have values."""
         if literal.relation.kind != "view":
             return self.statistics.degree(literal.relation, bound_positions(literal, bound))
         view = self.views[int(literal.relation.name)]
@@ -198,7 +198,7 @@ class Planner:
 
 
 def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The wanted variables and those that lead to their views, without the known ones."""
+    """Return the wanted variables and those that lead to their views, without the known ones."""
     found: dict[str, None] = {}
     rest = sorted(wanted)
     while rest:
@@ -212,7 +212,7 @@ def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence
 def _gather(
     variable: str, literals: Sequence[Literal], filters: Sequence[Literal]
 ) -> tuple[tuple[Literal, ...], tuple[str, ...]]:
-    """The literals of the view that eliminates a variable, and the view's key.
+    """Return the literals of the view that eliminates a variable, and the view's key.
 
     Filters join where the view has all their variables.
     """
@@ -228,6 +228,6 @@ Shape = tuple[tuple[Relation, tuple[str, ...], bool], ...]
 
 
 def _shape(key: tuple[str, ...], variable: str, literals: Sequence[Literal]) -> Shape:
-    """What two views must share to be one: their literals, with variables replaced by their columns."""
+    """Return what two views must share to be one: their literals, with variables replaced by their columns."""
     columns = {name: f"?{i}" for i, name in enumerate((*key, variable))}
     return tuple(sorted((x.relation, tuple(columns.get(t, t) for t in x.terms), x.positive) for x in literals))

@@ -21,7 +21,7 @@ def queue_of(members: Iterable[str]) -> Queue:
 
 
 def first(backlog: list[str], fresh: list[str], members: Members) -> str:
-    """The smallest of the members, of which there must be some."""
+    """Return the smallest of the members, of which there must be some."""
     while backlog and backlog[-1] not in members:
         backlog.pop()
     while fresh and fresh[0] not in members:
@@ -32,7 +32,7 @@ def first(backlog: list[str], fresh: list[str], members: Members) -> str:
 
 
 def first_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> str:
-    """The smallest value a view has for a key; the key's queue is made when it is first asked for."""
+    """Return the smallest value a view has for a key; the key's queue is made when it is first asked for."""
     members = view[key]
     if type(members) is tuple:
         return members[0]
@@ -51,7 +51,7 @@ def push(queue: Queue, members: Members, value: str) -> None:
 
 
 def in_order(members: Members, queue: Queue) -> Iterator[str]:
-    """The members from the smallest on. The queue is not used up, so that loops over one view may be nested."""
+    """Yield the members from the smallest on. The queue is not used up, so that loops over one view may be nested."""
     if not members:
         return
     first(*queue, members)  # afterwards both lists begin with a member and nobody takes from them meanwhile
@@ -74,7 +74,7 @@ def in_order(members: Members, queue: Queue) -> Iterator[str]:
 
 
 def in_order_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> Iterator[str]:
-    """The values a view has for a key, from the smallest on."""
+    """Yield the values a view has for a key, from the smallest on."""
     members = view.get(key, ())
     if type(members) is tuple:
         return iter(members)

@@ -33,7 +33,7 @@ def program(
     *,
     commit: bool,
 ) -> str:
-    """The source of a function `engine` that is handed the data and returns the functions to work with."""
+    """Return the source of a function `engine` that is handed the data and returns the functions to work with."""
     writer = Writer(planner, plans, arities, schemas, identifiers)
 
     def functions() -> None:

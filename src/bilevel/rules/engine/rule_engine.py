@@ -63,7 +63,7 @@ class RuleEngine:
         self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
 
     def _function(self, verb: str, name: str) -> Callable[..., Any] | None:
-        """A function of the program; there is none for what no rule asks about."""
+        """Return a function of the program; there is none for what no rule asks about."""
         return self._functions.get(f"{verb}_{self._names[name]}")
 
     def server(self, predicate: str) -> Callable[..., Instance | None]:
@@ -87,11 +87,11 @@ class RuleEngine:
                 self._functions[f"declare_{self._names[ancestor]}"](name)
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
-        """The function that applies an outcome of an action of some rule to its arguments and nature's choices."""
+        """Return the function that applies an outcome of a rule's action to its arguments and nature's choices."""
         return self._functions[f"apply_{self._names[schema.name]}_{outcome}"]
 
     def holds(self, fact: Atom) -> bool:
-        """Whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
+        """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
         return bool(self._functions[f"holds_{self._names[fact.predicate]}"](*fact.terms))
 
     def binding(self, instance: Instance) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _prepare(
 
 
 def _relations(rules: Sequence[Rule], domain: Domain, goal: Facts) -> dict[Relation, int]:
-    """The relations to keep: what rules ask about, goals, and what unsafe rules' actions need; with their arities."""
+    """Return the relations to keep with their arities: what rules ask about, goals, what unsafe rules' actions need."""
     arities: dict[Relation, int] = {}
     for rule in rules:
         asked = rule.state_condition | rule.absent
@@ -156,7 +156,7 @@ def _relations(rules: Sequence[Rule], domain: Domain, goal: Facts) -> dict[Relat
 
 
 def is_safe(rule: Rule, domain: Domain) -> bool:
-    """Whether the rule's conditions imply its action's precondition, as those of learned rules do."""
+    """Return whether the rule's conditions imply its action's precondition, as those of learned rules do."""
     schema = domain.schemas[rule.action.name]
     binding = dict(zip((p.name for p in schema.parameters), rule.action.arguments, strict=True))
     required, forbidden = (substitute_all(a, binding) for a in (schema.precondition, schema.negative_precondition))
@@ -170,7 +170,7 @@ def is_safe(rule: Rule, domain: Domain) -> bool:
 
 
 def _fits_schema(rule: Rule, domain: Domain) -> bool:
-    """Whether the terms of the rule's action are of the types that its schema declares."""
+    """Return whether the terms of the rule's action are of the types that its schema declares."""
     types = {variable.name: variable.type for variable in rule.variables} | dict(domain.constants)
     wanted = domain.schemas[rule.action.name].parameters
     return all(domain.is_subtype(types[t], p.type) for t, p in zip(rule.action.arguments, wanted, strict=True))
@@ -182,7 +182,7 @@ Table = list[Any]  # rows: of one column as plain strings, of others as tuples
 def _tables(
     arities: Mapping[Relation, int], state: Iterable[Atom], goal: Facts, objects: Mapping[str, str], domain: Domain
 ) -> dict[Relation, Table]:
-    """The rows of every relation. This reads each fact of a problem once, so it is written for speed."""
+    """Return the rows of every relation. This reads each fact of a problem once, so it is written for speed."""
     tables: dict[Relation, Table] = {relation: [] for relation in arities}
     tables |= {Relation("achieved", relation.name): [] for relation in arities if relation.kind == "goal"}
 
@@ -207,7 +207,7 @@ def _tables(
 
 
 def _with_future(tables: Mapping[Relation, Table]) -> dict[Relation, Table]:
-    """The tables, with goals counted among the facts too: that is what the state will come to look like."""
+    """Return the tables, with goals counted among the facts too: that is what the state will come to look like."""
     return {
         relation: rows + tables.get(Relation("goal", relation.name), []) if relation.kind == "state" else rows
         for relation, rows in tables.items()

@@ -28,7 +28,7 @@ class Statistics:
         self._degrees: dict[tuple[Relation, tuple[int, ...]], float] = {}
 
     def degree(self, relation: Relation, bound: tuple[int, ...]) -> float:
-        """The expected number of rows that agree with a random row in the bound positions."""
+        """Return the expected number of rows that agree with a random row in the bound positions."""
         if (relation, bound) not in self._degrees:
             self._degrees[relation, bound] = self._estimate(relation, bound)
         return self._degrees[relation, bound]
@@ -44,7 +44,7 @@ class Statistics:
         return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
 
     def magnitudes(self) -> frozenset[tuple[Relation, int, tuple[int, ...]]]:
-        """Sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
+        """Return sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
         return frozenset(
             (
                 relation,

@@ -13,7 +13,7 @@ from bilevel.symbolic.domain import Atom, Facts, Outcome, Schema
 
 
 def write_building(w: Writer) -> None:
-    """The relations, their indexes, and the views, all filled at once."""
+    """Write the building of the relations, their indexes, and the views, all filled at once."""
     for relation in sorted(w.arities):
         w.emit(f"{w.names[relation]} = set(rows({relation.kind!r}, {relation.name!r}))")
     goals = [(w.names[relation], relation.name) for relation in sorted(w.arities) if relation.kind == "goal"]
@@ -36,7 +36,7 @@ def _build_indexes(w: Writer, relation: Relation) -> None:
 
 
 def _insert(w: Writer, dictionary: str, key: str, value: str) -> None:
-    """One value for a key is stored as a tuple, which takes a quarter of the memory of a set; more as a set."""
+    """Write an insertion: one value is kept as a tuple, which takes a quarter of the memory of a set, more as a set."""
     w.emit(f"found = {dictionary}.get({key})")
     w.emit(f"if found is None: {dictionary}[{key}] = ({value},)")
     w.emit(f"elif type(found) is tuple: {dictionary}[{key}] = {{*found, {value}}}")
@@ -151,7 +151,7 @@ def _update_indexes(w: Writer, relation: Relation, found: Sequence[str], present
 
 
 def write_fact_functions(w: Writer, predicate: str) -> None:
-    """What happens when a fact comes or goes: to the state, and to the goals not yet achieved."""
+    """Write what happens when a fact comes or goes: to the state, and to the goals not yet achieved."""
     state, goal = Relation("state", predicate), Relation("goal", predicate)
     name = w.identifiers[predicate]
     found = columns(w.arities[state] if state in w.arities else w.arities[goal])
@@ -195,7 +195,7 @@ def _write_storing(w: Writer, relation: Relation, found: Sequence[str], instance
 
 
 def write_declaring_function(w: Writer, relation: Relation) -> None:
-    """An object of a type becomes known."""
+    """Write the function that makes an object of a type known."""
     name = w.names[relation]
     w.emit("")
     with w.block(f"def declare_{w.identifiers[relation.name]}(a0):", f"if a0 not in {name}:"):

@@ -79,7 +79,7 @@ class RulePlan:
 
 
 def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[str]:
-    """The outputs, each after the variables its view's key needs, otherwise in the order that decides ties."""
+    """Return the outputs, each after the variables its view's key needs, otherwise in the order that decides ties."""
     order: list[str] = []
     while len(order) < len(outputs):
         order.append(next(v for v in outputs if v not in order and set(uses[v].key) <= set(order)))
@@ -87,7 +87,7 @@ def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[s
 
 
 def inverted(outputs: Sequence[str], order: Sequence[str]) -> list[str]:
-    """The outputs read before one that decides ties earlier; all values of such an output must be compared."""
+    """Return the outputs read before one that decides ties earlier; all values of such an output must be compared."""
     rank = {variable: i for i, variable in enumerate(outputs)}
     return [v for i, v in enumerate(order) if any(rank[later] < rank[v] for later in order[i + 1 :])]
 
@@ -104,7 +104,7 @@ def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
 
 
 def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
-    """The rule's conditions, its checks of types and the inequalities of its terms.
+    """Yield the rule's conditions, its checks of types and the inequalities of its terms.
 
     `typed` says that all facts there will ever be have arguments of the declared types.
     """

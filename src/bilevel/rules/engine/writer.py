@@ -44,7 +44,7 @@ class Writer:
         return names | {found: f"{found.kind}_{self.identifiers[found.name]}" for found in sorted(self.arities)}
 
     def _local_names(self, schemas: Sequence[Schema]) -> dict[str, str]:
-        """A Python name for each variable of rules and schemas."""
+        """Return a Python name for each variable of rules and schemas."""
         variables = {variable for plan in self.plans for variable in plan.uses}
         variables |= {parameter.name for schema in schemas for parameter in schema.parameters}
         variables |= {chosen.name for schema in schemas for outcome in schema.outcomes for chosen in outcome.chosen}
@@ -56,12 +56,12 @@ class Writer:
         self.lines.append("    " * self._depth + line if line else "")
 
     def comment(self, text: str) -> None:
-        """A comment on one line, whatever the names in it."""
+        """Write a comment on one line, whatever the names in it."""
         self.emit("# " + "".join(c if c.isprintable() else "?" for c in text))
 
     @contextmanager
     def block(self, *heads: str) -> Iterator[None]:
-        """Lines written inside stand below the heads, each of which opens a block."""
+        """Put the lines written inside below the heads, each of which opens a block."""
         before = self._depth
         for head in heads:
             self.emit(head)
@@ -71,7 +71,7 @@ class Writer:
 
     @contextmanager
     def indentation_kept(self) -> Iterator[None]:
-        """Blocks that are opened inside end here."""
+        """End here the blocks that are opened inside."""
         before = self._depth
         yield
         self._depth = before
@@ -90,7 +90,7 @@ class Writer:
         return len(self.view(relation).key) if relation.kind == "view" else self.arities[relation]
 
     def index(self, relation: Relation, bound: tuple[int, ...]) -> str:
-        """The name of the dictionary from bound columns to the values of the others; from now on there is one."""
+        """Return the name of the dictionary from bound columns to the others, and note that it is needed."""
         self.indexes[relation, bound] = None
         return f"by_{'_'.join(map(str, bound))}_{self.names[relation]}"
 
@@ -113,7 +113,7 @@ class Writer:
         return environment[term] if is_variable(term) else repr(term)
 
     def test(self, literal: Literal, environment: Environment) -> str:
-        """An expression for whether a literal holds."""
+        """Return an expression for whether a literal holds."""
         values = [self.value(term, environment) for term in literal.terms]
         if literal.relation == UNEQUAL:
             return f"{values[0]} != {values[1]}"
@@ -123,7 +123,7 @@ class Writer:
         return f"{row(values)} {'in' if literal.positive else 'not in'} {name}"
 
     def join(self, steps: Iterable[JoinStep], environment: Environment, inside: Callable[[Environment], None]) -> None:
-        """Nested loops and checks, with `inside` written at their heart."""
+        """Write nested loops and checks, with `inside` at their heart."""
         environment = dict(environment)
         with self.indentation_kept():
             for literal, bound in steps:
@@ -134,7 +134,7 @@ class Writer:
             inside(environment)
 
     def _loop(self, literal: Literal, bound: tuple[int, ...], environment: Environment) -> None:
-        """A loop over the instances of a literal that agree with what is bound."""
+        """Write a loop over the instances of a literal that agree with what is bound."""
         columns, repeated = [], []
         for place, term in enumerate(literal.terms):
             if place in bound:
@@ -154,7 +154,7 @@ class Writer:
             self.open(f"if {condition}:")
 
     def unify(self, terms: Sequence[str], columns: Sequence[str]) -> tuple[Environment, list[str]]:
-        """What values in columns say of the variables of an atom, and the conditions for them to fit it."""
+        """Return what values in columns say of the variables of an atom, and the conditions for them to fit it."""
         environment: Environment = {}
         conditions = []
         for term, column in zip(terms, columns, strict=True):
@@ -166,7 +166,7 @@ class Writer:
 
 
 def row(values: Sequence[str]) -> str:
-    """One value as itself, any other number as a tuple: how rows and keys are stored."""
+    """Return one value as itself, any other number as a tuple: how rows and keys are stored."""
     return values[0] if len(values) == 1 else tuple_of(values)
 
 
@@ -191,7 +191,7 @@ def unique_identifiers(names: Iterable[str]) -> dict[str, str]:
 
 
 def _used_views(planner: Planner, plans: Sequence[RulePlan]) -> list[View]:
-    """The views the plans need, each after the views it needs itself."""
+    """Return the views the plans need, each after the views it needs itself."""
     needed: dict[View, None] = {}
 
     def visit(view: View) -> None:

@@ -19,12 +19,12 @@ def explain(rules: Sequence[Rule], format: Format) -> str:
 
 
 def explain_match(match: Match) -> str:
-    """Why this action: the rule's sentence with the objects it was matched to."""
+    """Return why this action: the rule's sentence with the objects it was matched to."""
     return sentence(match.rule, match.binding)
 
 
 def markdown(rules: Sequence[Rule]) -> str:
-    """A table with one row for each rule."""
+    """Return a table with one row for each rule."""
     lines = [("Priority", "If", "and the goal is", "then do"), ("---:", "---", "---", "---")]
     for rule in rules:
         goals = [condition for condition in rule.conditions() if condition.startswith("goal ")]
@@ -39,7 +39,7 @@ def _code(parts: Sequence[str]) -> str:
 
 
 def english(rules: Sequence[Rule]) -> str:
-    """The summary, then a sentence for each rule after its priority."""
+    """Return the summary, then a sentence for each rule after its priority."""
     lines = [f"{rule.priority}. {sentence(rule)}" for rule in rules]
     return "\n".join([summary(rules), *([""] if lines else []), *lines]) + "\n"
 

@@ -12,7 +12,7 @@ _LONGEST_LINE = 100  # characters of a rule as text that fit on a line of a page
 
 
 def latex(rules: Sequence[Rule]) -> str:
-    """An `align*` (package amsmath) with one rule for each row, or two rows where some rule is long."""
+    """Return an `align*` (package amsmath) with one rule for each row, or two rows where some rule is long."""
     if not rules:
         return "% no rules\n"
     is_long = any(len(str(rule)) > _LONGEST_LINE for rule in rules)
@@ -41,7 +41,7 @@ def _atom(name: str, terms: Iterable[str]) -> str:
 
 
 def _term(term: str) -> str:
-    """A variable as a letter with its number as an index, a constant upright."""
+    """Return a variable as a letter with its number as an index, a constant upright."""
     if not is_variable(term):
         return rf"\text{{{_escape(term)}}}"
     found = re.fullmatch(r"\?(.*?)(\d*)", term)

@@ -44,7 +44,7 @@ class NearMiss:
 def why_not(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str], limit: int = 3
 ) -> str:
-    """Why no rule applies, a line for each reason."""
+    """Return why no rule applies, a line for each reason."""
     if goal <= state:
         return "every goal is achieved already"
     if not rules:
@@ -62,8 +62,10 @@ def why_not(
 def nearest(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str], limit: int = 3
 ) -> list[NearMiss]:
-    """The rules that came closest to applying, nearest first: those that serve a goal at hand, then those that lack
-    the fewest conditions, then by priority and place in the list. Rules that do apply are left out.
+    """Return the rules that came closest to applying, nearest first.
+
+    These are those that serve a goal at hand, then those that lack the fewest conditions, then by priority and place
+    in the list. Rules that do apply are left out.
     """
     conditions = [atom for rule in rules for atom in rule.state_condition | rule.goal_condition]
     predicates = {atom.predicate for atom in conditions}
@@ -89,7 +91,7 @@ class _Index:
                 self.by_argument.setdefault((fact.predicate, position, term), []).append(fact)
 
     def candidates(self, atom: Atom) -> Sequence[Atom]:
-        """Facts among which are all that the atom may be; exactly those where it has at most one constant."""
+        """Return facts among which are all that the atom may be; exactly those where it has at most one constant."""
         constants = [(atom.predicate, i, term) for i, term in enumerate(atom.terms) if not is_variable(term)]
         if len(constants) == len(atom.terms):
             return [atom] if atom in self.facts else []
@@ -145,12 +147,12 @@ class _Search:
             self.explore(rest, binding, unmet + 1)
 
     def fits(self, found: Binding) -> bool:
-        """Whether no variable gets an object that is known to be of another type."""
+        """Return whether no variable gets an object that is known to be of another type."""
         known = ((variable, self.objects.get(value)) for variable, value in found.items())
         return all(kind is None or self.domain.is_subtype(kind, self.declared.get(v, ROOT_TYPE)) for v, kind in known)
 
     def is_over(self, unmet: int) -> bool:
-        """Whether going on with this many unmet conditions cannot beat the best, or would take too long."""
+        """Return whether going on with this many unmet conditions cannot beat the best, or would take too long."""
         too_long = self.visits > _MAX_VISITS
         return too_long if self.best is None else too_long or len(self.best.missing) <= max(unmet, 1)
 
@@ -166,7 +168,7 @@ class _Search:
             self.best = NearMiss(self.rule, binding, missing, self.goals_required)
 
     def least_broken(self, variable: str, binding: Binding) -> str | None:
-        """The first object of the variable's type that breaks the fewest absent facts and inequalities."""
+        """Return the first object of the variable's type that breaks the fewest absent facts and inequalities."""
         kind = self.types.get(variable, ROOT_TYPE)
         best: tuple[int, str] | None = None
         for value in self.objects:
@@ -181,7 +183,7 @@ class _Search:
         return best[1] if best else None
 
     def unmet(self, binding: Binding) -> Iterator[str]:
-        """What the rule still lacks with this binding, in the order in which it prints its conditions."""
+        """Yield what the rule still lacks with this binding, in the order in which it prints its conditions."""
         for atom in self.rule.in_reading_order(self.rule.state_condition):
             bound = substitute(atom, binding)
             if bound not in self.present.facts:
@@ -198,12 +200,12 @@ class _Search:
                 )
 
     def kinds_in(self, atom: Atom) -> str:
-        """The types of the atom's variables that the rule's conditions do not imply."""
+        """Return the types of the atom's variables that the rule's conditions do not imply."""
         kinds = [f"{term} a {self.types[term]}" for term in dict.fromkeys(atom.terms) if term in self.types]
         return f" with {' and '.join(kinds)}" if kinds else ""
 
     def broken(self, binding: Binding) -> Iterator[str]:
-        """The absent facts, inequalities and types that the binding, as far as it goes, breaks."""
+        """Yield the absent facts, inequalities and types that the binding, as far as it goes, breaks."""
         for atom in self.rule.in_reading_order(self.rule.absent):
             bound = substitute(atom, binding)
             if bound in self.present.facts:

@@ -91,7 +91,7 @@ class Phrase:
         return self._join(f"{'do' if self.subject == 'you' else 'does'} not {self.verb}")
 
     def wanted(self) -> str:
-        """As a goal that is not achieved yet."""
+        """Return the clause as a goal that is not achieved yet."""
         if self.is_location:
             return self._join("belongs")
         if self.rest == "achieved":
@@ -103,7 +103,7 @@ class Phrase:
 
 
 def words(name: str) -> list[str]:
-    """The words of a name, split at hyphens, underscores and capitals: `gripperFree` is gripper, free."""
+    """Return the words of a name, split at hyphens, underscores and capitals: `gripperFree` is gripper, free."""
     parts = re.sub(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).lower().split()
     return [word for part in parts for word in _FULL_WORDS.get(part, part).split()] or [name]
 
@@ -114,7 +114,7 @@ def with_article(phrase: str) -> str:
 
 
 def listed(items: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return the items as an enumeration: `a`, `a and b`, `a, b and c`."""
     return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 

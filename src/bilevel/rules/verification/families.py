@@ -105,12 +105,12 @@ class GrownProblem:
         self._rules = rules
 
     def possible(self, predicates: Set[str]) -> list[Atom]:
-        """The facts of these predicates, over the problem's own objects, that some state has."""
+        """Return the facts of these predicates, over the problem's own objects, that some state has."""
         facts = {atom for facts, _ in self.space.situations for atom in facts if atom.predicate in predicates}
         return sorted(atom for atom in facts if self.space.objects.keys() >= set(atom.terms))
 
     def goals(self, predicates: Set[str], family: Family, max_states: int) -> list[Facts] | None:
-        """The family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
+        """Return the family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
         if not self.space.explore(max_states):
             return None
         every = goals(self.possible(predicates), family.complete_goals)
@@ -124,7 +124,7 @@ class GrownProblem:
         return [n for n in nodes if kind is Starts.ANY or at_rest(self.problem.state, self.space.facts(n))]
 
     def follow(self, goal: Facts, nodes: Sequence[int], every_tie: bool, up_to_names: bool) -> RuleGraph:
-        """What the policy does; up to names, one state stands for all that renamings which keep the goal make of it."""
+        """Return what the policy does; up to names, a state stands for all its renamings that keep the goal."""
         same = self._representatives(goal) if up_to_names else lambda node: node
         return follow_policy(self.space, self._rules, goal, nodes, len(self.space), every_tie, same)
 
@@ -165,7 +165,7 @@ def _atoms(rule: Rule) -> Facts:
 
 
 def _parts(goal: Facts) -> Iterator[Facts]:
-    """The non-empty subsets, the largest first."""
+    """Yield the non-empty subsets, the largest first."""
     for size in range(len(goal), 0, -1):
         yield from map(frozenset, combinations(sorted(goal), size))
 
@@ -214,7 +214,7 @@ def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_sta
 def _grown_seeds(
     family: Family, domain: Domain, too_large: Sequence[tuple[Problem, Size]]
 ) -> Iterator[tuple[Problem, Size, Problem]]:
-    """Each seed in each size, without those that come out equal or are at least as large as one found too large."""
+    """Yield each seed in each size, but none that comes out equal to another or is as large as one found too large."""
     seen: list[Problem] = []
     for size in sizes(family.counts):
         for seed in family.seeds:
@@ -227,7 +227,7 @@ def _grown_seeds(
 
 
 def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerdict) -> FamilyVerdict:
-    """The fault in a problem that is the same up to names and in which the policy, deciding by name, is at fault.
+    """Return the fault in a problem that is the same up to names and in which the policy, deciding by name, has it.
 
     Where no such naming is among the first tried, the run shown decides some tie otherwise.
     """

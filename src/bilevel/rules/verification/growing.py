@@ -29,9 +29,7 @@ from bilevel.symbolic.semantics import new_object, substitute
 
 MOST_SIZES = 10_000  # of grown problems; far fewer are small enough to be looked at
 _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
-MOST_RENAMINGS = (
-    20_000  # that are tried; beyond this, some problems that are the same up to names are told apart: slower, not wrong
-)
+MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
 
 
 class Starts(Enum):
@@ -57,7 +55,7 @@ class Family:
 
 
 def parse_counts(texts: Iterable[str]) -> dict[str, int]:
-    """`block=4`, `colour+tray=3`, … as the most objects of each growing type."""
+    """Return the most objects of each growing type, from texts such as `block=4` and `colour+tray=3`."""
     counts = {}
     for text in texts:
         key, equals, count = text.partition("=")
@@ -68,7 +66,7 @@ def parse_counts(texts: Iterable[str]) -> dict[str, int]:
 
 
 def sizes(counts: Mapping[str, int]) -> list[dict[str, int]]:
-    """Every combination of counts from 1 up to those given, the fewest objects first."""
+    """Return every combination of counts from 1 up to those given, the fewest objects first."""
     combinations = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
     return sorted(combinations, key=lambda size: (_total(size), tuple(size.values())))
 
@@ -78,7 +76,7 @@ def _total(size: Mapping[str, int]) -> int:
 
 
 def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
-    """The problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
+    """Return the problem with exactly so many objects of each type; of its goal, what its remaining objects leave."""
     objects = {name: kind for name, kind in problem.objects.items() if _growing(kind, domain, counts) is None}
     taken = {**problem.objects, **domain.constants}
     clones: dict[str, list[str]] = {}  # of the last object of each growing type
@@ -109,13 +107,13 @@ def grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
 
 
 def _growing(kind: str, domain: Domain, counts: Mapping[str, int]) -> str | None:
-    """The first growing type that objects of this kind belong to."""
+    """Return the first growing type that objects of this kind belong to."""
     types = (growing for key in counts for growing in key.split("+"))
     return next((growing for growing in types if domain.is_subtype(kind, growing)), None)
 
 
 def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]:
-    """Each fact with the objects that are cloned replaced by their first clones, by their second ones, and so on."""
+    """Yield each fact with the cloned objects replaced by their first clones, by their second ones and so on."""
     for atom in facts:
         replaced = [term for term in dict.fromkeys(atom.terms) if term in clones]
         for together in zip(*(clones[term] for term in replaced), strict=False):
@@ -123,7 +121,7 @@ def _cloned(facts: Facts, clones: Mapping[str, Sequence[str]]) -> Iterator[Atom]
 
 
 def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
-    """Every goal made of these facts, with at most one, or exactly one, for each first argument of a predicate."""
+    """Yield every goal made of these facts, with at most one, or exactly one, for each first argument."""
     options: dict[tuple[str, ...], list[Atom]] = {}
     for atom in atoms:
         options.setdefault((atom.predicate, *atom.terms[:1]), []).append(atom)
@@ -159,7 +157,7 @@ def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
 
 
 def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Facts], Facts]]) -> list[Facts]:
-    """One goal of each kind that is the same up to renaming, the smallest goals first."""
+    """Return one goal of each kind that is the same up to renaming, the smallest goals first."""
     seen: set[Facts] = set()
     distinct = []
     for goal in candidates:
@@ -170,7 +168,7 @@ def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Fa
 
 
 def at_rest(initial: Facts, state: Facts) -> bool:
-    """Whether the facts without arguments that held at first hold."""
+    """Return whether the facts without arguments that held at first hold."""
     return all(atom in state for atom in initial if not atom.terms)
 
 

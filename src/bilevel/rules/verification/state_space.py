@@ -114,7 +114,7 @@ class StateSpace:
         return [*groundings(self.domain.schemas.values(), self.domain, {**self.objects, **dict(made)})]
 
     def explore(self, max_states: int) -> bool:
-        """Number every state that any actions lead to from those known; whether it was done within the bound."""
+        """Number every state that any actions lead to from those known; return whether it was done within the bound."""
         node = 0
         while node < len(self.situations) <= max_states:
             for action in self.actions(node):
@@ -123,7 +123,7 @@ class StateSpace:
         return len(self.situations) <= max_states
 
     def attainable(self, wanted: Facts) -> frozenset[int]:
-        """The states from which some policy surely reaches one with all of `wanted`, nature being fair.
+        """Return the states from which some policy surely reaches one with all of `wanted`, nature being fair.
 
         That is the largest set in which each state has a path to such a state by actions that cannot leave the set.
         All states must have been explored.
@@ -165,7 +165,7 @@ class StateSpace:
         return self._renamed(Situation(facts, tuple(made for made in situation.made if made[0] in alive)))
 
     def _renamed(self, situation: Situation) -> Situation:
-        """The made objects named by type and number, such that the sorted facts come first among all namings."""
+        """Return the made objects named by type and number, such that the sorted facts come first among all namings."""
         kinds = sorted({kind for _, kind in situation.made})
         groups = [sorted((n for n, kind in situation.made if kind == k), key=lambda n: (len(n), n)) for k in kinds]
         taken = set(self.objects)
@@ -183,7 +183,7 @@ class StateSpace:
 
 
 def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, str]) -> Iterator[GroundAction]:
-    """Every type-correct ground action over the objects."""
+    """Yield every type-correct ground action over the objects."""
     for schema in schemas:
         candidates = [[o for o, kind in objects.items() if domain.is_subtype(kind, p.type)] for p in schema.parameters]
         for arguments in product(*candidates):
@@ -193,7 +193,7 @@ def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, 
 
 
 def mattering(situation: Situation, domain: Domain, objects: Mapping[str, str], rules: Sequence[Rule]) -> set[str]:
-    """The made objects that may still matter."""
+    """Return the made objects that may still matter."""
     outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
     choosable = [p.type for outcome in outcomes for p in outcome.chosen if p.name not in outcome.new]
     known = {**objects, **dict(situation.made)}
@@ -208,7 +208,7 @@ def mattering(situation: Situation, domain: Domain, objects: Mapping[str, str], 
 
 
 def relaxed_reach(facts: Facts, domain: Domain, objects: Mapping[str, str]) -> tuple[Facts, set[str]]:
-    """The facts that could ever hold and the objects that actions could ever take, were nothing ever deleted.
+    """Return the facts that could ever hold and the objects that actions could ever take, were nothing ever deleted.
 
     One stand-in for every object yet to be made is enough, as differences and absences are not asked for.
     """
@@ -237,7 +237,7 @@ def _relaxed(schema: Schema) -> Schema:
 
 
 def _may_bind(rule: Rule, name: str, kind: str, domain: Domain, facts: Facts) -> bool:
-    """Whether some variable of the rule may stand for the object in a state within `facts`; it is in no goal."""
+    """Return whether some variable of the rule may stand for the object in a state within `facts`; it is in no goal."""
     for variable in rule.variables:
         if not domain.is_subtype(kind, variable.type) or any(variable.name in a.terms for a in rule.goal_condition):
             continue
