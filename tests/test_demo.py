@@ -33,7 +33,9 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest
     out, err = capfd.readouterr()
     assert "6 episodes" in out
     assert "-> pick(?b)" in out
-    assert "If you hold a block and its goal place is clear, place it there." in out
+    assert (
+        "If you hold a block, a place is clear and the block belongs at the place, place the block at the place." in out
+    )
     assert "blocks, bison: 1 episode\n" in out
     assert "Because block1 is clear" in out
     assert " after " in out.split("Because")[-1]

@@ -145,8 +145,11 @@ def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
     assert (first.tasks, second.tasks) == (["blocks", "colour"], ["factory"])
     assert first.rules[0].conditions == ["holding(?b)", "clear(?p)", "goal at(?b, ?p)"]
     assert first.rules[0].action == "place(?b, ?p)"
-    assert first.rules[0].sentence == "If you hold a block and its goal place is clear, place it there."
-    assert "place it there" in read(SMALL).words
+    assert (
+        first.rules[0].sentence
+        == "If you hold a block, a place is clear and the block belongs at the place, place the block at the place."
+    )
+    assert "place the block at the place" in read(SMALL).words
 
 
 def test_rules_that_are_none_are_refused_by_name() -> None:
