@@ -8,8 +8,12 @@ from collections.abc import Iterator
 import pytest
 from in_browser import DESKTOP, PHONE, SHOWN, Report, make_report, opened
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from synthetic import about
 
-from bilevel.experiments.report.viewer import viewer_html
+from bilevel.experiments.report.page import page_html
+from bilevel.experiments.report.sources import Source
+from bilevel.experiments.report.viewer import episode
+from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.timeline import Beat, Fired, Timeline
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -63,7 +67,7 @@ def test_the_table_sorts_by_number_both_ways(browser: Browser, report: Report) -
         assert {first, heads.nth(0).get_attribute("aria-sort")} == {"ascending", "descending"}
 
 
-MISFITS = """() => [...document.querySelectorAll("figure svg, .stacks:not([hidden]) svg")]
+MISFITS = """() => [...document.querySelectorAll("figure svg, .stacks:not([hidden]) .stack")]
   .map((svg) => [svg, svg.getBoundingClientRect()])
   .filter(([svg, box]) => !svg.checkVisibility() || box.width < 40 || box.height < 5 || box.left < 0
     || box.right > innerWidth + 1)
@@ -90,7 +94,7 @@ def test_every_figure_is_seen_and_the_page_is_no_wider_than_the_window(
 
 def test_a_value_is_shown_on_hover_and_on_focus(browser: Browser, report: Report) -> None:
     with opened(browser, report.page) as page:
-        mark, tip = page.locator("figure svg [data-tip]").first, page.locator("#tip")
+        mark, tip = page.locator("figure svg .hit").first, page.locator("#tip")
         assert tip.is_hidden()
         mark.scroll_into_view_if_needed()
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -159,7 +163,9 @@ def test_the_timeline_follows_a_film_that_plays(browser: Browser, report: Report
               const note = () => {{ const [step] = {CURRENT}; if (told.at(-1) !== step) told.push(step); }};
               const settings = {{ attributes: true, subtree: true, attributeFilter: ["aria-current"] }};
               new MutationObserver(note).observe(document.querySelector("{SHOWN} .viewer-beats"), settings);
-              document.querySelector("{SHOWN} video").play();
+              const video = document.querySelector("{SHOWN} video");
+              video.playbackRate = 4;
+              video.play();
             }}"""
         )
         page.wait_for_function(f"document.querySelector('{SHOWN} video').ended")
@@ -248,21 +254,15 @@ def test_what_a_timeline_says_is_never_taken_for_a_page(browser: Browser, report
     timeline = Timeline("blocks", "bison", 1, 4, odd, 4, 40.0, 20.0, 1.1, beats)
     film = (report.page.parent / "all" / "films" / "blocks.mp4").read_bytes()
     with opened(browser, None) as page:
-        page.set_content(viewer_html([(timeline, film)]))
-        assert page.locator("img, script").count() == 1  # the viewer's own
+        page.set_content(page_html(Source(Findings(about(), [], []), [(timeline, film)], True)))
+        assert page.locator("img, script").count() == 2  # the page's own
         assert page.locator(".viewer-sentence").inner_text() == odd
         assert page.locator("[onclick], [onerror]").count() == 0
         assert page.locator(".viewer-rule").get_attribute("title") == odd
 
 
-def test_no_films_no_viewer() -> None:
-    assert viewer_html([]) == ""
-
-
 def test_a_film_that_cannot_be_drawn_has_no_still_but_a_timeline() -> None:
-    timeline = Timeline(
-        "blocks", "bison", 1, 4, "success", 4, 40.0, 20.0, 1.1, [Beat(0, "wait()", None, [], [], [], [])]
-    )
-    page = viewer_html([(timeline, b"not a film")])
-    assert "wait()" in page
-    assert "poster=" not in page
+    beats = [Beat(0, "wait()", None, [], [], [], [])]
+    shown = episode(Timeline("blocks", "bison", 1, 4, "success", 4, 40.0, 20.0, 1.1, beats), b"not a film")
+    assert shown.still is None
+    assert [segment.start.beat.action for segment in shown.segments] == ["wait()"]

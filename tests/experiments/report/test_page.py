@@ -79,7 +79,7 @@ def test_the_page_loads_nothing() -> None:
     assert page.references
     assert all(reference.startswith(("#", "data:")) for reference in page.references)
     assert not re.search(r"https?://", html)
-    assert not re.search(r"@import|url\((?!['\"]?data:)|fetch\(|XMLHttpRequest|WebSocket|@font-face", html)
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|@font-face", html)
     assert "default-src 'none'" in html
 
 
@@ -133,7 +133,7 @@ def test_cells_show_ours_and_the_papers() -> None:
 )
 def test_whatever_there_is_makes_a_page(findings: Findings, tmp_path: Path) -> None:
     (tmp_path / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
-    written = write_report(tmp_path, tmp_path / "page.html")
+    written = write_report(tmp_path, tmp_path / "page.html", with_files=False)
     page = Reader(written.page.read_text(encoding="utf-8"))
     assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
     assert all(line in page.words for line in ("Not in this report", "There are no films in the folder."))
@@ -143,13 +143,11 @@ def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
     other = BLOCKS_RULES.replace("2: clear(?b) & ", "2: ")
     first, second = rule_sets({"factory": other, "colour": BLOCKS_RULES, "blocks": BLOCKS_RULES})
     assert (first.tasks, second.tasks) == (["blocks", "colour"], ["factory"])
-    assert first.rules[0].conditions == ["holding(?b)", "clear(?p)", "goal at(?b, ?p)"]
-    assert first.rules[0].action == "place(?b, ?p)"
-    assert (
-        first.rules[0].sentence
-        == "If you hold a block, a place is clear and the block belongs at the place, place the block at the place."
+    told = (
+        "holding(?b) clear(?p) goal at(?b, ?p) → place(?b, ?p) "
+        "If you hold a block, a place is clear and the block belongs at the place, place the block at the place."
     )
-    assert "place the block at the place" in read(SMALL).words
+    assert told in read(SMALL).words
 
 
 def test_rules_that_are_none_are_refused_by_name() -> None:
@@ -208,7 +206,6 @@ SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": 
     [
         ("", "a line that says how it was made is missing"),
         ("{", "line 1: not a line that `bilevel reproduce` wrote"),
-        (changed(1, task="bricks"), "unknown task 'bricks'"),
         (changed(1, entrant="me"), "unknown method 'me'"),
         (changed(1, sizes=[{**SIZE, "successes": 3}]), "odd numbers"),
         (changed(1, sizes=[{**SIZE, "successes": "2"}]), "odd numbers"),
@@ -265,7 +262,7 @@ def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
 def test_what_is_not_installed_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("writing", "plots"):
+    for name in ("writing", "drawing"):
         monkeypatch.delitem(sys.modules, f"bilevel.experiments.report.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "page.html")

@@ -82,31 +82,29 @@ class Difference:
 
 
 def differences(rows: Sequence[Sequence[Cell]], quick: bool) -> dict[str, list[Difference]]:
-    """By method: all cells that differ by more than what is worth a word, those with the same reason together."""
+    """Return by method all cells that differ by more than what is worth a word, those with the same reason together."""
     found = {}
     for row in rows:
         by_reason: dict[str, list[Cell]] = {}
         for cell in row:
             if cell.task and differs(cell):
-                by_reason.setdefault(reason(cell, quick), []).append(cell)
+                by_reason.setdefault(reason(cell, cell.task, quick), []).append(cell)
         if by_reason:
             found[row[0].entrant.title] = [Difference(cells, why) for why, cells in by_reason.items()]
     return found
 
 
 def differs(cell: Cell) -> bool:
+    """Whether the rate is further from the paper's than what is worth a word."""
     if cell.score is None or cell.paper is None:
         return False
-    return round(abs(cell.score.rate - cell.paper), 6) > WORTH_A_WORD
+    return round(abs(cell.rate - cell.paper), 6) > WORTH_A_WORD
 
 
-def reason(cell: Cell, quick: bool) -> str:
-    """Why this cell differs, as far as we know."""
-    assert cell.score is not None
-    assert cell.paper is not None
-    assert cell.task is not None
-    if cell.score.rate < cell.paper:
+def reason(cell: Cell, task: str, quick: bool) -> str:
+    """Return why this cell differs, as far as we know."""
+    if cell.rate < (cell.paper or 0):
         return _LOWER_QUICK if quick else _LOWER
-    method, world = cell.entrant.method, cell.task.removesuffix("-noisy")
-    known = OF_TASKS.get((method, cell.task)) or HIGHER.get((method, world), _UNKNOWN)
+    method, world = cell.entrant.method, task.removesuffix("-noisy")
+    known = OF_TASKS.get((method, task)) or HIGHER.get((method, world), _UNKNOWN)
     return known + (_PRACTISED if cell.entrant.recipe == OURS else "")

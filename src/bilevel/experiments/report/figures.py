@@ -6,47 +6,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from bilevel.experiments.report.charts import (
-    Axis,
-    Bar,
-    Figure,
-    Mark,
-    Panel,
-    Part,
-    Series,
-    Stack,
-    linear,
-    of_numbers,
-    of_seconds,
-)
+from bilevel.experiments.report.charts import Axis, Bar, Figure, Mark, Panel, Series, log_axis
 from bilevel.experiments.report.scores import (
     Costs,
     Score,
-    causes,
     costs,
     entrants_in,
+    outcomes,
     rows_of,
     score,
     sizes_in,
     tasks_in,
 )
-from bilevel.experiments.report.styles import SUCCESS
-from bilevel.experiments.report.wording import interval, mebibytes, microseconds, per_cent, plural, rate, seconds
-from bilevel.experiments.reproduction.rows import Findings, Row, Scaling
-from bilevel.experiments.reproduction.settings import Entrant
-from bilevel.policies.failures import REASONS
-from bilevel.tabletop.tasks import TASKS
+from bilevel.experiments.report.styles import CAUSES
+from bilevel.experiments.report.wording import SOLVERS, interval, mebibytes, microseconds, plural, rate, seconds
+from bilevel.experiments.reproduction.rows import Findings, Scaling
 
-RATE_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA"}
+RATES = Axis("success rate", -0.08, 1.08, {tick: f"{tick:g}" for tick in (0.0, 0.25, 0.5, 0.75, 1.0)})
 MANY = 6  # numbers of objects on an axis, from which only every second is named
 
 
-def rate_axis(title: str) -> Axis:
-    return Axis(title, -0.08, 1.08, [(tick, f"{tick:g}") for tick in RATE_TICKS])
+def figures(findings: Findings) -> dict[str, Figure]:
+    """Return all figures that there is something to show for, by name."""
+    found = [by_objects(findings), against_costs(findings), causes_of_failure(findings)] if findings.rows else []
+    if findings.scaling:
+        found.append(solving_time(findings))
+    return {figure.name: figure for figure in found}
 
 
 def shown_objects(findings: Findings) -> str:
+    """Return with how many objects demonstrations were given."""
     return plural(findings.about.experiment.get("shown", 3), "object")
 
 
@@ -54,15 +43,16 @@ def shown_objects(findings: Findings) -> str:
 
 
 def by_objects(findings: Findings) -> Figure:
+    """Return a panel for each task with a curve for each method."""
     sizes = sizes_in(findings)
     named = [size for size in sizes if len(sizes) <= MANY or size % 2 == sizes[-1] % 2 or size == sizes[0]]
-    x = linear("number of objects", min(sizes) - 0.4, max(sizes) + 0.4, named)
-    panels = [Panel(task, x, rate_axis("success rate"), _curves(findings, task, sizes)) for task in tasks_in(findings)]
+    x = Axis("number of objects", min(sizes) - 0.4, max(sizes) + 0.4, {size: str(size) for size in named})
+    panels = [Panel(task, x, RATES, _curves(findings, task, sizes)) for task in tasks_in(findings)]
     caption = (
         "The line is the median over seeds, the band reaches from the worst seed to the best. Lines that coincide are "
         f"drawn next to each other. Demonstrations showed {shown_objects(findings)}."
     )
-    return Figure("success-by-objects", "Success against number of objects", caption, panels)
+    return Figure("success-by-objects", caption, panels)
 
 
 def _curves(findings: Findings, task: str, sizes: Sequence[int]) -> list[Series]:
@@ -70,17 +60,16 @@ def _curves(findings: Findings, task: str, sizes: Sequence[int]) -> list[Series]
     for entrant in entrants_in(findings):
         rows = rows_of(findings, entrant, task)
         scores = [(size, score(rows, size)) for size in sizes]
-        marks = [_rate_mark(size, score) for size, score in scores if score]
-        if marks:
+        if marks := [_rate_mark(size, found) for size, found in scores if found]:
             found.append(Series(entrant.name, entrant.title, marks))
     return found
 
 
 def _rate_mark(size: int, score: Score) -> Mark:
-    low, high = min(score.by_seed), max(score.by_seed)
+    low, high = score.seed_range
     spread = f", seeds {interval((low, high))}" if low < high else ""
-    tip = f"{rate(median(score.by_seed))} ({score.successes} of {score.episodes}{spread})"
-    return Mark(size, median(score.by_seed), tip, low, high)
+    middle = median(score.by_seed)
+    return Mark(size, middle, f"{rate(middle)} ({score.successes} of {score.episodes}{spread})", (low, high))
 
 
 # Success against what it costs
@@ -88,47 +77,25 @@ def _rate_mark(size: int, score: Score) -> Mark:
 
 @dataclass(frozen=True)
 class Cost:
-    """One of the things that it costs, along the axis of a panel."""
+    """One of the things that a method costs, along the axis of a panel."""
 
     title: str
     value: Callable[[Costs], float | None]
     show: Callable[[float], str]
-    axis: Callable[[str, Sequence[float]], Axis]
+    unit: str
     largest: bool  # whether it is about the largest number of objects, as is then the success rate
-
-    def score(self, costs: Costs) -> Score | None:
-        return costs.largest if self.largest else costs.score
 
 
 COSTS = (
-    Cost("training time", lambda costs: costs.training_seconds, seconds, of_seconds, False),
-    Cost(
-        "inference time per step",
-        lambda costs: costs.policy_microseconds,
-        microseconds,
-        lambda title, values: of_numbers(title, values, " µs"),
-        True,
-    ),
-    Cost(
-        "peak memory in training",
-        lambda costs: costs.training_mebibytes,
-        mebibytes,
-        lambda title, values: of_numbers(title, values, " MiB"),
-        False,
-    ),
-    Cost(
-        "peak memory in inference",
-        lambda costs: costs.peak_mebibytes,
-        mebibytes,
-        lambda title, values: of_numbers(title, values, " MiB"),
-        True,
-    ),
+    Cost("training time", lambda costs: costs.training_seconds, seconds, "s", False),
+    Cost("inference time per step", lambda costs: costs.policy_microseconds, microseconds, "µs", True),
+    Cost("peak memory in training", lambda costs: costs.training_mebibytes, mebibytes, "MiB", False),
+    Cost("peak memory in inference", lambda costs: costs.peak_mebibytes, mebibytes, "MiB", True),
 )
 
 
 def against_costs(findings: Findings) -> Figure:
-    """A large mark for each method, the median over tasks, and a faint one for each task."""
-    panels = [panel for cost in COSTS if (panel := _cost_panel(findings, cost))]
+    """Return a panel for each cost: a large mark for each method, the median over tasks, and a faint one for each."""
     largest = max(sizes_in(findings))
     caption = (
         "Training: against success over all sizes; networks that were trained side by side share the time. "
@@ -136,81 +103,68 @@ def against_costs(findings: Findings) -> Figure:
         "mark is the median over tasks and seeds, a faint one a single task. Methods that plan run on the network of "
         "BISON in the paper's setting, so they share its training. The left is cheaper, the top is better."
     )
-    return Figure("success-against-costs", "Success against time and memory", caption, panels)
+    panels = [_cost_panel(findings, cost) for cost in COSTS]
+    return Figure("success-against-costs", caption, [panel for panel in panels if panel.series], size="wide")
 
 
-def _cost_panel(findings: Findings, cost: Cost) -> Panel | None:
-    totals = {found.entrant: found for found in costs(findings)}
-    by_task = [(task, found) for task in tasks_in(findings) for found in costs(findings, task)]
+def _cost_panel(findings: Findings, cost: Cost) -> Panel:
+    found = [(task, one) for task in (*tasks_in(findings), None) for one in costs(findings, task)]
     series = []
-    for entrant, total in totals.items():
-        faint = [_cost_mark(cost, found, task) for task, found in by_task if found.entrant == entrant]
-        marks = [mark for mark in (*faint, _cost_mark(cost, total, None)) if mark]
-        if marks:
-            series.append(Series(entrant.name, entrant.title, marks))
-    values = [mark.x for each in series for mark in each.marks]
-    if not values:
-        return None
+    for entrant in entrants_in(findings):
+        marks = [_cost_mark(cost, one, task) for task, one in found if one.entrant == entrant]
+        if known := [mark for mark in marks if mark]:
+            series.append(Series(entrant.name, entrant.title, known))
     objects = f", {max(sizes_in(findings))} objects" if cost.largest else ""
     title = cost.title[0].upper() + cost.title[1:] + objects
-    x = cost.axis(cost.title, values)
-    return Panel(title, x, rate_axis("success rate"), series, joined=False, kind="wide")
+    x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.unit)
+    return Panel(title, x, RATES, series, joined=False)
 
 
 def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
-    value, score = cost.value(costs), cost.score(costs)
-    if value is None or value <= 0 or score is None:
+    value, score = cost.value(costs), costs.largest if cost.largest else costs.score
+    if not value or score is None:
         return None
-    where = task or "all tasks, median"
-    how = "" if cost.largest else trained_how(costs)
+    how = "" if cost.largest else costs.trained_how
     tip = (
-        f"{costs.entrant.title}, {where}\n{cost.title}\t{cost.show(value)}{how}\n"
+        f"{costs.entrant.title}, {task or 'all tasks, median'}\n{cost.title}\t{cost.show(value)}{how}\n"
         f"success\t{rate(score.rate)} ({interval(score.interval)})\nepisodes\t{score.episodes:,}"
     )
     return Mark(value, score.rate, tip, faint=task is not None)
 
 
-def trained_how(costs: Costs) -> str:
-    """` on cpu, 3 networks side by side`: who shares a time has to be said with it."""
-    many = [str(number) for number in costs.networks if number > 1]
-    beside = f", {' or '.join(many)} networks side by side" if many else ""
-    return f" on {' and '.join(costs.devices)}{beside}" if costs.devices else ""
-
-
 # Rules against LAMA
 
 
-def scaling(findings: Findings) -> Figure:
-    tasks = [task for task in TASKS if any(one.task == task for one in findings.scaling)]
-    numbers = [one.objects for one in findings.scaling]
-    times = [one.seconds for one in findings.scaling]
-    x, y = of_numbers("number of objects", numbers), of_seconds("time to solve", times)
-    panels = [Panel(task, x, y, _solvers(findings.scaling, task), kind="wide") for task in tasks]
+def solving_time(findings: Findings) -> Figure:
+    """Return a panel for each task with the time that rules and LAMA take as problems grow."""
+    x = log_axis("number of objects", [one.objects for one in findings.scaling])
+    y = log_axis("time to solve", [one.seconds for one in findings.scaling], "s")
+    tasks = dict.fromkeys(one.task for one in findings.scaling)
+    panels = [Panel(task, x, y, _solvers([one for one in findings.scaling if one.task == task])) for task in tasks]
     caption = (
         "Problems of symbols alone, on one core: how long until the last action is known. A cross is where a solver "
         "ran out of time. Both axes are logarithmic."
     )
-    return Figure("solving-time", "Solving time against number of objects", caption, panels)
+    return Figure("solving-time", caption, panels, size="wide")
 
 
-def _solvers(found: Sequence[Scaling], task: str) -> list[Series]:
+def _solvers(found: Sequence[Scaling]) -> list[Series]:
     series = []
     for solver, title in SOLVERS.items():
-        mine = [one for one in found if (one.task, one.solver) == (task, solver)]
+        mine = [one for one in found if one.solver == solver]
         sizes = sorted({one.objects for one in mine})
-        marks = [_time_mark([one for one in mine if one.objects == size]) for size in sizes]
-        if marks:
+        if marks := [_time_mark([one for one in mine if one.objects == size]) for size in sizes]:
             series.append(Series(solver, title, marks))
     return series
 
 
 def _time_mark(found: Sequence[Scaling]) -> Mark:
-    """The median, where a problem was solved more than once."""
+    """Return the median, where a problem was solved more than once."""
     time = median(one.seconds for one in found)
     gave_up = any(one.timed_out or not one.solved for one in found)
     told = f"out of time after {seconds(time)}" if any(one.timed_out for one in found) else f"unsolved, {seconds(time)}"
-    actions = max(one.actions for one in found)
-    solved = f"{seconds(time)} ({actions:,} actions, {mebibytes(max(one.peak_mebibytes for one in found))})"
+    actions, memory = max(one.actions for one in found), max(one.peak_mebibytes for one in found)
+    solved = f"{seconds(time)} ({actions:,} actions, {mebibytes(memory)})"
     return Mark(found[0].objects, time, told if gave_up else solved, gave_up=gave_up)
 
 
@@ -218,39 +172,17 @@ def _time_mark(found: Sequence[Scaling]) -> Mark:
 
 
 def causes_of_failure(findings: Findings) -> Figure:
-    """All tasks together, then each of them."""
-    everything: tuple[str | None, ...] = (None, *tasks_in(findings))
-    stacks = [Stack(task or "all tasks", _bars(findings, task)) for task in everything]
+    """Return a bar for each method: for all tasks together, then for each of them."""
+    tasks: dict[str, str | None] = {"all tasks": None, **{task: task for task in tasks_in(findings)}}
+    bars = {title: _bars(findings, task) for title, task in tasks.items()}
     caption = "All episodes of each method, by how they went; each failure has one cause, the first that fits."
-    return Figure("causes-of-failure", "Causes of failure", caption, stacks=stacks)
+    return Figure("causes-of-failure", caption, bars=bars)
 
 
 def _bars(findings: Findings, task: str | None) -> list[Bar]:
-    bars = []
-    for entrant in entrants_in(findings):
-        rows = rows_of(findings, entrant, task)
-        if parts := _parts(entrant, rows):
-            bars.append(Bar(entrant.name, entrant.title, parts))
-    return bars
-
-
-def _parts(entrant: Entrant, rows: Sequence[Row]) -> list[Part]:
-    found, episodes = causes(rows), sum(row.episodes for row in rows)
-    counts = {SUCCESS: sum(row.successes for row in rows), **{reason: found[reason] for reason in REASONS}}
+    found = [(entrant, outcomes(rows_of(findings, entrant, task))) for entrant in entrants_in(findings)]
     return [
-        Part(
-            cause,
-            number,
-            f"{entrant.title}\n{cause}\t{number:,} of {episodes:,} ({per_cent(number / episodes)})",
-        )
-        for cause, number in counts.items()
-        if number
+        Bar(entrant.name, entrant.title, {cause: counts[cause] for cause in CAUSES if counts[cause]})
+        for entrant, counts in found
+        if counts.total()
     ]
-
-
-def figures(findings: Findings) -> dict[str, Figure]:
-    """All that there is something to show for, by name."""
-    measured, large = bool(findings.rows), bool(findings.scaling)
-    makers = {by_objects: measured, against_costs: measured, scaling: large, causes_of_failure: measured}
-    found = [make(findings) for make, has_something in makers.items() if has_something]
-    return {figure.name: figure for figure in found}

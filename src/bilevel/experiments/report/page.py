@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from bilevel.experiments.report.charts import Figure
+from bilevel.experiments.report.charts import Bar
 from bilevel.experiments.report.differences import WORTH_A_WORD, differences
+from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import figures, shown_objects
 from bilevel.experiments.report.headline import numbers, outcome
-from bilevel.experiments.report.scores import Cell, cells, entrants_in, missing, rows_of, seeds_in
+from bilevel.experiments.report.paper import TASKS
+from bilevel.experiments.report.scores import (
+    Cell,
+    cells,
+    entrants_in,
+    missing,
+    outcomes,
+    rows_of,
+    seeds_in,
+    tasks_shown,
+)
 from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
-from bilevel.experiments.report.svg import bar_svg, micro_svg, panel_svg, swatch
 from bilevel.experiments.report.tables import absence, scope
-from bilevel.experiments.report.viewer import page_file, viewer_html
-from bilevel.experiments.report.wording import CAUSE_MEANINGS, interval, listed, of_value, plural, ranges, rate
+from bilevel.experiments.report.viewer import clock, episode
+from bilevel.experiments.report.wording import (
+    CAUSE_MEANINGS,
+    interval,
+    listed,
+    of_value,
+    per_cent,
+    plural,
+    ranges,
+    rate,
+)
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.tabletop.tasks import TASKS
 
 # What the settings of an experiment are called on the page.
 EXPERIMENT = {
@@ -39,41 +58,34 @@ EXPERIMENT = {
 
 
 def page_html(source: Source, files_folder: str | None = None) -> str:
-    """The whole page; `files_folder` is the name of the folder with tables and figures, if there is one."""
+    """Return the whole page; `files_folder` is the name of the folder with tables and figures, if there is one."""
     environment = Environment(
-        loader=FunctionLoader(page_file),
+        loader=FunctionLoader(_asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= _words()
-    return environment.get_template("report.html").render(_facts(source) | {"files_folder": files_folder})
+    environment.globals |= _functions()
+    return environment.get_template("report.html").render(_values(source), files_folder=files_folder)
 
 
-def _words() -> dict[str, object]:
-    """What templates may call."""
+def _asset(name: str) -> str:
+    return (files("bilevel.experiments.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _functions() -> dict[str, object]:
+    """Return what templates may call."""
+    plain = (absence, bar_tip, cell_tip, clock, interval, listed, of_value, plural, ranges, rate, sentence, slug)
+    markup = (_asset, palette, panel_svg, swatch)
     return {
-        "asset": lambda name: Markup(page_file(name)),
-        "palette": lambda dark: Markup(palette(dark)),
-        "panel_svg": lambda panel: Markup(panel_svg(panel)),
-        "micro_svg": lambda cell: Markup(micro_svg(cell)),
-        "bar_svg": lambda bar, first: Markup(bar_svg(bar, first)),
-        "swatch": lambda key: Markup(swatch(key)),
-        "absence": absence,
-        "cell_tip": cell_tip,
-        "interval": interval,
-        "listed": listed,
-        "of_value": of_value,
-        "plural": plural,
-        "ranges": ranges,
-        "rate": rate,
-        "slug": slug,
+        **{function.__name__: function for function in plain},
+        **{function.__name__.strip("_"): lambda *given, of=function: Markup(of(*given)) for function in markup},
     }
 
 
-def _facts(source: Source) -> dict[str, object]:
-    """What templates know."""
+def _values(source: Source) -> dict[str, object]:
+    """Return what templates know."""
     findings = source.findings
     rows = cells(findings) if findings.rows else []
     drawn = figures(findings)
@@ -85,17 +97,17 @@ def _facts(source: Source) -> dict[str, object]:
         "numbers": numbers(findings),
         "scope": scope(findings),
         "missing": missing(findings),
-        "tasks": list(TASKS),
+        "tasks": tasks_shown(findings),
         "rows": rows,
         "worth_a_word": WORTH_A_WORD,
         "differences": differences(rows, quick),
         "figures": drawn,
-        "causes": _causes(drawn.get("causes-of-failure")),
+        "series": {row[0].entrant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
+        "causes": _came_up(findings),
         "rule_sets": rule_sets(findings.about.rules),
-        "films": source.films,
+        "episodes": [episode(timeline, video) for timeline, video in source.films],
         "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in source.films}],
         "is_folder": source.is_folder,
-        "viewer": Markup(viewer_html(source.films)),
         "settings": _settings(findings),
         "versions": _versions(findings),
         "experiment": [(EXPERIMENT.get(key, key), value) for key, value in findings.about.experiment.items()],
@@ -105,7 +117,7 @@ def _facts(source: Source) -> dict[str, object]:
 
 
 def cell_tip(cell: Cell) -> str:
-    """All about a cell that has a score."""
+    """Return all about a cell that has a score."""
     assert cell.score is not None
     lines = [
         f"{cell.entrant.title}, {cell.task or 'all tasks'}",
@@ -117,23 +129,19 @@ def cell_tip(cell: Cell) -> str:
     return "\n".join(lines if cell.paper is None else [*lines, f"paper\t{rate(cell.paper)}"])
 
 
-def _causes(figure: Figure | None) -> list[tuple[str, str]]:
-    """The causes that came up, with what they mean."""
-    found = {part.cause for stack in figure.stacks for bar in stack.bars for part in bar.parts} if figure else set()
-    return [(cause, CAUSE_MEANINGS.get(cause, "")) for cause in CAUSES if cause in found]
+def bar_tip(bar: Bar, cause: str) -> str:
+    """Return all about a part of a bar."""
+    number = bar.outcomes[cause]
+    return f"{bar.title}\n{cause}\t{number:,} of {bar.episodes:,} ({per_cent(number / bar.episodes)})"
+
+
+def _came_up(findings: Findings) -> list[tuple[str, str]]:
+    """Return how episodes ended, with what that means."""
+    found = outcomes(findings.rows)
+    return [(cause, CAUSE_MEANINGS[cause]) for cause in CAUSES if found[cause]]
 
 
 # Rules
-
-
-@dataclass(frozen=True)
-class ToldRule:
-    """A rule for people: on what conditions, what to do, and all of it as a sentence."""
-
-    priority: int
-    conditions: Sequence[str]
-    action: str
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -142,26 +150,22 @@ class RuleSet:
 
     tasks: Sequence[str]
     summary: str
-    rules: Sequence[ToldRule]
+    rules: Sequence[Rule]
 
 
 def rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
-    """Those of tasks that have learned the same together, in the order of the tasks."""
+    """Return the learned rules, those of tasks that have learned the same together, in the order of the tasks."""
     found: dict[tuple[Rule, ...], list[str]] = {}
-    for task in sorted(texts, key=lambda name: (list(TASKS).index(name) if name in TASKS else len(TASKS), name)):
+    for task in sorted(texts, key=lambda name: (TASKS.index(name) if name in TASKS else len(TASKS), name)):
         found.setdefault(parse_rules(texts[task], f"the rules of {task}").rules, []).append(task)
-    return [RuleSet(tasks, summary(rules), list(map(_told, rules))) for rules, tasks in found.items()]
-
-
-def _told(rule: Rule) -> ToldRule:
-    return ToldRule(rule.priority, list(rule.conditions()), str(rule.action), sentence(rule))
+    return [RuleSet(tasks, summary(rules), rules) for rules, tasks in found.items()]
 
 
 # How it was made
 
 
 def _settings(findings: Findings) -> list[tuple[str, list[str]]]:
-    """What is particular to each method: how long it was trained, on how much, and what else its results depend on."""
+    """Return what is particular to each method: how long it was trained, on how much, and what else it depends on."""
     found = []
     for entrant in entrants_in(findings):
         rows = rows_of(findings, entrant)
@@ -175,7 +179,7 @@ def _settings(findings: Findings) -> list[tuple[str, list[str]]]:
 
 
 def _versions(findings: Findings) -> list[tuple[str, str]]:
-    """Of everything that took part; several of one where it differed."""
+    """Return the versions of everything that took part; several of one where it differed."""
     found: dict[str, dict[str, None]] = {}
     for versions in (*(row.versions for row in findings.rows), *(one.versions for one in findings.scaling)):
         for name, version in versions.items():

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from bilevel.experiments.report.paper import TASKS
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, Kept, read_experiment
-from bilevel.experiments.reproduction.rows import Findings, Row, Size, Training, read_findings
+from bilevel.experiments.reproduction.rows import Findings, Row, Size, read_findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
 from bilevel.policies.failures import REASONS
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.tasks import TASKS
 
 FILMS = "films"
 
@@ -35,17 +35,17 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """`BadInput` for anything that `bilevel reproduce` has not made."""
+    """Read findings and films; `BadInput` for anything that `bilevel reproduce` has not made."""
     findings = _of_work(path) if (path / EXPERIMENT).is_file() else _of_file(path)
     if not (findings.rows or findings.scaling):
         raise NothingFound(f"{path}: there are no results in it yet; `bilevel reproduce` makes them")
     for problem in _problems(findings):
         raise BadInput(f"{path}: {problem}; `bilevel reproduce` writes no such findings")
-    return Source(findings, list(_films(path / FILMS)) if path.is_dir() else [], path.is_dir())
+    return Source(findings, _films(path / FILMS), path.is_dir())
 
 
 def _of_work(folder: Path) -> Findings:
-    """What is there now: a run may be at work, or have been killed before it wrote its findings."""
+    """Return what is there now: a run may be at work, or have been killed before it wrote its findings."""
     try:
         command = read_findings(folder / FINDINGS).about.command
     except BadInput:
@@ -61,58 +61,57 @@ def _of_file(path: Path) -> Findings:
     return read_findings(file)
 
 
-def _films(folder: Path) -> Iterator[Film]:
-    """Those that are whole: a film and its timeline."""
-    for task in TASKS:
-        film, timeline = folder / f"{task}.mp4", folder / f"{task}.json"
-        if film.is_file() and timeline.is_file():
-            try:
-                yield read_timeline(timeline), film.read_bytes()
-            except OSError as error:
-                raise BadInput(f"{film}: cannot be read: {error.strerror}") from None
+def _films(folder: Path) -> list[Film]:
+    """Return the films that are whole, with a timeline beside them, in the order of the tasks."""
+    order = {task: number for number, task in enumerate(TASKS)}
+    there = [path for path in folder.glob("*.mp4") if path.with_suffix(".json").is_file()]
+    return [_film(path) for path in sorted(there, key=lambda path: (order.get(path.stem, len(order)), path.stem))]
+
+
+def _film(path: Path) -> Film:
+    try:
+        return read_timeline(path.with_suffix(".json")), path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
 
 
 # What findings must be, beside lines of the right form
 
 
 def _problems(findings: Findings) -> Iterator[str]:
-    """The first is enough."""
-    seen: set[tuple[str, str, int]] = set()
-    for row in findings.rows:
-        yield from _problems_of_row(row)
-        key = row.task, row.entrant, row.seed
-        if key in seen:
-            yield f"two lines for {row.entrant} on {row.task} with seed {row.seed}"
-        seen.add(key)
-    for one in findings.scaling:
-        if one.task not in TASKS or not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
-            yield f"odd numbers, or an unknown task, in a large problem of '{one.task}'"
+    """Yield what is wrong; the first is enough."""
     about = findings.about
     if not all(isinstance(part, Mapping) for part in (about.experiment, about.rules, *about.failures)):
         yield "the line that says how it was made is odd"
+    seen: set[tuple[str, str, int]] = set()
+    for row in findings.rows:
+        where = f"{row.entrant} on {row.task} with seed {row.seed}"
+        if row.entrant not in ENTRANTS:
+            yield f"unknown method '{row.entrant}'"
+        if not _is_sound(row):
+            yield f"odd numbers in the line for {where}"
+        if (row.task, row.entrant, row.seed) in seen:
+            yield f"two lines for {where}"
+        seen.add((row.task, row.entrant, row.seed))
+    for one in findings.scaling:
+        if not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
+            yield f"odd numbers in a large problem of '{one.task}'"
 
 
-def _problems_of_row(row: Row) -> Iterator[str]:
-    if row.task not in TASKS:
-        yield f"unknown task '{row.task}'"
-    elif row.entrant not in ENTRANTS:
-        yield f"unknown method '{row.entrant}'"
-    elif not all(map(_is_sound, row.sizes)) or (row.training and not _is_sound_training(row.training)):
-        yield f"odd numbers in the line for {row.entrant} on {row.task} with seed {row.seed}"
-
-
-def _is_sound(size: Size) -> bool:
+def _is_sound(row: Row) -> bool:
     """Whether its numbers can be true."""
+    training = row.training
+    trained = not training or _are_numbers(training.seconds, training.networks, training.peak_mebibytes or 0)
+    return trained and all(map(_is_sound_size, row.sizes))
+
+
+def _is_sound_size(size: Size) -> bool:
     costs = size.mean_steps, size.policy_microseconds, size.physics_microseconds, size.peak_mebibytes
     if not _are_numbers(size.objects, size.episodes, size.successes, *(cost for cost in costs if cost is not None)):
         return False
     if not isinstance(size.reasons, Mapping) or not set(size.reasons) <= set(REASONS):
         return False
     return size.objects > 0 and size.successes + sum(size.reasons.values()) == size.episodes
-
-
-def _is_sound_training(training: Training) -> bool:
-    return _are_numbers(training.seconds, training.networks, training.peak_mebibytes or 0)
 
 
 def _are_numbers(*values: object) -> bool:

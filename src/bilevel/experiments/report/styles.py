@@ -13,30 +13,30 @@ from bilevel.policies.failures import REASONS
 
 @dataclass(frozen=True)
 class Style:
-    """Of a series: its colour on light and on dark ground, its marker, and whether that and the line are full."""
+    """A look: the colour on light and on dark ground, the marker of a series, and whether marker and line are full."""
 
     light: str
     dark: str
-    marker: str = "circle"
+    marker: str = "o"  # as matplotlib names it
     full: bool = True
 
 
 SERIES: Mapping[str, Style] = {
     "bison-paper": Style("#4a9bd1", "#9ad2f5", full=False),
     "bison": Style("#0072b2", "#56b4e9"),
-    "expert": Style("#6b7280", "#a3abb8", "plus", full=False),
-    "det-plan": Style("#e08a2e", "#f6b26b", "up", full=False),
-    "det-replan": Style("#c8500a", "#ff8a3d", "up"),
-    "ndt-plan": Style("#35b78f", "#7fe0c0", "square", full=False),
-    "ndt-replan": Style("#00805c", "#2cc795", "square"),
-    "pddl-nn": Style("#a2447f", "#e387bf", "diamond"),
-    "pddl-nn-practised": Style("#6f2b86", "#c79bea", "star"),
-    "pure-nn": Style("#cc79a7", "#f2b3d6", "diamond", full=False),
-    "pure-nn-practised": Style("#9b72c9", "#d9c2f2", "star", full=False),
-    "smolvla": Style("#8a6d3b", "#cfb27a", "down", full=False),
-    "smolvla-metaworld": Style("#8a6d3b", "#cfb27a", "down"),
+    "expert": Style("#6b7280", "#a3abb8", "+", full=False),
+    "det-plan": Style("#e08a2e", "#f6b26b", "^", full=False),
+    "det-replan": Style("#c8500a", "#ff8a3d", "^"),
+    "ndt-plan": Style("#35b78f", "#7fe0c0", "s", full=False),
+    "ndt-replan": Style("#00805c", "#2cc795", "s"),
+    "pddl-nn": Style("#a2447f", "#e387bf", "D"),
+    "pddl-nn-practised": Style("#6f2b86", "#c79bea", "*"),
+    "pure-nn": Style("#cc79a7", "#f2b3d6", "D", full=False),
+    "pure-nn-practised": Style("#9b72c9", "#d9c2f2", "*", full=False),
+    "smolvla": Style("#8a6d3b", "#cfb27a", "v", full=False),
+    "smolvla-metaworld": Style("#8a6d3b", "#cfb27a", "v"),
     "rules": Style("#0072b2", "#56b4e9"),
-    "lama": Style("#c8500a", "#ff8a3d", "up", full=False),
+    "lama": Style("#c8500a", "#ff8a3d", "^", full=False),
 }
 SUCCESS = "success"
 _CAUSES = {
@@ -58,12 +58,12 @@ CAUSES: Mapping[str, Style] = {
 
 
 def palette(dark: bool) -> str:
-    """The colours as CSS variables."""
+    """Return the colours as CSS variables."""
     named = {f"series-{key}": style for key, style in SERIES.items()}
     named |= {f"cause-{slug(key)}": style for key, style in CAUSES.items()}
     return "".join(f"--{name}:{style.dark if dark else style.light};" for name, style in named.items())
 
 
 def slug(name: str) -> str:
-    """A name that CSS can take."""
+    """Return a name that CSS can take."""
     return name.replace(" ", "-")

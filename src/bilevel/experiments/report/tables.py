@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from statistics import median
 
 from bilevel.experiments.methods import METHODS
-from bilevel.experiments.report.figures import SOLVERS, trained_how
 from bilevel.experiments.report.scores import (
     Cell,
+    Costs,
     Score,
-    causes,
     cells,
     costs,
     entrants_in,
+    outcomes,
     rows_of,
     score,
     seeds_in,
     sizes_in,
     tasks_in,
+    tasks_shown,
 )
 from bilevel.experiments.report.table_formats import Table, Text, Value
 from bilevel.experiments.report.wording import (
     NOTHING,
+    SOLVERS,
     interval,
     mebibytes,
     microseconds,
@@ -34,25 +36,22 @@ from bilevel.experiments.report.wording import (
     seconds,
 )
 from bilevel.experiments.reproduction.rows import Findings, Scaling
-from bilevel.experiments.reproduction.settings import Entrant
 from bilevel.policies.failures import REASONS
-from bilevel.tabletop.tasks import TASKS
 
 NOT_RUN = "not run"
 TOTAL = "total"
-ABSENT = Text(NOTHING)
 
-Show = Callable[[float], str]
+Record = dict[str, Value]
 
 
 def tables(findings: Findings) -> list[Table]:
-    """All that there is something to put in."""
-    found = [main_table(findings), size_table(findings), cost_table(findings), cause_table(findings)]
-    return [table for table in (*found, scaling_table(findings)) if table.records]
+    """Return all tables that there is something to put in."""
+    makers = (main_table, size_table, cost_table, cause_table, scaling_table)
+    return [table for table in (make(findings) for make in makers) if table.records]
 
 
 def scope(findings: Findings) -> str:
-    """What was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
+    """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
     each = sorted({size.episodes for row in findings.rows for size in row.sizes})
     seeds = len(seeds_in(findings))
     return (
@@ -61,220 +60,178 @@ def scope(findings: Findings) -> str:
     )
 
 
-# Table 1
+# Success
 
 
 def main_table(findings: Findings) -> Table:
-    """Success rates of all methods on all tasks, with the paper's."""
-    rows = cells(findings)
-    return Table(
-        "success",
-        "Success rates",
-        f"{scope(findings)}. In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of "
-        "each column are set off, the expert aside.",
-        ["method", *TASKS, TOTAL],
-        [[Text(row[0].entrant.title), *map(_interval_text, row)] for row in rows],
-        [_record(cell) for row in rows for cell in row],
+    """Return the success rates of all methods on all tasks, with the paper's."""
+    about = (
+        "In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of each column are set "
+        "off, the expert aside."
     )
+    return _success_table(findings, f"{scope(findings)}. {about}", with_intervals=True)
 
 
 def short_table(findings: Findings) -> Table:
-    """The same with rates alone, for a page with little room."""
-    table = main_table(findings)
-    caption = f"{scope(findings)}; in italics what the paper reports."
-    lines = [[Text(row[0].entrant.title), *map(_rate_text, row)] for row in cells(findings)]
-    return Table(table.name, table.title, caption, table.header, lines, table.records)
+    """Return the main table with rates alone, for a page with little room."""
+    return _success_table(findings, f"{scope(findings)}; in italics what the paper reports.", with_intervals=False)
 
 
-def _rate_text(cell: Cell) -> Text:
+def _success_table(findings: Findings, caption: str, with_intervals: bool) -> Table:
+    rows = cells(findings)
+    lines: list[list[Text | str]] = [
+        [row[0].entrant.title, *(_text(cell, with_intervals) for cell in row)] for row in rows
+    ]
+    records: list[Record] = [
+        {"method": cell.entrant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}
+        for row in rows
+        for cell in row
+    ]
+    return Table("success", "Success rates", caption, ["method", *tasks_shown(findings), TOTAL], lines, records)
+
+
+def _text(cell: Cell, with_interval: bool) -> Text:
     aside = "" if cell.paper is None else rate(cell.paper)
     if cell.score is None:
         return Text(absence(cell), aside=aside)
-    return Text(rate(cell.score.rate), aside=aside, strong=cell.rank is not None)
-
-
-def _interval_text(cell: Cell) -> Text:
-    text = _rate_text(cell)
-    return replace(text, more=f"({interval(cell.score.interval)})") if cell.score else text
+    more = f"({interval(cell.score.interval)})" if with_interval else ""
+    return Text(rate(cell.rate), more, aside, strong=cell.rank is not None)
 
 
 def absence(cell: Cell) -> str:
-    """What stands where there is no score."""
+    """Return what stands where there is no score."""
     return NOT_RUN if METHODS[cell.entrant.method].model else NOTHING
 
 
-def _record(cell: Cell) -> dict[str, Value]:
-    return {
-        "method": cell.entrant.name,
-        "task": cell.task or TOTAL,
-        **score_record(cell.score),
-        "paper": cell.paper,
-    }
-
-
-def score_record(score: Score | None) -> dict[str, Value]:
-    """All about a score; empty where there is none."""
-    low, high = score.interval if score else (None, None)
-    return {
-        "successes": score.successes if score else None,
-        "episodes": score.episodes if score else None,
-        "rate": score.rate if score else None,
-        "low": low,
-        "high": high,
-        "lowest_seed": min(score.by_seed) if score else None,
-        "highest_seed": max(score.by_seed) if score else None,
-    }
-
-
-# By size
+def _score_record(score: Score | None) -> Record:
+    """Return all about a score; nothing but `None` where there is none."""
+    names = ("successes", "episodes", "rate", "low", "high", "lowest_seed", "highest_seed")
+    if score is None:
+        return dict.fromkeys(names)
+    values = (score.successes, score.episodes, score.rate, *score.interval, *score.seed_range)
+    return dict(zip(names, values, strict=True))
 
 
 def size_table(findings: Findings) -> Table:
-    """Successes with each number of objects."""
+    """Return the successes with each number of objects."""
     sizes, lines = sizes_in(findings), []
-    records: list[dict[str, Value]] = []
+    records: list[Record] = []
     for task in tasks_in(findings):
         for entrant in entrants_in(findings):
             rows = rows_of(findings, entrant, task)
             scores = {size: score(rows, size) for size in sizes}
-            if not any(scores.values()):
-                continue
-            lines.append([Text(f"{task}, {entrant.title}"), *(_count(found) for found in scores.values())])
+            if any(scores.values()):
+                counts = (f"{one.successes}/{one.episodes}" if one else NOTHING for one in scores.values())
+                lines.append([f"{task}, {entrant.title}", *counts])
             for size, found in scores.items():
                 if found:
-                    records.append({"method": entrant.name, "task": task, "objects": size, **score_record(found)})
+                    records.append({"method": entrant.name, "task": task, "objects": size, **_score_record(found)})
     caption = f"{scope(findings)}: successes of as many episodes."
     header = ["task, method", *(f"n = {size}" for size in sizes)]
     return Table("success-by-objects", "Success by number of objects", caption, header, lines, records)
-
-
-def _count(score: Score | None) -> Text:
-    return Text(f"{score.successes}/{score.episodes}") if score else ABSENT
 
 
 # Costs
 
 
 def cost_table(findings: Findings) -> Table:
-    """What each method takes: medians over tasks and seeds."""
-    lines: list[list[Text]] = []
-    records: list[dict[str, Value]] = []
-    largest = max(sizes_in(findings), default=0)
-    for task in (None, *tasks_in(findings)):
-        for found in costs(findings, task):
-            training = _known(found.training_seconds, seconds)
-            training_memory = _known(found.training_mebibytes, mebibytes)
-            step = _known(found.policy_microseconds, microseconds)
-            memory = _known(found.peak_mebibytes, mebibytes)
-            success = Text(rate(found.score.rate))
-            if task is None:
-                lines.append([Text(found.entrant.title), success, training, training_memory, step, memory])
-            records.append(
-                {
-                    "method": found.entrant.name,
-                    "task": task or TOTAL,
-                    "rate": found.score.rate,
-                    "objects": found.objects,
-                    "rate_at_objects": found.largest.rate if found.largest else None,
-                    "training_seconds": found.training_seconds,
-                    "training_mebibytes": found.training_mebibytes,
-                    "policy_microseconds": found.policy_microseconds,
-                    "peak_mebibytes": found.peak_mebibytes,
-                    "trained_on": " and ".join(found.devices) or None,
-                    "trained_side_by_side": " or ".join(map(str, found.networks)) or None,
-                }
-            )
-    header = ["method", "success", "training", "memory in training", "a step", "memory"]
+    """Return what each method takes: medians over tasks and seeds."""
+    totals = costs(findings)
+    lines = [
+        [
+            found.entrant.title,
+            rate(found.score.rate),
+            _known(found.training_seconds, seconds),
+            _known(found.training_mebibytes, mebibytes),
+            _known(found.policy_microseconds, microseconds),
+            _known(found.peak_mebibytes, mebibytes),
+        ]
+        for found in totals
+    ]
+    records = [_cost_record(found, task) for task in (None, *tasks_in(findings)) for found in costs(findings, task)]
     caption = (
-        f"Medians over tasks and seeds; steps and memory with {largest} objects, labels and planning included. "
-        f"Methods that plan run on the network of BISON in the paper's setting.{_shared(findings)}"
+        f"Medians over tasks and seeds; steps and memory with {max(sizes_in(findings), default=0)} objects, labels and "
+        "planning included. Methods that plan run on the network of BISON in the paper's setting."
     )
+    shared = [f"{found.entrant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
+    if shared:
+        caption += f" Times of training are shared: {'; '.join(shared)}."
+    header = ["method", "success", "training", "memory in training", "a step", "memory"]
     return Table("costs", "Time and memory", caption, header, lines, records)
 
 
-def _shared(findings: Findings) -> str:
-    """Whose time of training is that of several networks."""
-    told = [
-        f"{found.entrant.title}{trained_how(found)}" for found in costs(findings) if max(found.networks, default=1) > 1
-    ]
-    return f" Times of training are shared: {'; '.join(told)}." if told else ""
+def _cost_record(found: Costs, task: str | None) -> Record:
+    return {
+        "method": found.entrant.name,
+        "task": task or TOTAL,
+        "rate": found.score.rate,
+        "objects": found.objects,
+        "rate_at_objects": found.largest.rate if found.largest else None,
+        "training_seconds": found.training_seconds,
+        "training_mebibytes": found.training_mebibytes,
+        "policy_microseconds": found.policy_microseconds,
+        "peak_mebibytes": found.peak_mebibytes,
+        "trained_on": " and ".join(found.devices) or None,
+        "trained_side_by_side": " or ".join(map(str, found.networks)) or None,
+    }
 
 
-def _known(value: float | None, show: Show) -> Text:
-    return ABSENT if value is None else Text(show(value))
+def _known(value: float | None, show: Callable[[float], str]) -> str:
+    return NOTHING if value is None else show(value)
 
 
 # Causes of failure
 
 
 def cause_table(findings: Findings) -> Table:
-    found = {entrant: causes(rows_of(findings, entrant)) for entrant in entrants_in(findings)}
-    reasons = [reason for reason in REASONS if any(count[reason] for count in found.values())]
-    lines = [_cause_line(findings, entrant, found[entrant], reasons) for entrant in found]
-    records: list[dict[str, Value]] = []
-    for entrant in found:
+    """Return how many episodes failed for each reason."""
+    totals = {entrant: outcomes(rows_of(findings, entrant)) for entrant in entrants_in(findings)}
+    reasons = [reason for reason in REASONS if any(found[reason] for found in totals.values())]
+    lines = []
+    for entrant, found in totals.items():
+        successes, episodes = found["success"], found.total()
+        share = f" ({per_cent(successes / episodes)})" if episodes else ""
+        counts = (f"{found[reason]:,}" if found[reason] else NOTHING for reason in reasons)
+        lines.append([entrant.title, f"{successes:,}/{episodes:,}{share}", *counts])
+    records: list[Record] = []
+    for entrant in totals:
         for task in tasks_in(findings):
-            rows = rows_of(findings, entrant, task)
-            if rows:
-                counts = causes(rows)
-                records.append(
-                    {
-                        "method": entrant.name,
-                        "task": task,
-                        "episodes": sum(row.episodes for row in rows),
-                        "successes": sum(row.successes for row in rows),
-                        **{reason: counts[reason] for reason in REASONS},
-                    }
-                )
+            if rows := rows_of(findings, entrant, task):
+                found = outcomes(rows)
+                counted: Record = {"episodes": found.total(), "successes": found["success"]}
+                by_reason = {reason: found[reason] for reason in REASONS}
+                records.append({"method": entrant.name, "task": task, **counted, **by_reason})
     caption = f"{scope(findings)}, all tasks together; each failure has one cause."
     return Table("causes", "Causes of failure", caption, ["method", "successes", *reasons], lines, records)
-
-
-def _cause_line(findings: Findings, entrant: Entrant, counts: Mapping[str, int], reasons: Sequence[str]) -> list[Text]:
-    rows = rows_of(findings, entrant)
-    successes, episodes = sum(row.successes for row in rows), sum(row.episodes for row in rows)
-    share = f" ({per_cent(successes / episodes)})" if episodes else ""
-    numbers = [Text(f"{counts[reason]:,}") if counts[reason] else ABSENT for reason in reasons]
-    return [Text(entrant.title), Text(f"{successes:,}/{episodes:,}{share}"), *numbers]
 
 
 # Large problems
 
 
 def scaling_table(findings: Findings) -> Table:
-    """How long rules and LAMA take as problems grow."""
-    tasks = [task for task in TASKS if any(one.task == task for one in findings.scaling)]
+    """Return how long rules and LAMA take as problems grow."""
     sizes = sorted({one.objects for one in findings.scaling})
     lines = []
-    for task in tasks:
+    for task in dict.fromkeys(one.task for one in findings.scaling):
         for solver, title in SOLVERS.items():
             mine = [one for one in findings.scaling if (one.task, one.solver) == (task, solver)]
             if mine:
-                cells = [_solving([one for one in mine if one.objects == size]) for size in sizes]
-                lines.append([Text(f"{task}, {title}"), *cells])
-    header = ["task, solver", *(f"{size:,}" for size in sizes)]
+                times = (_solving([one for one in mine if one.objects == size]) for size in sizes)
+                lines.append([f"{task}, {title}", *times])
     caption = "Time to solve problems of symbols alone, by number of objects, on one core."
-    return Table("solving-time", "Solving time", caption, header, lines, [_solved(one) for one in findings.scaling])
+    header = ["task, solver", *(f"{size:,}" for size in sizes)]
+    records = [_scaling_record(one) for one in findings.scaling]
+    return Table("solving-time", "Solving time", caption, header, lines, records)
 
 
-def _solving(found: Sequence[Scaling]) -> Text:
+def _solving(found: Sequence[Scaling]) -> str:
     if not found:
-        return ABSENT
+        return NOTHING
     if any(one.timed_out for one in found):
-        return Text("out of time")
-    if not all(one.solved for one in found):
-        return Text("unsolved")
-    return Text(seconds(median(one.seconds for one in found)))
+        return "out of time"
+    return seconds(median(one.seconds for one in found)) if all(one.solved for one in found) else "unsolved"
 
 
-def _solved(one: Scaling) -> dict[str, Value]:
-    return {
-        "task": one.task,
-        "solver": one.solver,
-        "objects": one.objects,
-        "seconds": one.seconds,
-        "solved": int(one.solved),
-        "timed_out": int(one.timed_out),
-        "actions": one.actions,
-        "peak_mebibytes": one.peak_mebibytes,
-    }
+def _scaling_record(one: Scaling) -> Record:
+    values = {name: value for name, value in asdict(one).items() if name not in ("versions", "machine")}
+    return {**values, "solved": int(one.solved), "timed_out": int(one.timed_out)}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bilevel.experiments.report.drawing import figure_bytes
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.page import page_html
-from bilevel.experiments.report.plots import figure_bytes
 from bilevel.experiments.report.sources import read_source
 from bilevel.experiments.report.table_formats import FORMATS
 from bilevel.experiments.report.tables import tables
@@ -27,27 +27,23 @@ class Written:
     files: tuple[str, ...]  # in it
 
 
-def files_folder(output: Path) -> Path:
-    """Where tables and figures go unless somebody says otherwise: beside the page, by its name."""
-    return output.with_name(f"{output.stem}-files")
-
-
 def write_report(source: Path, output: Path, folder: Path | None = None, with_files: bool = True) -> Written:
-    """A page about a folder of `bilevel reproduce`, or about its findings; tables and figures in a folder beside it."""
+    """Write a page about a folder of `bilevel reproduce`, or about its findings.
+
+    Tables and figures go into a folder, which is beside the page and has its name unless another is given.
+    """
     read = read_source(source)
-    folder = (folder or files_folder(output)) if with_files else None
+    folder = (folder or output.with_name(f"{output.stem}-files")) if with_files else None
     page = page_html(read, folder.name if folder else None)
-    written = []
-    if folder:
-        for name, content in report_files(read.findings):
-            write_atomically(folder / name, content)
-            written.append(name)
+    contents = dict(report_files(read.findings)) if folder else {}
+    for name, content in contents.items():
+        write_atomically((folder or output.parent) / name, content)
     write_atomically(output, page)
-    return Written(output, folder, tuple(written))
+    return Written(output, folder, tuple(contents))
 
 
 def report_files(findings: Findings) -> Iterator[tuple[str, str | bytes]]:
-    """The tables in each format and the figures in each, by the names of their files."""
+    """Yield the tables in each format and the figures in each, by the names of their files."""
     for table in tables(findings):
         for suffix, text_of in FORMATS.items():
             yield f"{table.name}.{suffix}", text_of(table)

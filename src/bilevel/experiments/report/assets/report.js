@@ -55,9 +55,12 @@
     shown = null;
     tip.hidden = true;
   };
-  for (const hit of all("[data-tip]")) {
+  for (const hit of all(".hit, td[title]")) { // titles do without this program; they would be shown a second time
     const title = hit.querySelector("title");
-    if (title) title.remove(); // it would be shown a second time; what it says is the label, too
+    hit.dataset.tip = title ? title.textContent : hit.title;
+    if (title) title.remove();
+    hit.removeAttribute("title");
+    if (hit.matches(".hit")) hit.setAttribute("aria-label", hit.dataset.tip.replaceAll("\n", "; ").replaceAll("\t", " "));
     hit.addEventListener("pointermove", (event) => show(hit, event.clientX, event.clientY));
     hit.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse" && shown === hit) hide(); });
     hit.addEventListener("focus", () => showAt(hit));
@@ -119,6 +122,6 @@
   // The causes of one task
   const choice = document.getElementById("task");
   if (choice) choice.addEventListener("change", () => {
-    for (const stacks of all(".stacks")) stacks.hidden = stacks.dataset.stack !== choice.value;
+    for (const stacks of all(".stacks")) stacks.hidden = stacks.dataset.task !== choice.value;
   });
 })();

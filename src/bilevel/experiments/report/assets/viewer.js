@@ -1,4 +1,4 @@
-// The timeline of an episode follows its film; a click on a moment, or Enter, moves the film there.
+// The timeline of an episode follows its film; a click on it, or Enter, moves the film there.
 (() => {
   "use strict";
 
@@ -92,8 +92,8 @@
       });
     for (const group of [segments, beats, events]) rove(group);
     video.addEventListener("play", watch);
-    for (const moment of ["loadedmetadata", "seeking", "seeked", "timeupdate", "ended"])
-      video.addEventListener(moment, show);
+    for (const change of ["loadedmetadata", "seeking", "seeked", "timeupdate", "ended"])
+      video.addEventListener(change, show);
   }
 
   function begin(viewer) {
