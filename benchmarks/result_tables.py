@@ -1,0 +1,310 @@
+"""What the tables in README and docs say: each function turns the lines of a file of results into Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.report.differences import differences
+from bilevel.experiments.report.paper import paper_rate
+from bilevel.experiments.report.scores import cells
+from bilevel.experiments.report.table_formats import Table, filled, markdown, markdown_grid
+from bilevel.experiments.reproduction.rows import Findings, parse_findings
+
+Row = dict[str, Any]
+Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
+
+NOTHING = "–"
+RECIPES = {"paper": "paper's setting", "best": "our recipe"}
+KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "jostled": "n = 3, perturbed"}
+
+
+def below(text: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table below what is said about it."""
+    return f"{filled(text)}\n\n{markdown(header, lines)}"
+
+
+def tasks(rows: Sequence[Row]) -> list[str]:
+    """Return the tasks that were measured, in the order of the results."""
+    return list(dict.fromkeys(row["task"] for row in rows))
+
+
+def origin(rows: Sequence[Row], file: str) -> str:
+    """Return who measured it, where, and where it is written."""
+    commands = " and ".join(sorted({f"`{row['command']}`" for row in rows}))
+    machines = " and ".join(sorted({f"{row['machine']['cores']} cores ({row['machine']['cpu']})" for row in rows}))
+    return f"Measured by {commands} on a machine with {machines}: [`results/{file}`](results/{file})."
+
+
+def with_interval(rows: Sequence[Row]) -> str:
+    """Return the successes of all rows together, with the 95% interval in per cent."""
+    if not rows:
+        return NOTHING
+    successes, episodes = (sum(row[key] for row in rows) for key in ("successes", "episodes"))
+    low, high = wilson_interval(successes, episodes)
+    return f"{successes}/{episodes} ({100 * low:.1f}–{100 * high:.1f}%)"
+
+
+# Learned policies
+
+
+def policies_of(rows: Sequence[Row], task: str, kind: str, recipe: str) -> list[Row]:
+    """Return the rows of one kind of policies on a task."""
+    return [row for row in rows if (row["task"], row["kind"], row["recipe"]) == (task, kind, recipe)]
+
+
+def success_table(rows: Sequence[Row], file: str) -> str:
+    columns = [("sizes", "paper"), ("sizes", "best"), ("jostled", "paper"), ("jostled", "best"), ("large", "best")]
+    header = ["task", "BISON in the paper", *(f"{RECIPES[recipe]}, {KINDS[kind]}" for kind, recipe in columns)]
+    lines = [
+        [
+            task,
+            f"{paper_rate('bison', task):.2f}",
+            *(with_interval(policies_of(rows, task, *column)) for column in columns),
+        ]
+        for task in tasks(rows)
+    ]
+    models = len({(row["task"], row["recipe"], row["seed"]) for row in rows})
+    text = (
+        f"Successes of {models} policies in worlds that they have not seen, with 95% intervals: three of each kind, "
+        f"each learned from {rows[0]['demonstrations']} demonstrations with three objects, and run 10 times with each "
+        f"number of objects. *Perturbed*: with bursts of control noise. {origin(rows, file)}"
+    )
+    return below(text, header, lines)
+
+
+def failure_table(rows: Sequence[Row], file: str) -> str:
+    failed: dict[tuple[str, str, str], Counter[str]] = {}
+    for row in rows:
+        failed.setdefault((row["task"], row["recipe"], row["kind"]), Counter()).update(row["reasons"])
+    reasons = sorted({reason for counts in failed.values() for reason in counts})
+    lines = [
+        [task, RECIPES[recipe], KINDS[kind], *(str(counts[reason] or NOTHING) for reason in reasons)]
+        for (task, recipe, kind), counts in failed.items()
+        if counts
+    ]
+    episodes = sum(row["episodes"] for row in rows)
+    text = f"All failures among {episodes:,} episodes, by cause; what is not listed had none. {origin(rows, file)}"
+    return below(text, ["task", "learned by", "run with", *reasons], lines)
+
+
+def refinement_table(rows: Sequence[Row], file: str) -> str:
+    columns = [(kind, recipe) for kind in ("sizes", "jostled") for recipe in RECIPES]
+    lines = []
+    for task in tasks(rows):
+        counted = [sum((Counter(row["changes"]) for row in policies_of(rows, task, *column)), Counter[str]())
+                   for column in columns]  # fmt: skip
+        parts = [counts["own"] / (counts["own"] + counts["unexpected"]) for counts in counted]
+        shown = zip(parts, counted, strict=True)
+        lines.append([task, *(f"{100 * part:.2f}% ({counts['unexpected']:,})" for part, counts in shown)])
+    text = (
+        "The part of the changes of the symbolic state that were the chosen action's own effects, and in brackets how "
+        f"many were not; those that the world reported (teleports, arrivals) count for neither. {origin(rows, file)}"
+    )
+    return below(text, ["task", *(f"{RECIPES[recipe]}, {KINDS[kind]}" for kind, recipe in columns)], lines)
+
+
+def schedule_table(rows: Sequence[Row], file: str) -> str:
+    trials = list(rows[0]["successes"])
+    lines = [
+        [
+            row["task"],
+            str(row["epochs"]),
+            f"{sum(row['validation_losses']) / len(row['validation_losses']):.4f}",
+            *(with_interval([row["successes"][trial]]) for trial in trials),
+        ]
+        for row in sorted(rows, key=lambda row: (row["task"], row["epochs"]))
+    ]
+    text = (
+        "Cloning alone, without practice: successes after schedules of so many epochs, and the mean squared error on "
+        f"what was set aside; three networks each. {origin(rows, file)}"
+    )
+    names = [trial.replace("jostled", "perturbed") for trial in trials]
+    return below(text, ["task", "epochs", "validation loss", *names], lines)
+
+
+def learning_table(rows: Sequence[Row], file: str) -> str:
+    timed = [row for row in rows if row["part"] in ("training", "recipe")]
+    lines = [
+        [_what_was_learned(row), row.get("device", "cpu"), f"{row['samples']:,}", f"{row['seconds']:.0f}"]
+        for row in timed
+    ]
+    text = (
+        "Seconds to learn Blocks from 200 demonstrations; the last row is the whole of it, labels and practice "
+        f"included. {origin(timed, file)}"
+    )
+    text += "".join(f" The row of the {row['device']} was {row['note']}." for row in timed if "note" in row)
+    return below(text, ["what", "on", "samples", "seconds"], lines)
+
+
+def _what_was_learned(row: Row) -> str:
+    if row["part"] == "recipe":
+        return "`bilevel learn`, our recipe"
+    return f"{row['epochs']} epochs, " + ("one network" if row["networks"] == 1 else f"{row['networks']} at once")
+
+
+def step_table(rows: Sequence[Row], file: str) -> str:
+    timed = [row for row in rows if row["part"] == "steps"]
+    lines = []
+    for row in timed:
+        policy, physics = (f"{row['microseconds'][part]:.0f}" for part in ("policy", "physics"))
+        lines.append([row["task"], policy, physics, f"{row['policy_over_physics']:.2f}"])
+    text = (
+        "Microseconds of a step with 10 objects on one core: the policy's (label, choose, control) and the world's, in "
+        f"the same episodes. {origin(timed, file)}"
+    )
+    return below(text, ["task", "policy", "physics", "policy : physics"], lines)
+
+
+# Planning
+
+
+def thinking_table(rows: Sequence[Row], file: str) -> str:
+    lines = []
+    for row in rows:
+        times = row["microseconds_per_step"]
+        lines.append(
+            [
+                f"{row['task']}, {row['method']}",
+                f"{times['policy']:.0f}",
+                f"{times['planning']:.0f}" if times["planning"] else NOTHING,
+                f"{times['policy'] / times['physics']:.2f}",
+                "/".join(map(str, row["plans"])) if any(row["plans"]) else NOTHING,
+                f"{row['successes']}/{row['episodes']}",
+            ]
+        )
+    header = ["task, method", "µs a step", "of that planning", "physics = 1", "plans in each episode", "successes"]
+    text = (
+        f"**Thinking**: what a method takes for each step with n = {rows[0]['objects']}, labels included, all in turn "
+        f"in one run: the median of {rows[0]['episodes']} episodes. {origin(rows, file)}"
+    )
+    return below(text, header, lines)
+
+
+def fond_table(rows: Sequence[Row], file: str) -> str:
+    kinds = {
+        "colour": lambda row: f"colour, {row['blocks']} blocks, {row['colours']} colours",
+        "tyres": lambda row: f"triangle tyre world, {row['rows']} rows",
+    }
+    lines = [
+        [kinds[row["problem"]](row), row["answer"], str(row["decisions"]), f"{row['cpu_seconds']:.3f}"]
+        for row in rows
+        if row["problem"] in kinds
+    ]
+    random = next(row for row in rows if row["problem"] == "random")
+    text = (
+        f"**Strong-cyclic planning**, with CPU seconds. On {random['agree']} of {random['agree'] + random['disagree']} "
+        f"random problems, of which {random['with_policy']} have a policy, it answers as an exact solver does that "
+        f"goes over all states. {origin(rows, file)}"
+    )
+    return below(text, ["problem", "answer", "decisions", "seconds"], lines)
+
+
+# Worlds
+
+
+def expert_table(rows: Sequence[Row], file: str) -> str:
+    columns = sorted({(row["noise"], row["objects"]) for row in rows})
+    names = [f"n = {objects}" + (", perturbed" if noise else "") for noise, objects in columns]
+    found = {(row["task"], row["noise"], row["objects"]): row for row in rows}
+    size = 3 if (0.0, 3) in columns else columns[0][1]
+    lines = []
+    for task in tasks(rows):
+        results = (found.get((task, *column)) for column in columns)
+        shown = (
+            f"{row['successes']}/{row['episodes']}, {row['mean_steps']:.0f}" if row else NOTHING for row in results
+        )
+        steps = found.get((task, 0.0, size), {}).get("mean_steps_per_schema", {})
+        skills = ", ".join(f"{schema} {mean:.0f}" for schema, mean in steps.items())
+        lines.append([task, *shown, skills or NOTHING])
+    intervals = sorted({(row["successes"], row["episodes"], *row["interval"]) for row in rows})
+    told = [f"{100 * low:.1f}–{100 * high:.1f}% for {wins}/{episodes}" for wins, episodes, low, high in intervals]
+    text = (
+        "**Experts**: successes, and mean steps. *Perturbed*: with bursts of [control noise](#experts). The 95% "
+        f"interval is {', '.join(told)}. {origin(rows, file)}"
+    )
+    return below(text, ["task", *names, f"steps of each action, n = {size}"], lines)
+
+
+def world_speed_table(rows: Sequence[Row], file: str) -> str:
+    sizes = sorted({row["objects"] for row in rows})
+    found = {(row["task"], row["objects"]): f"{row['steps_per_second']:,} ({row['ratio']:.2f}×)" for row in rows}
+    lines = [[task, *(found.get((task, size), NOTHING) for size in sizes)] for task in tasks(rows)]
+    theirs = sorted(row["metaworld_steps_per_second"] for row in rows)
+    text = (
+        "**Speed**: steps per second on one core, physics, observation and labels together, and how many times those "
+        f"of MetaWorld's own pick-place ({theirs[0]:,} to {theirs[-1]:,}, in turns with ours). {origin(rows, file)}"
+    )
+    return below(text, ["task", *(f"n = {size}" for size in sizes)], lines)
+
+
+def demonstration_table(rows: Sequence[Row], file: str) -> str:
+    lines = [
+        [
+            row["task"] + (f", perturbed {row['noise']:g}" if row["noise"] else ""),
+            "yes" if row["golden_rules"] else "no",
+            f"{row['steps']:,}",
+            f"{row['megabytes']:.1f}",
+            f"{row['collecting_seconds']:.0f}",
+            f"{row['labelling_seconds'] + row['learning_seconds']:.1f}",
+            f"{row['exogenous']:,}",
+            ", ".join(f"{kind} {number:,}" for kind, number in row["events"].items()) or "none",
+            f"{row['steps'] - row['explained_steps']:,}",
+            f"{row['explained_steps'] - row['agreeing_steps']:,}",
+        ]
+        for row in sorted(rows, key=lambda row: tasks(rows).index(row["task"]))
+    ]
+    episodes, sizes = (" or ".join(map(str, sorted({row[key] for row in rows}))) for key in ("episodes", "objects"))
+    text = (
+        f"**Demonstrations**: {episodes} of each task with n = {sizes}, and whether they teach the "
+        "golden rules, which small PDDL problems teach, too. *Cuts* are changes that no action explains, *events* what "
+        "the world reported. *No action* was found for so many steps, all of them before a cut, and *another* than the "
+        f"expert's for so many. {origin(rows, file)}"
+    )
+    times = ("collecting, s", "learning, s")
+    return below(text, ["task", "golden rules", "steps", "MB", *times, "cuts", "events", "no action", "another"], lines)
+
+
+# The whole experiment
+
+
+def found(rows: Sequence[Row], file: str) -> Findings:
+    """Return the findings of an experiment."""
+    return parse_findings((json.dumps(row) for row in rows), file)
+
+
+def of_report(make: Callable[[Findings], Table]) -> Render:
+    """Return what renders a table of the report, with where it comes from."""
+
+    def render(rows: Sequence[Row], file: str) -> str:
+        findings = found(rows, file)
+        table, about = make(findings), findings.about
+        machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
+        made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
+        return f"{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
+
+    return render
+
+
+def difference_list(rows: Sequence[Row], file: str) -> str:
+    """Return a sentence for whatever differs from the paper by more than 0.15."""
+    lines = []
+    for title, reasons in differences(cells(found(rows, file)), quick=False).items():
+        for reason in reasons:
+            where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in reason.cells)
+            lines.append(f"- **{title}**, {where}: {reason.why}")
+    return "\n".join(filled(line).replace("\n", "\n  ") for line in lines)
+
+
+def reproduction_speed_table(rows: Sequence[Row], file: str) -> str:
+    """Return where the time of the BISON rows goes, a line for each part of the work."""
+    total = sum(row["minutes"] for row in rows)
+    lines = [[row["what"], f"{row['minutes']:.1f}", f"{100 * row['minutes'] / total:.0f}%", row["how"]] for row in rows]
+    text = (
+        "**The rows of BISON, our recipe**, from nothing: 8 tasks, 24 networks, 2,400 episodes. Minutes on two cores, "
+        f"{total:.0f} in all: [`results/{file}`](results/{file})."
+    )
+    return below(text, ["what", "minutes", "part", "how it was measured"], lines)
