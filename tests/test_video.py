@@ -12,13 +12,19 @@ import pytest
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.video import INK, Image, Video, captioned, write_video
+from bilevel.video import INK, Image, Video, captioned
 
 RED, BLUE = (200, 30, 40), (30, 60, 190)
 
 
 def plain(colour: tuple[int, int, int], height: int = 96, width: int = 128) -> Image:
     return np.full((height, width, 3), colour, np.uint8)
+
+
+def write_video(path: Path, pictures: list[Image], fps: float = 25) -> None:
+    with Video(path, fps) as video:
+        for picture in pictures:
+            video.add(picture)
 
 
 def frames(path: Path) -> list[NDArray[np.uint8]]:
@@ -37,13 +43,13 @@ def test_a_video_is_what_browsers_play(tmp_path: Path) -> None:
 
 def test_pictures_come_in_order_and_in_their_colours(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
-    write_video(path, [plain(RED), plain(RED), plain(BLUE)], fps=25)
+    write_video(path, [plain(RED), plain(RED), plain(BLUE)])
     for frame, colour in zip(frames(path), (RED, RED, BLUE), strict=True):
         assert np.abs(frame.mean((0, 1)) - colour).max() < 8
 
 
 def test_odd_sizes_are_made_even(tmp_path: Path) -> None:
-    write_video(tmp_path / "out.mp4", [plain(RED, 95, 127)], fps=25)
+    write_video(tmp_path / "out.mp4", [plain(RED, 95, 127)])
     assert frames(tmp_path / "out.mp4")[0].shape == (96, 128, 3)
 
 
@@ -60,7 +66,7 @@ def test_pictures_can_be_made_smaller_and_files_too(tmp_path: Path) -> None:
 
 
 def test_a_name_may_hold_a_colon(tmp_path: Path) -> None:
-    write_video(tmp_path / "http: a test.mp4", [plain(RED)], fps=25)
+    write_video(tmp_path / "http: a test.mp4", [plain(RED)])
     assert [file.name for file in tmp_path.iterdir()] == ["http: a test.mp4"]
 
 
@@ -123,13 +129,13 @@ def test_an_interrupted_video_leaves_the_old_one(tmp_path: Path) -> None:
 
 def test_pictures_of_another_size_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"a video of 128 x 96 pixels cannot take a picture of 64 x 64"):
-        write_video(tmp_path / "out.mp4", [plain(RED), plain(RED, 64, 64)], fps=25)
+        write_video(tmp_path / "out.mp4", [plain(RED), plain(RED, 64, 64)])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_video_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="at least one picture"):
-        write_video(tmp_path / "out.mp4", [], fps=25)
+        write_video(tmp_path / "out.mp4", [])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,11 +154,13 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from bilevel.symbolic.domain import BadInput
-from bilevel.video import write_video
+from bilevel.video import Video
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 rng = np.random.default_rng(0)
 try:
-    write_video(Path(sys.argv[1]), (rng.integers(0, 255, (64, 64, 3), np.uint8) for _ in range(100)), fps=25)
+    with Video(Path(sys.argv[1]), fps=25) as video:
+        for _ in range(100):
+            video.add(rng.integers(0, 255, (64, 64, 3), np.uint8))
 except BadInput as error:
     print(error)
 """

@@ -5,9 +5,8 @@ Write `with Video(path, fps=40) as video:` and in it `video.add(environment.rend
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.files import require_writable
 from bilevel.symbolic.domain import BadInput
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first
@@ -44,25 +44,19 @@ class Video:
         self, path: Path, fps: float, *, width: int | None = None, encoder: Mapping[str, str] = ENCODER
     ) -> None:
         package("PIL.ImageFont")
+        self._av = package("av")
+        require_writable(path)  # at once, not after an hour of pictures
         self.path = path
         self.fps = fps
         self._width = width
         self._encoder = dict(encoder)
-        self._av = package("av")
         self._part = path.parent / f".{path.name}.{os.getpid()}.part"
         self._container: Any = None
         self._stream: Any = None
-        try:  # at once, not after an hour of pictures
-            if path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._part.touch()
-        except OSError as error:
-            raise self._unwritable(error) from None
 
     def add(self, picture: Image, caption: str = "", below: int = 0) -> None:
-        """The next picture, of the same size as the others. Its caption is written over its lowest part, or below it,
-        where there is room for as many lines as `below` says.
+        """Add the next picture, of the same size as the others. Its caption is written over its lowest part, or below
+        it, where there is room for as many lines as `below` says.
         """
         if self._width is not None:
             picture = _narrowed(picture, self._width)
@@ -121,7 +115,7 @@ class Video:
         self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
 
     def _encode(self, frame: Any) -> None:
-        """One more frame, or with `None` whatever the encoder still holds back."""
+        """Encode one more frame, or with `None` whatever the encoder still holds back."""
         for packet in self._stream.encode(frame):
             self._container.mux(packet)
 
@@ -130,15 +124,8 @@ class Video:
         return BadInput(f"{self.path}: cannot be written: {error.strerror}")
 
 
-def write_video(path: Path, pictures: Iterable[Image], fps: float) -> None:
-    """A video without captions."""
-    with Video(path, fps) as video:
-        for picture in pictures:
-            video.add(picture)
-
-
 def captioned(picture: Image, caption: str) -> Image:
-    """The picture with the caption's lines on a dark strip over its lowest part."""
+    """Return the picture with the caption's lines on a dark strip over its lowest part."""
     height, width, _ = picture.shape
     ink = _ink(caption, width, max(12, round(LINE * height)))[-height:]
     strip = slice(height - len(ink), height)
@@ -149,7 +136,7 @@ def captioned(picture: Image, caption: str) -> Image:
 
 
 def with_lines_below(picture: Image, caption: str, lines: int) -> Image:
-    """The picture with a dark strip below it, in which there is room for so many lines, whatever the caption is."""
+    """Return the picture with a dark strip below it that has room for so many lines, whatever the caption is."""
     height, width, _ = picture.shape
     padded = "\n".join([*caption.splitlines()[:lines], *[" "] * (lines - len(caption.splitlines()))])
     ink = _ink(padded, width, max(12, round(BELOW * LINE * height)))
@@ -159,7 +146,7 @@ def with_lines_below(picture: Image, caption: str, lines: int) -> Image:
 
 @lru_cache(maxsize=64)
 def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
-    """(rows, width, 1): how much of each pixel the letters cover, 0 to 1."""
+    """Return (rows, width, 1): how much of each pixel the letters cover, 0 to 1."""
     from PIL import Image as PillowImage
     from PIL import ImageDraw
 
@@ -175,7 +162,7 @@ def _ink(caption: str, width: int, line_height: int) -> NDArray[np.float32]:
 
 
 def fitted(line: str, width: float, size: float) -> tuple[str, Any]:
-    """The line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
+    """Return the line and a font in which it is not wider; a line too long even for the smallest font loses its end."""
     from PIL import ImageFont
 
     font = ImageFont.load_default(size)
@@ -187,7 +174,7 @@ def fitted(line: str, width: float, size: float) -> tuple[str, Any]:
 
 
 def _narrowed(picture: Image, width: int) -> Image:
-    """The picture at most so wide, every pixel the mean of those that it stands for."""
+    """Return the picture at most so wide, every pixel the mean of those that it stands for."""
     from PIL import Image as PillowImage
 
     if picture.shape[1] <= width:
@@ -197,13 +184,13 @@ def _narrowed(picture: Image, width: int) -> Image:
 
 
 def _even(picture: Image) -> Image:
-    """Colours are stored for two by two pixels, so an odd last row or column is doubled."""
+    """Double an odd last row or column: colours are stored for two by two pixels."""
     height, width, _ = picture.shape
     return np.ascontiguousarray(np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge"))
 
 
 def package(name: str, what: str = "videos") -> Any:
-    """A module that not everybody has; `what` needs it."""
+    """Return a module that not everybody has; `what` needs it."""
     try:
         return import_module(name)
     except ImportError:
