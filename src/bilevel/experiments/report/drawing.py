@@ -180,7 +180,8 @@ def panel_svg(panel: Panel, size: str) -> str:
         tips = (_draw_strips if panel.joined else _draw_reach)(axes, panel)
         root = _svg(sheet, f"chart {size}")
     _make_hits(root, tips)
-    root[0].attrib |= {"role": "img", "aria-label": panel.description}
+    shown = f"{panel.y.title} against {panel.x.title} of {', '.join(series.title for series in panel.series)}"
+    root[0].attrib |= {"role": "img", "aria-label": f"{panel.title}: {shown}"}
     root.attrib |= {"role": "group", "aria-label": f"{panel.title}; arrow keys go from value to value"}
     return _markup(root)
 

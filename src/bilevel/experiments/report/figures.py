@@ -14,12 +14,12 @@ from bilevel.experiments.report.scores import (
     entrants_in,
     outcomes,
     rows_of,
-    score,
+    scores_by_size,
     sizes_in,
     tasks_in,
 )
 from bilevel.experiments.report.styles import CAUSES
-from bilevel.experiments.report.wording import SOLVERS, interval, mebibytes, microseconds, plural, rate, seconds
+from bilevel.experiments.report.wording import SOLVERS, interval, mebibytes, microseconds, rate, seconds
 from bilevel.experiments.reproduction.rows import Findings, Scaling
 
 RATES = Axis("success rate", -0.08, 1.08, {tick: f"{tick:g}" for tick in (0.0, 0.25, 0.5, 0.75, 1.0)})
@@ -31,12 +31,7 @@ def figures(findings: Findings) -> dict[str, Figure]:
     found = [by_objects(findings), against_costs(findings), causes_of_failure(findings)] if findings.rows else []
     if findings.scaling:
         found.append(solving_time(findings))
-    return {figure.name: figure for figure in found}
-
-
-def shown_objects(findings: Findings) -> str:
-    """Return with how many objects demonstrations were given."""
-    return plural(findings.about.experiment.get("shown", 3), "object")
+    return {figure.name: figure for figure in found if figure.panels or figure.bars}
 
 
 # Success against number of objects
@@ -47,20 +42,15 @@ def by_objects(findings: Findings) -> Figure:
     sizes = sizes_in(findings)
     named = [size for size in sizes if len(sizes) <= MANY or size % 2 == sizes[-1] % 2 or size == sizes[0]]
     x = Axis("number of objects", min(sizes) - 0.4, max(sizes) + 0.4, {size: str(size) for size in named})
-    panels = [Panel(task, x, RATES, _curves(findings, task, sizes)) for task in tasks_in(findings)]
-    caption = (
-        "The line is the median over seeds, the band reaches from the worst seed to the best. Lines that coincide are "
-        f"drawn next to each other. Demonstrations showed {shown_objects(findings)}."
-    )
-    return Figure("success-by-objects", caption, panels)
+    panels = [Panel(task, x, RATES, _curves(findings, task)) for task in tasks_in(findings)]
+    return Figure("success-by-objects", panels)
 
 
-def _curves(findings: Findings, task: str, sizes: Sequence[int]) -> list[Series]:
+def _curves(findings: Findings, task: str) -> list[Series]:
     found = []
     for entrant in entrants_in(findings):
-        rows = rows_of(findings, entrant, task)
-        scores = [(size, score(rows, size)) for size in sizes]
-        if marks := [_rate_mark(size, found) for size, found in scores if found]:
+        if scores := scores_by_size(findings, entrant, task):
+            marks = [_rate_mark(size, score) for size, score in scores.items()]
             found.append(Series(entrant.name, entrant.title, marks))
     return found
 
@@ -82,29 +72,21 @@ class Cost:
     title: str
     value: Callable[[Costs], float | None]
     show: Callable[[float], str]
-    unit: str
     largest: bool  # whether it is about the largest number of objects, as is then the success rate
 
 
 COSTS = (
-    Cost("training time", lambda costs: costs.training_seconds, seconds, "s", False),
-    Cost("inference time per step", lambda costs: costs.policy_microseconds, microseconds, "µs", True),
-    Cost("peak memory in training", lambda costs: costs.training_mebibytes, mebibytes, "MiB", False),
-    Cost("peak memory in inference", lambda costs: costs.peak_mebibytes, mebibytes, "MiB", True),
+    Cost("training time", lambda costs: costs.training_seconds, seconds, False),
+    Cost("inference time per step", lambda costs: costs.policy_microseconds, microseconds, True),
+    Cost("peak memory in training", lambda costs: costs.training_mebibytes, mebibytes, False),
+    Cost("peak memory in inference", lambda costs: costs.peak_mebibytes, mebibytes, True),
 )
 
 
 def against_costs(findings: Findings) -> Figure:
     """Return a panel for each cost: a large mark for each method, the median over tasks, and a faint one for each."""
-    largest = max(sizes_in(findings))
-    caption = (
-        "Training: against success over all sizes; networks that were trained side by side share the time. "
-        f"Inference: with {largest} objects, labels and all planning included, against success with as many. A large "
-        "mark is the median over tasks and seeds, a faint one a single task. Methods that plan run on the network of "
-        "BISON in the paper's setting, so they share its training. The left is cheaper, the top is better."
-    )
     panels = [_cost_panel(findings, cost) for cost in COSTS]
-    return Figure("success-against-costs", caption, [panel for panel in panels if panel.series], size="wide")
+    return Figure("success-against-costs", [panel for panel in panels if panel.series], size="wide")
 
 
 def _cost_panel(findings: Findings, cost: Cost) -> Panel:
@@ -116,7 +98,7 @@ def _cost_panel(findings: Findings, cost: Cost) -> Panel:
             series.append(Series(entrant.name, entrant.title, known))
     objects = f", {max(sizes_in(findings))} objects" if cost.largest else ""
     title = cost.title[0].upper() + cost.title[1:] + objects
-    x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.unit)
+    x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.show, cost.show is seconds)
     return Panel(title, x, RATES, series, joined=False)
 
 
@@ -137,15 +119,11 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
 
 def solving_time(findings: Findings) -> Figure:
     """Return a panel for each task with the time that rules and LAMA take as problems grow."""
-    x = log_axis("number of objects", [one.objects for one in findings.scaling])
-    y = log_axis("time to solve", [one.seconds for one in findings.scaling], "s")
+    x = log_axis("number of objects", [one.objects for one in findings.scaling], "{:,.0f}".format)
+    y = log_axis("time to solve", [one.seconds for one in findings.scaling], seconds, of_times=True)
     tasks = dict.fromkeys(one.task for one in findings.scaling)
     panels = [Panel(task, x, y, _solvers([one for one in findings.scaling if one.task == task])) for task in tasks]
-    caption = (
-        "Problems of symbols alone, on one core: how long until the last action is known. A cross is where a solver "
-        "ran out of time. Both axes are logarithmic."
-    )
-    return Figure("solving-time", caption, panels, size="wide")
+    return Figure("solving-time", panels, size="wide")
 
 
 def _solvers(found: Sequence[Scaling]) -> list[Series]:
@@ -175,8 +153,7 @@ def causes_of_failure(findings: Findings) -> Figure:
     """Return a bar for each method: for all tasks together, then for each of them."""
     tasks: dict[str, str | None] = {"all tasks": None, **{task: task for task in tasks_in(findings)}}
     bars = {title: _bars(findings, task) for title, task in tasks.items()}
-    caption = "All episodes of each method, by how they went; each failure has one cause, the first that fits."
-    return Figure("causes-of-failure", caption, bars=bars)
+    return Figure("causes-of-failure", bars=bars)
 
 
 def _bars(findings: Findings, task: str | None) -> list[Bar]:

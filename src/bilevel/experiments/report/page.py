@@ -12,7 +12,7 @@ from markupsafe import Markup
 from bilevel.experiments.report.charts import Bar
 from bilevel.experiments.report.differences import WORTH_A_WORD, differences
 from bilevel.experiments.report.drawing import panel_svg, swatch
-from bilevel.experiments.report.figures import figures, shown_objects
+from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.headline import numbers, outcome
 from bilevel.experiments.report.paper import TASKS
 from bilevel.experiments.report.scores import (
@@ -23,14 +23,14 @@ from bilevel.experiments.report.scores import (
     outcomes,
     rows_of,
     seeds_in,
+    sizes_in,
     tasks_shown,
 )
 from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
 from bilevel.experiments.report.tables import absence, scope
-from bilevel.experiments.report.viewer import clock, episode
+from bilevel.experiments.report.viewer import episode
 from bilevel.experiments.report.wording import (
-    CAUSE_MEANINGS,
     interval,
     listed,
     of_value,
@@ -50,7 +50,7 @@ EXPERIMENT = {
     "shown": "objects in each of them",
     "epochs": "epochs, in the paper's setting",
     "end_to_end_epochs": "the same, for end-to-end networks",
-    "practice": "episodes in each round of practice",
+    "practice": "episodes in each round of DAgger",
     "planning_seconds": "seconds for each plan",
     "lama_seconds": "seconds for LAMA, for a large problem",
     "quick": "small version",
@@ -76,7 +76,7 @@ def _asset(name: str) -> str:
 
 def _functions() -> dict[str, object]:
     """Return what templates may call."""
-    plain = (absence, bar_tip, cell_tip, clock, interval, listed, of_value, plural, ranges, rate, sentence, slug)
+    plain = (absence, bar_tip, cell_tip, interval, listed, of_value, plural, ranges, rate, sentence, slug)
     markup = (_asset, palette, panel_svg, swatch)
     return {
         **{function.__name__: function for function in plain},
@@ -111,7 +111,8 @@ def _values(source: Source) -> dict[str, object]:
         "settings": _settings(findings),
         "versions": _versions(findings),
         "experiment": [(EXPERIMENT.get(key, key), value) for key, value in findings.about.experiment.items()],
-        "shown": shown_objects(findings),
+        "shown": plural(findings.about.experiment.get("shown", 3), "object"),
+        "largest": max(sizes_in(findings), default=0),
         "seeds": seeds_in(findings),
     }
 
@@ -138,7 +139,7 @@ def bar_tip(bar: Bar, cause: str) -> str:
 def _came_up(findings: Findings) -> list[tuple[str, str]]:
     """Return how episodes ended, with what that means."""
     found = outcomes(findings.rows)
-    return [(cause, CAUSE_MEANINGS[cause]) for cause in CAUSES if found[cause]]
+    return [(name, cause.meaning) for name, cause in CAUSES.items() if found[name]]
 
 
 # Rules

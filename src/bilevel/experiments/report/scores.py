@@ -98,6 +98,13 @@ def score(rows: Sequence[Row], objects: int | None = None) -> Score | None:
     return Score(wins.total(), episodes.total(), by_seed) if by_seed else None
 
 
+def scores_by_size(findings: Findings, entrant: Entrant, task: str) -> dict[int, Score]:
+    """Return the scores of a method on a task, by number of objects."""
+    rows = rows_of(findings, entrant, task)
+    found = {size: score(rows, size) for size in sizes_in(findings)}
+    return {size: score for size, score in found.items() if score}
+
+
 def outcomes(rows: Iterable[Row]) -> Counter[str]:
     """Return how episodes ended: how many were a `success`, and how many failed for each reason."""
     found: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bilevel.experiments.report.paper import TASKS
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, Kept, read_experiment
-from bilevel.experiments.reproduction.rows import Findings, Row, Size, read_findings
+from bilevel.experiments.reproduction.rows import Findings, Size, read_findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
@@ -86,33 +86,30 @@ def _problems(findings: Findings) -> Iterator[str]:
     seen: set[tuple[str, str, int]] = set()
     for row in findings.rows:
         where = f"{row.entrant} on {row.task} with seed {row.seed}"
+        training = (row.training.seconds, row.training.networks, row.training.peak_mebibytes) if row.training else ()
         if row.entrant not in ENTRANTS:
             yield f"unknown method '{row.entrant}'"
-        if not _is_sound(row):
+        if not (all(map(_is_sound, row.sizes)) and _are_numbers(*training)):
             yield f"odd numbers in the line for {where}"
         if (row.task, row.entrant, row.seed) in seen:
             yield f"two lines for {where}"
         seen.add((row.task, row.entrant, row.seed))
     for one in findings.scaling:
-        if not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
+        if one.seconds is None or not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
             yield f"odd numbers in a large problem of '{one.task}'"
 
 
-def _is_sound(row: Row) -> bool:
+def _is_sound(size: Size) -> bool:
     """Whether its numbers can be true."""
-    training = row.training
-    trained = not training or _are_numbers(training.seconds, training.networks, training.peak_mebibytes or 0)
-    return trained and all(map(_is_sound_size, row.sizes))
-
-
-def _is_sound_size(size: Size) -> bool:
-    costs = size.mean_steps, size.policy_microseconds, size.physics_microseconds, size.peak_mebibytes
-    if not _are_numbers(size.objects, size.episodes, size.successes, *(cost for cost in costs if cost is not None)):
-        return False
     if not isinstance(size.reasons, Mapping) or not set(size.reasons) <= set(REASONS):
+        return False
+    costs = size.mean_steps, size.policy_microseconds, size.physics_microseconds, size.peak_mebibytes
+    if not _are_numbers(size.objects, size.episodes, size.successes, *size.reasons.values(), *costs):
         return False
     return size.objects > 0 and size.successes + sum(size.reasons.values()) == size.episodes
 
 
 def _are_numbers(*values: object) -> bool:
-    return all(isinstance(value, int | float) and isfinite(value) and value >= 0 for value in values)
+    """Whether what was measured are numbers, finite and not negative."""
+    known = [value for value in values if value is not None]
+    return all(isinstance(value, int | float) and isfinite(value) and value >= 0 for value in known)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bilevel.policies.failures import REASONS
-
 
 @dataclass(frozen=True)
 class Style:
@@ -39,29 +37,37 @@ SERIES: Mapping[str, Style] = {
     "lama": Style("#c8500a", "#ff8a3d", "^", full=False),
 }
 SUCCESS = "success"
-_CAUSES = {
-    "no rule": ("#56b4e9", "#56b4e9"),
-    "no model": ("#8d99ae", "#7d889c"),
-    "no plan": ("#4c5a73", "#a9b4c8"),
-    "plan broken": ("#e69f00", "#e8a91c"),
-    "physics": ("#222222", "#f5f5f5"),
-    "label": ("#f0e442", "#f0e442"),
-    "stall": ("#cc79a7", "#d583b2"),
-    "drop": ("#d55e00", "#e56a10"),
-    "collision": ("#8c2d04", "#b5501f"),
-    "time": ("#0072b2", "#3a8fc4"),
-}
-CAUSES: Mapping[str, Style] = {
-    SUCCESS: Style("#cfe3d8", "#28453a"),
-    **{reason: Style(*_CAUSES[reason]) for reason in REASONS},
-}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """How an episode may have ended: its colour on light and on dark ground, and what it means."""
+
+    light: str
+    dark: str
+    meaning: str
+
+
+CAUSES: Mapping[str, Cause] = {
+    SUCCESS: Cause("#cfe3d8", "#28453a", "all goals were achieved in time"),
+    "no rule": Cause("#56b4e9", "#56b4e9", "the policy did not know what to do: no rule applied"),
+    "no model": Cause("#8d99ae", "#7d889c", "the planner cannot express what may happen, such as objects to come"),
+    "no plan": Cause("#4c5a73", "#a9b4c8", "the planner found no plan, or none in time"),
+    "plan broken": Cause("#e69f00", "#e8a91c", "what happened is not in the plan, and planning again is not allowed"),
+    "physics": Cause("#222222", "#f5f5f5", "the simulation became unstable"),
+    "label": Cause("#f0e442", "#f0e442", "the labels flickered: changes of the symbolic state were undone at once"),
+    "stall": Cause("#cc79a7", "#d583b2", "stuck: nothing that it did had an effect any more"),
+    "drop": Cause("#d55e00", "#e56a10", "it kept losing what it held or needed"),
+    "collision": Cause("#8c2d04", "#b5501f", "it kept upsetting things that it had nothing to do with"),
+    "time": Cause("#0072b2", "#3a8fc4", "it was still making progress when the steps were up"),
+}  # fmt: skip
 
 
 def palette(dark: bool) -> str:
     """Return the colours as CSS variables."""
-    named = {f"series-{key}": style for key, style in SERIES.items()}
-    named |= {f"cause-{slug(key)}": style for key, style in CAUSES.items()}
-    return "".join(f"--{name}:{style.dark if dark else style.light};" for name, style in named.items())
+    named = [(f"series-{key}", style.light, style.dark) for key, style in SERIES.items()]
+    named += [(f"cause-{slug(key)}", cause.light, cause.dark) for key, cause in CAUSES.items()]
+    return "".join(f"--{name}:{at_night if dark else by_day};" for name, by_day, at_night in named)
 
 
 def slug(name: str) -> str:

@@ -16,7 +16,7 @@ from bilevel.experiments.report.scores import (
     entrants_in,
     outcomes,
     rows_of,
-    score,
+    scores_by_size,
     seeds_in,
     sizes_in,
     tasks_in,
@@ -118,14 +118,11 @@ def size_table(findings: Findings) -> Table:
     records: list[Record] = []
     for task in tasks_in(findings):
         for entrant in entrants_in(findings):
-            rows = rows_of(findings, entrant, task)
-            scores = {size: score(rows, size) for size in sizes}
-            if any(scores.values()):
-                counts = (f"{one.successes}/{one.episodes}" if one else NOTHING for one in scores.values())
-                lines.append([f"{task}, {entrant.title}", *counts])
-            for size, found in scores.items():
-                if found:
-                    records.append({"method": entrant.name, "task": task, "objects": size, **_score_record(found)})
+            if scores := scores_by_size(findings, entrant, task):
+                counts = {size: f"{score.successes}/{score.episodes}" for size, score in scores.items()}
+                lines.append([f"{task}, {entrant.title}", *(counts.get(size, NOTHING) for size in sizes)])
+            for size, score in scores.items():
+                records.append({"method": entrant.name, "task": task, "objects": size, **_score_record(score)})
     caption = f"{scope(findings)}: successes of as many episodes."
     header = ["task, method", *(f"n = {size}" for size in sizes)]
     return Table("success-by-objects", "Success by number of objects", caption, header, lines, records)

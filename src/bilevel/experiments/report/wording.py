@@ -1,26 +1,11 @@
-"""Numbers as people read them, and what solvers and causes of failure are called."""
+"""Numbers as people read them, and what solvers are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 NOTHING = "–"
 SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA"}
-
-# What it means that an episode ended so, for somebody who has read nothing else.
-CAUSE_MEANINGS: Mapping[str, str] = {
-    "success": "all goals were achieved in time",
-    "no rule": "the policy did not know what to do: no rule applied",
-    "no model": "the planner cannot express what may happen, such as objects that do not exist yet",
-    "no plan": "the planner found no plan, or none in time",
-    "plan broken": "what happened is not what the plan was made for, and planning again is not allowed",
-    "physics": "the simulation became unstable",
-    "label": "the labels flickered: changes of the symbolic state were undone at once",
-    "stall": "stuck: nothing that it did had an effect any more",
-    "drop": "it kept losing what it held or needed",
-    "collision": "it kept upsetting things that it had nothing to do with",
-    "time": "it was still making progress when the steps were up",
-}
 
 
 def rate(value: float) -> str:

@@ -88,7 +88,9 @@
     for (const item of [...segments, ...beats, ...events])
       item.addEventListener("click", () => {
         load(video);
-        video.currentTime = Number(item.dataset.seek);
+        // Where the picture that first shows the step has begun, and a little into it, lest rounding show the one before.
+        const picture = Math.ceil((item.dataset.step * picturesPerSecond) / stepsPerSecond - 1e-6);
+        video.currentTime = (picture + 0.25) / picturesPerSecond;
       });
     for (const group of [segments, beats, events]) rove(group);
     video.addEventListener("play", watch);
