@@ -10,7 +10,7 @@ from typing import Any
 from bilevel.experiments.evaluation import wilson_interval
 from bilevel.experiments.report.differences import differences
 from bilevel.experiments.report.paper import paper_rate
-from bilevel.experiments.report.scores import cells
+from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.table_formats import Table, filled, markdown, markdown_grid
 from bilevel.experiments.reproduction.rows import Findings, parse_findings
 
@@ -276,12 +276,12 @@ def found(rows: Sequence[Row], file: str) -> Findings:
     return parse_findings((json.dumps(row) for row in rows), file)
 
 
-def of_report(make: Callable[[Findings], Table]) -> Render:
+def of_report(make: Callable[[Results], Table]) -> Render:
     """Return what renders a table of the report, with where it comes from."""
 
     def render(rows: Sequence[Row], file: str) -> str:
         findings = found(rows, file)
-        table, about = make(findings), findings.about
+        table, about = make(Results(findings)), findings.about
         machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
         made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
         return f"{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
@@ -292,7 +292,7 @@ def of_report(make: Callable[[Findings], Table]) -> Render:
 def difference_list(rows: Sequence[Row], file: str) -> str:
     """Return a sentence for whatever differs from the paper by more than 0.15."""
     lines = []
-    for title, reasons in differences(cells(found(rows, file)), quick=False).items():
+    for title, reasons in differences(Results(found(rows, file)).cells, quick=False).items():
         for reason in reasons:
             where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in reason.cells)
             lines.append(f"- **{title}**, {where}: {reason.why}")

@@ -14,6 +14,7 @@ from synthetic import about, large_problems, row, run_like, scaling, size
 from bilevel.experiments.report.charts import Axis, Mark, Panel, Series, log_axis
 from bilevel.experiments.report.drawing import figure_bytes, panel_svg, swatch
 from bilevel.experiments.report.figures import against_costs, by_objects, causes_of_failure, figures, solving_time
+from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.styles import CAUSES, SERIES, palette
 from bilevel.experiments.report.wording import interval, microseconds, ranges, rate, seconds
 from bilevel.experiments.reproduction.rows import Findings
@@ -32,14 +33,14 @@ def test_everything_has_a_style() -> None:
 
 def test_a_curve_is_the_median_with_the_range_over_seeds() -> None:
     rows = [row("blocks", "bison", seed, [size(3, wins)]) for seed, wins in enumerate((10, 4, 7))]
-    (panel,) = by_objects(Findings(about(), rows, [])).panels
+    (panel,) = by_objects(Results(Findings(about(), rows, []))).panels
     (mark,) = panel.series[0].marks
     assert (mark.x, mark.y, mark.range) == (3, 0.7, (0.4, 1.0))
     assert mark.tip == "0.70 (21 of 30, seeds 0.40–1.00)"
 
 
 def test_costs_have_a_large_mark_for_all_and_a_faint_one_for_each_task() -> None:
-    training, *_ = against_costs(SMALL).panels
+    training, *_ = against_costs(Results(SMALL)).panels
     bison = next(series for series in training.series if series.key == "bison")
     assert [mark.faint for mark in bison.marks] == [True, True, False]
     assert "expert" not in [series.key for series in training.series], "it is not trained"
@@ -47,14 +48,14 @@ def test_costs_have_a_large_mark_for_all_and_a_faint_one_for_each_task() -> None
 
 def test_a_time_of_training_that_networks_share_is_told_as_such() -> None:
     rows = [replace(one, training=replace(one.training, networks=3)) for one in SMALL.rows if one.training]
-    training, *_ = against_costs(Findings(about(), rows, [])).panels
+    training, *_ = against_costs(Results(Findings(about(), rows, []))).panels
     assert "60 s on cpu, 3 networks side by side" in training.series[0].marks[-1].tip
-    alone, *_ = against_costs(SMALL).panels
+    alone, *_ = against_costs(Results(SMALL)).panels
     assert "side by side" not in alone.series[0].marks[-1].tip
 
 
 def test_what_ran_out_of_time_is_marked() -> None:
-    (panel,) = solving_time(Findings(about(), [], large_problems())).panels
+    (panel,) = solving_time(Results(Findings(about(), [], large_problems()))).panels
     lama = next(series for series in panel.series if series.key == "lama")
     assert [mark.gave_up for mark in lama.marks] == [False, False, True]
     assert lama.marks[-1].tip == "out of time after 100 s"
@@ -64,13 +65,13 @@ def test_what_ran_out_of_time_is_marked() -> None:
 
 def test_problems_that_were_solved_more_than_once_have_one_mark() -> None:
     found = [scaling("blocks", "rules", 10, time) for time in (1.0, 3.0, 2.0)]
-    (panel,) = solving_time(Findings(about(), [], found)).panels
+    (panel,) = solving_time(Results(Findings(about(), [], found))).panels
     (mark,) = panel.series[0].marks
     assert mark.y == 2.0
 
 
 def test_causes_of_all_tasks_come_first_and_add_up() -> None:
-    bars = causes_of_failure(SMALL).bars
+    bars = causes_of_failure(Results(SMALL)).bars
     assert bars is not None
     assert list(bars) == ["all tasks", "blocks", "gacha"]
     for number, total in enumerate(bars["all tasks"]):
@@ -79,8 +80,8 @@ def test_causes_of_all_tasks_come_first_and_add_up() -> None:
 
 @pytest.mark.parametrize("name", ["success-by-objects", "success-against-costs", "solving-time"])
 def test_svg_is_well_formed_and_has_every_series_and_every_value(name: str) -> None:
-    for panel in figures(SMALL)[name].panels:
-        text = panel_svg(panel, figures(SMALL)[name].size)
+    for panel in figures(Results(SMALL))[name].panels:
+        text = panel_svg(panel, figures(Results(SMALL))[name].size)
         tree = ElementTree.fromstring(text)
         drawn = {element.get("data-series") for element in tree.iter() if element.get("class") == "series"}
         assert drawn == {series.key for series in panel.series}
@@ -115,7 +116,7 @@ def test_axes_have_some_ticks_which_are_apart(values: tuple[float, float]) -> No
 @pytest.mark.parametrize("suffix", ["pdf", "png"])
 def test_pictures_are_the_same_every_time_and_say_not_when_they_were_made(suffix: str) -> None:
     findings = run_like(["blocks"], ["bison", "det-plan"], (1, 3), (0, 1), 4)
-    for figure in (by_objects(findings), causes_of_failure(findings)):
+    for figure in (by_objects(Results(findings)), causes_of_failure(Results(findings))):
         content = figure_bytes(figure, suffix)
         assert content.startswith({"pdf": b"%PDF", "png": b"\x89PNG"}[suffix])
         assert content == figure_bytes(figure, suffix)
@@ -123,8 +124,8 @@ def test_pictures_are_the_same_every_time_and_say_not_when_they_were_made(suffix
 
 
 def test_a_figure_without_results_is_left_out() -> None:
-    assert list(figures(Findings(about(), [], large_problems()))) == ["solving-time"]
-    assert "solving-time" not in figures(Findings(about(), SMALL.rows, []))
+    assert list(figures(Results(Findings(about(), [], large_problems())))) == ["solving-time"]
+    assert "solving-time" not in figures(Results(Findings(about(), SMALL.rows, [])))
 
 
 def test_numbers_are_told_as_people_read_them() -> None:

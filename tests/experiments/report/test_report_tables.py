@@ -10,6 +10,7 @@ import pytest
 from synthetic import about, large_problems, row, run_like, size
 
 from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.table_formats import FORMATS, Table, Text, as_csv, as_latex, as_markdown, markdown_grid
 from bilevel.experiments.report.tables import main_table, scaling_table, short_table, size_table, tables
 from bilevel.experiments.reproduction.rows import Findings
@@ -30,7 +31,7 @@ def grid(table: Table) -> list[list[str]]:
 
 
 def test_there_are_all_tables_and_each_in_every_format() -> None:
-    found = tables(FINDINGS)
+    found = tables(Results(FINDINGS))
     assert [table.name for table in found] == ["success", "success-by-objects", "costs", "causes", "solving-time"]
     for table in found:
         assert all(len(line) == len(table.header) for line in table.lines)
@@ -39,7 +40,7 @@ def test_there_are_all_tables_and_each_in_every_format() -> None:
 
 
 def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
-    found = {(line["method"], line["task"]): line for line in parsed(main_table(FINDINGS))}
+    found = {(line["method"], line["task"]): line for line in parsed(main_table(Results(FINDINGS)))}
     for entrant in USUAL:
         for task in TASKS:
             rows = [row for row in FINDINGS.rows if (row.entrant, row.task) == (entrant, task)]
@@ -53,7 +54,7 @@ def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
 
 
 def test_markdown_and_latex_show_the_same_numbers_as_csv() -> None:
-    table = main_table(FINDINGS)
+    table = main_table(Results(FINDINGS))
     rates = {(line["method"], line["task"]): line["rate"] for line in parsed(table)}
     header, _, *lines = grid(table)
     shown = {(entrant, task): line[1 + column] for entrant, line in zip(USUAL, lines, strict=False)
@@ -66,33 +67,35 @@ def test_markdown_and_latex_show_the_same_numbers_as_csv() -> None:
 
 
 def test_a_table_with_little_room_has_the_same_rates() -> None:
-    for long, short in zip(grid(main_table(FINDINGS))[2:], grid(short_table(FINDINGS))[2:], strict=True):
+    for long, short in zip(
+        grid(main_table(Results(FINDINGS)))[2:], grid(short_table(Results(FINDINGS)))[2:], strict=True
+    ):
         assert [cell.split()[0] for cell in long] == [cell.split()[0] for cell in short]
         assert all("(" not in cell for cell in short)
 
 
 def test_a_model_that_was_not_run_gets_no_number() -> None:
-    for line in grid(main_table(FINDINGS)):
+    for line in grid(main_table(Results(FINDINGS))):
         if line[0].startswith("SmolVLA"):
             assert all(cell == "not run 0.00" for cell in line[1:])
 
 
 def test_holes_are_dashes() -> None:
     findings = Findings(about(), [row("blocks", "bison", 0, [size(1, 4, 4)])], [])
-    (bison,) = [line for line in grid(main_table(findings)) if line[0] == "BISON, our recipe"]
+    (bison,) = [line for line in grid(main_table(Results(findings))) if line[0] == "BISON, our recipe"]
     assert bison[2] == "– 0.95"
-    assert not scaling_table(findings).records
-    assert "solving-time" not in [table.name for table in tables(findings)]
+    assert not scaling_table(Results(findings)).records
+    assert "solving-time" not in [table.name for table in tables(Results(findings))]
 
 
 def test_successes_by_size_are_counted_over_seeds() -> None:
     rows = [row("blocks", "bison", seed, [size(1, 4, 4), size(3, 3 - seed, 4)]) for seed in (0, 1)]
-    header, _, line = grid(size_table(Findings(about(), rows, [])))
+    header, _, line = grid(size_table(Results(Findings(about(), rows, []))))
     assert (header[1:], line[1:]) == (["n = 1", "n = 3"], ["8/8", "5/8"])
 
 
 def test_time_outs_are_told() -> None:
-    table = scaling_table(Findings(about(), [], large_problems()))
+    table = scaling_table(Results(Findings(about(), [], large_problems())))
     rules, lama = grid(table)[2:]
     assert rules[0] == "blocks, Rules (BISON)"
     assert "out of time" not in rules
@@ -114,4 +117,6 @@ def test_odd_characters_break_no_table() -> None:
 @pytest.mark.parametrize("render", FORMATS.values())
 def test_tables_are_the_same_every_time(render: object) -> None:
     assert callable(render)
-    assert [render(table) for table in tables(FINDINGS)] == [render(table) for table in tables(FINDINGS)]
+    assert [render(table) for table in tables(Results(FINDINGS))] == [
+        render(table) for table in tables(Results(FINDINGS))
+    ]

@@ -10,13 +10,13 @@ from synthetic import about, row, run_like, size
 from bilevel.experiments.report.differences import HIGHER, differences, differs
 from bilevel.experiments.report.headline import numbers, outcome
 from bilevel.experiments.report.paper import PAPER, TASKS, paper_rate
-from bilevel.experiments.report.scores import Cell, cells, costs, missing, score
+from bilevel.experiments.report.scores import Cell, Results, score
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:
-    return {(cell.entrant.name, cell.task): cell for line in cells(findings) for cell in line}
+    return {(cell.entrant.name, cell.task): cell for line in Results(findings).cells for cell in line}
 
 
 def test_a_score_is_over_all_sizes_and_seeds_or_over_one_size() -> None:
@@ -82,16 +82,16 @@ def test_a_task_that_is_not_the_papers_has_a_column_but_no_figure_of_the_papers(
 def test_costs_are_medians_and_inference_is_with_the_largest_number_of_objects() -> None:
     sizes = [[size(1, 10, microseconds=999), size(10, 5, microseconds=time)] for time in (100, 300, 120)]
     findings = Findings(about(), [row("blocks", "bison", seed, each) for seed, each in enumerate(sizes)], [])
-    (found,) = costs(findings)
+    (found,) = Results(findings).costs()
     assert (found.objects, found.policy_microseconds, found.training_seconds) == (10, 120, 60.0)
     assert found.largest is not None
     assert (found.largest.rate, found.score.rate) == (0.5, 0.75)
 
 
 def test_what_is_missing_is_told() -> None:
-    assert missing(run_like()) == []
+    assert Results(run_like()).missing() == []
     rows = [row("blocks", "bison", seed, [size(1, 10)]) for seed in (0, 1)]
-    told = missing(Findings(about(), [*rows, row("blocks", "expert", 0, [size(1, 10)])], []))
+    told = Results(Findings(about(), [*rows, row("blocks", "expert", 0, [size(1, 10)])], [])).missing()
     assert any("colour" in line and "gacha-noisy" in line for line in told)
     assert any("PureNN" in line for line in told)
     assert "Expert on blocks: 10 of 20 episodes." in told
@@ -100,9 +100,9 @@ def test_what_is_missing_is_told() -> None:
 
 def test_a_difference_is_explained_only_where_it_is_large() -> None:
     near = [row("blocks", "det-plan", 0, [size(1, 8)])]  # the paper has 0.90
-    assert differences(cells(Findings(about(), near, [])), quick=False) == {}
+    assert differences(Results(Findings(about(), near, [])).cells, quick=False) == {}
     far = [row("colour", "det-replan", 0, [size(1, 10)]), row("blocks", "bison", 0, [size(1, 10)])]
-    told = differences(cells(Findings(about(), far, [])), quick=False)
+    told = differences(Results(Findings(about(), far, [])).cells, quick=False)
     assert [(title, [one.why for one in found]) for title, found in told.items()] == [
         ("DetReplan", [HIGHER["det-replan", "colour"]])
     ]
@@ -116,9 +116,9 @@ def test_exactly_as_much_as_that_is_not_worth_a_word(successes: int, differing: 
 
 def test_less_than_the_paper_is_never_explained_by_strength() -> None:
     weak = Findings(about(), [row("blocks", "bison", 0, [size(1, 5)])], [])
-    (why,) = (one.why for found in differences(cells(weak), quick=False).values() for one in found)
+    (why,) = (one.why for found in differences(Results(weak).cells, quick=False).values() for one in found)
     assert why.startswith("Lower")
-    (quick,) = (one.why for found in differences(cells(weak), quick=True).values() for one in found)
+    (quick,) = (one.why for found in differences(Results(weak).cells, quick=True).values() for one in found)
     assert "small version" in quick
 
 
@@ -132,10 +132,12 @@ def test_every_rival_has_a_reason_ready_in_every_world_where_it_can_be_better() 
 
 
 def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
-    told = outcome(run_like())
+    told = outcome(Results(run_like()))
     assert told.startswith("BISON in the paper's setting solves 2,400 of 2,400 episodes of the eight tasks")
     assert "DetReplan and NdtReplan, 75% of as many" in told
-    assert [value for value, _ in numbers(run_like())] == ["1.00", "0.79", "0.75", "21,600"]
-    assert outcome(run_like(["blocks"], ["expert"], [1], [0])) == "Only the expert has been run."
+    assert [value for value, _ in numbers(Results(run_like()))] == ["1.00", "0.79", "0.75", "21,600"]
+    assert outcome(Results(run_like(["blocks"], ["expert"], [1], [0]))) == "Only the expert has been run."
     torn = run_like(["blocks", "colour"], ["bison"], [1], [0])
-    assert "no total yet" in outcome(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], entrant="expert")]))
+    assert "no total yet" in outcome(
+        Results(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], entrant="expert")]))
+    )

@@ -7,49 +7,39 @@ from dataclasses import dataclass
 from statistics import median
 
 from bilevel.experiments.report.charts import Axis, Bar, Figure, Mark, Panel, Series, log_axis
-from bilevel.experiments.report.scores import (
-    Costs,
-    Score,
-    costs,
-    entrants_in,
-    outcomes,
-    rows_of,
-    scores_by_size,
-    sizes_in,
-    tasks_in,
-)
+from bilevel.experiments.report.scores import Costs, Results, Score
 from bilevel.experiments.report.styles import CAUSES
 from bilevel.experiments.report.wording import SOLVERS, interval, mebibytes, microseconds, rate, seconds
-from bilevel.experiments.reproduction.rows import Findings, Scaling
+from bilevel.experiments.reproduction.rows import Scaling
 
 RATES = Axis("success rate", -0.08, 1.08, {tick: f"{tick:g}" for tick in (0.0, 0.25, 0.5, 0.75, 1.0)})
 MANY = 6  # numbers of objects on an axis, from which only every second is named
 
 
-def figures(findings: Findings) -> dict[str, Figure]:
+def figures(results: Results) -> dict[str, Figure]:
     """Return all figures that there is something to show for, by name."""
-    found = [by_objects(findings), against_costs(findings), causes_of_failure(findings)] if findings.rows else []
-    if findings.scaling:
-        found.append(solving_time(findings))
+    found = [by_objects(results), against_costs(results), causes_of_failure(results)] if results.findings.rows else []
+    if results.findings.scaling:
+        found.append(solving_time(results))
     return {figure.name: figure for figure in found if figure.panels or figure.bars}
 
 
 # Success against number of objects
 
 
-def by_objects(findings: Findings) -> Figure:
+def by_objects(results: Results) -> Figure:
     """Return a panel for each task with a curve for each method."""
-    sizes = sizes_in(findings)
+    sizes = results.sizes
     named = [size for size in sizes if len(sizes) <= MANY or size % 2 == sizes[-1] % 2 or size == sizes[0]]
     x = Axis("number of objects", min(sizes) - 0.4, max(sizes) + 0.4, {size: str(size) for size in named})
-    panels = [Panel(task, x, RATES, _curves(findings, task)) for task in tasks_in(findings)]
+    panels = [Panel(task, x, RATES, _curves(results, task)) for task in results.tasks]
     return Figure("success-by-objects", panels)
 
 
-def _curves(findings: Findings, task: str) -> list[Series]:
+def _curves(results: Results, task: str) -> list[Series]:
     found = []
-    for entrant in entrants_in(findings):
-        if scores := scores_by_size(findings, entrant, task):
+    for entrant in results.entrants:
+        if scores := results.by_size(entrant, task):
             marks = [_rate_mark(size, score) for size, score in scores.items()]
             found.append(Series(entrant.name, entrant.title, marks))
     return found
@@ -83,20 +73,20 @@ COSTS = (
 )
 
 
-def against_costs(findings: Findings) -> Figure:
+def against_costs(results: Results) -> Figure:
     """Return a panel for each cost: a large mark for each method, the median over tasks, and a faint one for each."""
-    panels = [_cost_panel(findings, cost) for cost in COSTS]
+    panels = [_cost_panel(results, cost) for cost in COSTS]
     return Figure("success-against-costs", [panel for panel in panels if panel.series], size="wide")
 
 
-def _cost_panel(findings: Findings, cost: Cost) -> Panel:
-    found = [(task, one) for task in (*tasks_in(findings), None) for one in costs(findings, task)]
+def _cost_panel(results: Results, cost: Cost) -> Panel:
+    found = [(task, one) for task in (*results.tasks, None) for one in results.costs(task)]
     series = []
-    for entrant in entrants_in(findings):
+    for entrant in results.entrants:
         marks = [_cost_mark(cost, one, task) for task, one in found if one.entrant == entrant]
         if known := [mark for mark in marks if mark]:
             series.append(Series(entrant.name, entrant.title, known))
-    objects = f", {max(sizes_in(findings))} objects" if cost.largest else ""
+    objects = f", {max(results.sizes)} objects" if cost.largest else ""
     title = cost.title[0].upper() + cost.title[1:] + objects
     x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.show, cost.show is seconds)
     return Panel(title, x, RATES, series, joined=False)
@@ -117,12 +107,14 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
 # Rules against LAMA
 
 
-def solving_time(findings: Findings) -> Figure:
+def solving_time(results: Results) -> Figure:
     """Return a panel for each task with the time that rules and LAMA take as problems grow."""
-    x = log_axis("number of objects", [one.objects for one in findings.scaling], "{:,.0f}".format)
-    y = log_axis("time to solve", [one.seconds for one in findings.scaling], seconds, of_times=True)
-    tasks = dict.fromkeys(one.task for one in findings.scaling)
-    panels = [Panel(task, x, y, _solvers([one for one in findings.scaling if one.task == task])) for task in tasks]
+    x = log_axis("number of objects", [one.objects for one in results.findings.scaling], "{:,.0f}".format)
+    y = log_axis("time to solve", [one.seconds for one in results.findings.scaling], seconds, of_times=True)
+    tasks = dict.fromkeys(one.task for one in results.findings.scaling)
+    panels = [
+        Panel(task, x, y, _solvers([one for one in results.findings.scaling if one.task == task])) for task in tasks
+    ]
     return Figure("solving-time", panels, size="wide")
 
 
@@ -149,15 +141,15 @@ def _time_mark(found: Sequence[Scaling]) -> Mark:
 # Causes of failure
 
 
-def causes_of_failure(findings: Findings) -> Figure:
+def causes_of_failure(results: Results) -> Figure:
     """Return a bar for each method: for all tasks together, then for each of them."""
-    tasks: dict[str, str | None] = {"all tasks": None, **{task: task for task in tasks_in(findings)}}
-    bars = {title: _bars(findings, task) for title, task in tasks.items()}
+    tasks: dict[str, str | None] = {"all tasks": None, **{task: task for task in results.tasks}}
+    bars = {title: _bars(results, task) for title, task in tasks.items()}
     return Figure("causes-of-failure", bars=bars)
 
 
-def _bars(findings: Findings, task: str | None) -> list[Bar]:
-    found = [(entrant, outcomes(rows_of(findings, entrant, task))) for entrant in entrants_in(findings)]
+def _bars(results: Results, task: str | None) -> list[Bar]:
+    found = [(entrant, results.outcomes(entrant, task)) for entrant in results.entrants]
     return [
         Bar(entrant.name, entrant.title, {cause: counts[cause] for cause in CAUSES if counts[cause]})
         for entrant, counts in found

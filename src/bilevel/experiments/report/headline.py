@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from bilevel.experiments.report.paper import TASKS
-from bilevel.experiments.report.scores import REFERENCE, Cell, cells, tasks_in
+from bilevel.experiments.report.scores import REFERENCE, Cell, Results
 from bilevel.experiments.report.wording import interval, listed, per_cent, plural, rate
-from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import BISON, PAPER, Entrant
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
-def outcome(findings: Findings) -> str:
+def outcome(results: Results) -> str:
     """Return one sentence: how BISON did, and who came next."""
-    bison, rivals = _totals(findings)
-    sentences = [_bison(findings, bison)] if bison else []
+    bison, rivals = _totals(results)
+    sentences = [_bison(results, bison)] if bison else []
     if rivals:
         best = max(cell.rate for cell in rivals)
         names = listed([in_text(cell.entrant) for cell in rivals if cell.rate == best])
@@ -23,22 +22,22 @@ def outcome(findings: Findings) -> str:
             if bison
             else f"{names} solves {per_cent(best)} of all episodes, the most of those that were run"
         )
-    if not sentences and not any(row[-1].score for row in cells(findings)):
+    if not sentences and not any(row[-1].score for row in results.cells):
         return "No method has been run on all tasks that were begun: there is no total yet."
     told = "; ".join(sentences) or "only the expert has been run"
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _totals(findings: Findings) -> tuple[Cell | None, list[Cell]]:
+def _totals(results: Results) -> tuple[Cell | None, list[Cell]]:
     """Return the better total of BISON, if it has one, and those of its rivals."""
-    totals = [row[-1] for row in cells(findings) if row[-1].score]
+    totals = [row[-1] for row in results.cells if row[-1].score]
     bison = max((cell for cell in totals if cell.entrant.method == BISON), key=lambda cell: cell.rate, default=None)
     return bison, [cell for cell in totals if cell.entrant.method != BISON and cell.entrant.name != REFERENCE]
 
 
-def _bison(findings: Findings, cell: Cell) -> str:
+def _bison(results: Results, cell: Cell) -> str:
     assert cell.score is not None
-    tasks = tasks_in(findings)
+    tasks = results.tasks
     number = NUMBERS[len(tasks)] if len(tasks) < len(NUMBERS) else len(tasks)
     return (
         f"{in_text(cell.entrant)} solves {cell.score.successes:,} of {cell.score.episodes:,} episodes of "
@@ -52,10 +51,10 @@ def in_text(entrant: Entrant) -> str:
     return f"{name} {'in the' if entrant.recipe == PAPER else 'by'} {how}" if comma else name
 
 
-def numbers(findings: Findings) -> list[tuple[str, str]]:
+def numbers(results: Results) -> list[tuple[str, str]]:
     """Return what to show large at the top, with what it is."""
-    bison, rivals = _totals(findings)
-    tasks, found = tasks_in(findings), []
+    bison, rivals = _totals(results)
+    tasks, found = results.tasks, []
     if bison:
         found.append((rate(bison.rate), f"success of {in_text(bison.entrant)}"))
         if tasks == list(TASKS) and bison.paper is not None:
@@ -63,5 +62,5 @@ def numbers(findings: Findings) -> list[tuple[str, str]]:
     if rivals:
         best = max(rivals, key=lambda cell: cell.rate)
         found.append((rate(best.rate), f"the best rival, {in_text(best.entrant)}"))
-    episodes = sum(row.episodes for row in findings.rows)
+    episodes = sum(row.episodes for row in results.findings.rows)
     return [*found, (f"{episodes:,}", f"episodes of {plural(len(tasks), 'task')}")]

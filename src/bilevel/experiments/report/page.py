@@ -15,17 +15,7 @@ from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.headline import numbers, outcome
 from bilevel.experiments.report.paper import TASKS
-from bilevel.experiments.report.scores import (
-    Cell,
-    cells,
-    entrants_in,
-    missing,
-    outcomes,
-    rows_of,
-    seeds_in,
-    sizes_in,
-    tasks_shown,
-)
+from bilevel.experiments.report.scores import Cell, Results
 from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
 from bilevel.experiments.report.tables import absence, scope
@@ -86,34 +76,31 @@ def _functions() -> dict[str, object]:
 
 def _values(source: Source) -> dict[str, object]:
     """Return what templates know."""
-    findings = source.findings
-    rows = cells(findings) if findings.rows else []
-    drawn = figures(findings)
-    quick = bool(findings.about.experiment.get("quick"))
+    results, about = Results(source.findings), source.findings.about
+    rows = results.cells if results.entrants else []
+    drawn, found = figures(results), results.outcomes()
+    quick = bool(about.experiment.get("quick"))
     return {
-        "about": findings.about,
+        "about": about,
+        "results": results,
         "quick": quick,
-        "outcome": outcome(findings),
-        "numbers": numbers(findings),
-        "scope": scope(findings),
-        "missing": missing(findings),
-        "tasks": tasks_shown(findings),
+        "outcome": outcome(results),
+        "numbers": numbers(results),
+        "scope": scope(results),
         "rows": rows,
         "worth_a_word": WORTH_A_WORD,
         "differences": differences(rows, quick),
         "figures": drawn,
         "series": {row[0].entrant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
-        "causes": _came_up(findings),
-        "rule_sets": rule_sets(findings.about.rules),
+        "causes": {name: cause.meaning for name, cause in CAUSES.items() if found[name]},
+        "rule_sets": rule_sets(about.rules),
         "episodes": [episode(timeline, video) for timeline, video in source.films],
         "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in source.films}],
         "is_folder": source.is_folder,
-        "settings": _settings(findings),
-        "versions": _versions(findings),
-        "experiment": [(EXPERIMENT.get(key, key), value) for key, value in findings.about.experiment.items()],
-        "shown": plural(findings.about.experiment.get("shown", 3), "object"),
-        "largest": max(sizes_in(findings), default=0),
-        "seeds": seeds_in(findings),
+        "settings": _settings(results),
+        "versions": _versions(source.findings),
+        "experiment": {EXPERIMENT.get(key, key): value for key, value in about.experiment.items()},
+        "shown": plural(about.experiment.get("shown", 3), "object"),
     }
 
 
@@ -134,12 +121,6 @@ def bar_tip(bar: Bar, cause: str) -> str:
     """Return all about a part of a bar."""
     number = bar.outcomes[cause]
     return f"{bar.title}\n{cause}\t{number:,} of {bar.episodes:,} ({per_cent(number / bar.episodes)})"
-
-
-def _came_up(findings: Findings) -> list[tuple[str, str]]:
-    """Return how episodes ended, with what that means."""
-    found = outcomes(findings.rows)
-    return [(name, cause.meaning) for name, cause in CAUSES.items() if found[name]]
 
 
 # Rules
@@ -165,24 +146,24 @@ def rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
 # How it was made
 
 
-def _settings(findings: Findings) -> list[tuple[str, list[str]]]:
+def _settings(results: Results) -> dict[str, list[str]]:
     """Return what is particular to each method: how long it was trained, on how much, and what else it depends on."""
-    found = []
-    for entrant in entrants_in(findings):
-        rows = rows_of(findings, entrant)
+    found = {}
+    for entrant in results.entrants:
+        rows = results.rows(entrant)
         trainings = [row.training for row in rows if row.training]
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
         epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
         samples = sorted({training.samples for training in trainings})
         many = [f"{samples[0]:,} to {samples[-1]:,} samples"] if samples else []
-        found.append((entrant.title, [*epochs, *many, *others]))
+        found[entrant.title] = [*epochs, *many, *others]
     return found
 
 
-def _versions(findings: Findings) -> list[tuple[str, str]]:
+def _versions(findings: Findings) -> dict[str, str]:
     """Return the versions of everything that took part; several of one where it differed."""
     found: dict[str, dict[str, None]] = {}
     for versions in (*(row.versions for row in findings.rows), *(one.versions for one in findings.scaling)):
         for name, version in versions.items():
             found.setdefault(name, {})[version] = None
-    return [(name, ", ".join(versions)) for name, versions in found.items()]
+    return {name: ", ".join(versions) for name, versions in found.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
 
 from bilevel.experiments.evaluation import wilson_interval
@@ -53,105 +54,6 @@ class Cell:
         return self.score.rate if self.score else 0.0
 
 
-def entrants_in(findings: Findings) -> list[Entrant]:
-    """Return the methods that were measured, in the usual order."""
-    measured = {row.entrant for row in findings.rows}
-    return [entrant for name, entrant in ENTRANTS.items() if name in measured]
-
-
-def tasks_in(findings: Findings) -> list[str]:
-    """Return the tasks that were measured: the paper's in its order, then others."""
-    measured = dict.fromkeys(row.task for row in findings.rows)
-    return [*(task for task in TASKS if task in measured), *(task for task in measured if task not in TASKS)]
-
-
-def tasks_shown(findings: Findings) -> list[str]:
-    """Return the paper's tasks, measured or not, and any others that were measured."""
-    return [*TASKS, *(task for task in tasks_in(findings) if task not in TASKS)]
-
-
-def sizes_in(findings: Findings) -> list[int]:
-    """Return the numbers of objects that were measured, in ascending order."""
-    return sorted({size.objects for row in findings.rows for size in row.sizes})
-
-
-def seeds_in(findings: Findings) -> list[int]:
-    """Return the seeds that were measured."""
-    return sorted({row.seed for row in findings.rows})
-
-
-def rows_of(findings: Findings, entrant: Entrant, task: str | None = None) -> list[Row]:
-    """Return the rows of a method on a task, or on all."""
-    return [row for row in findings.rows if row.entrant == entrant.name and task in (None, row.task)]
-
-
-def score(rows: Sequence[Row], objects: int | None = None) -> Score | None:
-    """Return the score over all sizes, or over one; `None` without a single episode."""
-    wins: Counter[int] = Counter()
-    episodes: Counter[int] = Counter()
-    for row in rows:
-        for size in row.sizes:
-            if objects in (None, size.objects):
-                wins[row.seed] += size.successes
-                episodes[row.seed] += size.episodes
-    by_seed = tuple(wins[seed] / episodes[seed] for seed in sorted(episodes) if episodes[seed])
-    return Score(wins.total(), episodes.total(), by_seed) if by_seed else None
-
-
-def scores_by_size(findings: Findings, entrant: Entrant, task: str) -> dict[int, Score]:
-    """Return the scores of a method on a task, by number of objects."""
-    rows = rows_of(findings, entrant, task)
-    found = {size: score(rows, size) for size in sizes_in(findings)}
-    return {size: score for size, score in found.items() if score}
-
-
-def outcomes(rows: Iterable[Row]) -> Counter[str]:
-    """Return how episodes ended: how many were a `success`, and how many failed for each reason."""
-    found: Counter[str] = Counter()
-    for row in rows:
-        found["success"] += row.successes
-        for size in row.sizes:
-            found.update(size.reasons)
-    return found
-
-
-# The main table
-
-
-def cells(findings: Findings) -> list[list[Cell]]:
-    """Return a row for each method: each task, then all of them.
-
-    Published models have a row whether they were run or not: nothing stands in for their weights.
-    """
-    there = entrants_in(findings)
-    entrants = [entrant for entrant in ENTRANTS.values() if entrant in there or METHODS[entrant.method].model]
-    columns = [
-        _ranked([_cell(findings, entrant, task) for entrant in entrants]) for task in (*tasks_shown(findings), None)
-    ]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _cell(findings: Findings, entrant: Entrant, task: str | None) -> Cell:
-    """Return one cell; a total is over all tasks that were measured, the paper's over its own."""
-    rows, tasks = rows_of(findings, entrant, task), tasks_in(findings)
-    is_whole = task is not None or {row.task for row in rows} == set(tasks)
-    paper = paper_rate(entrant.method, task) if task is not None or tasks == list(TASKS) else None
-    return Cell(entrant, task, score(rows) if is_whole else None, paper)
-
-
-def _ranked(column: Sequence[Cell]) -> list[Cell]:
-    """Rank the two highest rates that there are, as often as they occur; nobody is praised for nothing."""
-    rivals = [cell for cell in column if cell.entrant.name != REFERENCE and cell.rate > 0]
-    best = sorted({cell.rate for cell in rivals}, reverse=True)[:2]
-    return [
-        replace(cell, rank=best.index(cell.rate) + 1) if cell in rivals and cell.rate in best else cell
-        for cell in column
-    ]
-
-
-# Costs
-
-
 @dataclass(frozen=True)
 class Costs:
     """What a method takes: medians over tasks and seeds."""
@@ -175,31 +77,27 @@ class Costs:
         return f" on {' and '.join(self.devices)}{beside}" if self.devices else ""
 
 
-def costs(findings: Findings, task: str | None = None) -> list[Costs]:
-    """Return what each method takes on a task, or on all."""
-    found = [_costs(findings, entrant, task) for entrant in entrants_in(findings)]
-    return [costs for costs in found if costs]
+def score(rows: Sequence[Row], objects: int | None = None) -> Score | None:
+    """Return the score over all sizes, or over one; `None` without a single episode."""
+    wins: Counter[int] = Counter()
+    episodes: Counter[int] = Counter()
+    for row in rows:
+        for size in row.sizes:
+            if objects in (None, size.objects):
+                wins[row.seed] += size.successes
+                episodes[row.seed] += size.episodes
+    by_seed = tuple(wins[seed] / episodes[seed] for seed in sorted(episodes) if episodes[seed])
+    return Score(wins.total(), episodes.total(), by_seed) if by_seed else None
 
 
-def _costs(findings: Findings, entrant: Entrant, task: str | None) -> Costs | None:
-    rows, objects = rows_of(findings, entrant, task), max(sizes_in(findings), default=0)
-    total = score(rows)
-    if total is None:
-        return None
-    sizes = [size for row in rows for size in row.sizes if size.objects == objects]
-    trainings = [row.training for row in rows if row.training]
-    return Costs(
-        entrant,
-        total,
-        objects,
-        score(rows, objects),
-        _median(size.policy_microseconds for size in sizes),
-        _median(size.peak_mebibytes for size in sizes),
-        _median(training.seconds for training in trainings),
-        _median(training.peak_mebibytes for training in trainings),
-        tuple(sorted({training.networks for training in trainings})),
-        tuple(sorted({training.device for training in trainings})),
-    )
+def _ranked(column: Sequence[Cell]) -> list[Cell]:
+    """Rank the two highest rates that there are, as often as they occur; nobody is praised for nothing."""
+    rivals = [cell for cell in column if cell.entrant.name != REFERENCE and cell.rate > 0]
+    best = sorted({cell.rate for cell in rivals}, reverse=True)[:2]
+    return [
+        replace(cell, rank=best.index(cell.rate) + 1) if cell in rivals and cell.rate in best else cell
+        for cell in column
+    ]
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -207,26 +105,112 @@ def _median(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
-# What is missing
+@dataclass(frozen=True)
+class Results:
+    """Findings, and what they come to."""
 
+    findings: Findings
 
-def missing(findings: Findings) -> list[str]:
-    """Return what a whole run has and these findings do not, a sentence each."""
-    there, tasks = entrants_in(findings), tasks_in(findings)
-    lines = []
-    if absent := [task for task in TASKS if task not in tasks]:
-        lines.append(f"Tasks that were not run: {', '.join(absent)}.")
-    if lacking := [ENTRANTS[name].title for name in USUAL if ENTRANTS[name] not in there]:
-        lines.append(f"Methods that were not run: {'; '.join(lacking)}.")
-    episodes = {
-        (entrant, task): sum(row.episodes for row in rows_of(findings, entrant, task))
-        for entrant in there
-        for task in tasks
-    }
-    full = max(episodes.values(), default=0)
-    for (entrant, task), number in episodes.items():
-        if number < full:
-            lines.append(f"{entrant.title} on {task}: {number or 'none'} of {full} episodes.")
-    if not findings.scaling:
-        lines.append("Large problems, for which rules and LAMA are timed, were not run.")
-    return lines
+    @cached_property
+    def entrants(self) -> list[Entrant]:
+        """The methods that were measured, in the usual order."""
+        measured = {row.entrant for row in self.findings.rows}
+        return [entrant for name, entrant in ENTRANTS.items() if name in measured]
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """The tasks that were measured: the paper's in its order, then others."""
+        measured = dict.fromkeys(row.task for row in self.findings.rows)
+        return [*(task for task in TASKS if task in measured), *(task for task in measured if task not in TASKS)]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The paper's tasks, measured or not, and any others that were measured."""
+        return [*TASKS, *(task for task in self.tasks if task not in TASKS)]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The numbers of objects that were measured, in ascending order."""
+        return sorted({size.objects for row in self.findings.rows for size in row.sizes})
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        return sorted({row.seed for row in self.findings.rows})
+
+    def rows(self, entrant: Entrant | None = None, task: str | None = None) -> list[Row]:
+        """Return the rows of a method, or of all, on a task, or on all."""
+        name = entrant and entrant.name
+        return [row for row in self.findings.rows if name in (None, row.entrant) and task in (None, row.task)]
+
+    def by_size(self, entrant: Entrant, task: str) -> dict[int, Score]:
+        """Return the scores of a method on a task, by number of objects."""
+        found = {size: score(self.rows(entrant, task), size) for size in self.sizes}
+        return {size: score for size, score in found.items() if score}
+
+    def outcomes(self, entrant: Entrant | None = None, task: str | None = None) -> Counter[str]:
+        """Return how episodes ended: how many were a `success`, and how many failed for each reason."""
+        found: Counter[str] = Counter()
+        for row in self.rows(entrant, task):
+            found["success"] += row.successes
+            for size in row.sizes:
+                found.update(size.reasons)
+        return found
+
+    @cached_property
+    def cells(self) -> list[list[Cell]]:
+        """A row for each method: each task, then all of them.
+
+        Published models have a row whether they were run or not: nothing stands in for their weights.
+        """
+        entrants = [one for one in ENTRANTS.values() if one in self.entrants or METHODS[one.method].model]
+        columns = [_ranked([self._cell(entrant, task) for entrant in entrants]) for task in (*self.columns, None)]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _cell(self, entrant: Entrant, task: str | None) -> Cell:
+        """Return one cell; a total is over all tasks that were measured, the paper's over its own."""
+        rows = self.rows(entrant, task)
+        is_whole = task is not None or {row.task for row in rows} == set(self.tasks)
+        paper = paper_rate(entrant.method, task) if task is not None or self.tasks == list(TASKS) else None
+        return Cell(entrant, task, score(rows) if is_whole else None, paper)
+
+    def costs(self, task: str | None = None) -> list[Costs]:
+        """Return what each method takes on a task, or on all."""
+        found = [self._costs(entrant, task) for entrant in self.entrants]
+        return [costs for costs in found if costs]
+
+    def _costs(self, entrant: Entrant, task: str | None) -> Costs | None:
+        rows, objects = self.rows(entrant, task), max(self.sizes, default=0)
+        total = score(rows)
+        if total is None:
+            return None
+        sizes = [size for row in rows for size in row.sizes if size.objects == objects]
+        trainings = [row.training for row in rows if row.training]
+        return Costs(
+            entrant,
+            total,
+            objects,
+            score(rows, objects),
+            _median(size.policy_microseconds for size in sizes),
+            _median(size.peak_mebibytes for size in sizes),
+            _median(training.seconds for training in trainings),
+            _median(training.peak_mebibytes for training in trainings),
+            tuple(sorted({training.networks for training in trainings})),
+            tuple(sorted({training.device for training in trainings})),
+        )
+
+    def missing(self) -> list[str]:
+        """Return what a whole run has and these findings do not, a sentence each."""
+        lines = []
+        if absent := [task for task in TASKS if task not in self.tasks]:
+            lines.append(f"Tasks that were not run: {', '.join(absent)}.")
+        if lacking := [ENTRANTS[name].title for name in USUAL if ENTRANTS[name] not in self.entrants]:
+            lines.append(f"Methods that were not run: {'; '.join(lacking)}.")
+        pairs = [(entrant, task) for entrant in self.entrants for task in self.tasks]
+        episodes = {pair: sum(row.episodes for row in self.rows(*pair)) for pair in pairs}
+        full = max(episodes.values(), default=0)
+        for (entrant, task), number in episodes.items():
+            if number < full:
+                lines.append(f"{entrant.title} on {task}: {number or 'none'} of {full} episodes.")
+        if not self.findings.scaling:
+            lines.append("Large problems, for which rules and LAMA are timed, were not run.")
+        return lines

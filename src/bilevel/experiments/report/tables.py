@@ -7,21 +7,7 @@ from dataclasses import asdict
 from statistics import median
 
 from bilevel.experiments.methods import METHODS
-from bilevel.experiments.report.scores import (
-    Cell,
-    Costs,
-    Score,
-    cells,
-    costs,
-    entrants_in,
-    outcomes,
-    rows_of,
-    scores_by_size,
-    seeds_in,
-    sizes_in,
-    tasks_in,
-    tasks_shown,
-)
+from bilevel.experiments.report.scores import Cell, Costs, Results, Score
 from bilevel.experiments.report.table_formats import Table, Text, Value
 from bilevel.experiments.report.wording import (
     NOTHING,
@@ -35,7 +21,7 @@ from bilevel.experiments.report.wording import (
     rate,
     seconds,
 )
-from bilevel.experiments.reproduction.rows import Findings, Scaling
+from bilevel.experiments.reproduction.rows import Scaling
 from bilevel.policies.failures import REASONS
 
 NOT_RUN = "not run"
@@ -44,18 +30,18 @@ TOTAL = "total"
 Record = dict[str, Value]
 
 
-def tables(findings: Findings) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """Return all tables that there is something to put in."""
     makers = (main_table, size_table, cost_table, cause_table, scaling_table)
-    return [table for table in (make(findings) for make in makers) if table.records]
+    return [table for table in (make(results) for make in makers) if table.records]
 
 
-def scope(findings: Findings) -> str:
+def scope(results: Results) -> str:
     """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
-    each = sorted({size.episodes for row in findings.rows for size in row.sizes})
-    seeds = len(seeds_in(findings))
+    each = sorted({size.episodes for row in results.findings.rows for size in row.sizes})
+    seeds = len(results.seeds)
     return (
-        f"{plural(len(tasks_in(findings)), 'task')}, {ranges(sizes_in(findings))} objects, "
+        f"{plural(len(results.tasks), 'task')}, {ranges(results.sizes)} objects, "
         f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
     )
 
@@ -63,22 +49,22 @@ def scope(findings: Findings) -> str:
 # Success
 
 
-def main_table(findings: Findings) -> Table:
+def main_table(results: Results) -> Table:
     """Return the success rates of all methods on all tasks, with the paper's."""
     about = (
         "In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of each column are set "
         "off, the expert aside."
     )
-    return _success_table(findings, f"{scope(findings)}. {about}", with_intervals=True)
+    return _success_table(results, f"{scope(results)}. {about}", with_intervals=True)
 
 
-def short_table(findings: Findings) -> Table:
+def short_table(results: Results) -> Table:
     """Return the main table with rates alone, for a page with little room."""
-    return _success_table(findings, f"{scope(findings)}; in italics what the paper reports.", with_intervals=False)
+    return _success_table(results, f"{scope(results)}; in italics what the paper reports.", with_intervals=False)
 
 
-def _success_table(findings: Findings, caption: str, with_intervals: bool) -> Table:
-    rows = cells(findings)
+def _success_table(results: Results, caption: str, with_intervals: bool) -> Table:
+    rows = results.cells
     lines: list[list[Text | str]] = [
         [row[0].entrant.title, *(_text(cell, with_intervals) for cell in row)] for row in rows
     ]
@@ -87,7 +73,7 @@ def _success_table(findings: Findings, caption: str, with_intervals: bool) -> Ta
         for row in rows
         for cell in row
     ]
-    return Table("success", "Success rates", caption, ["method", *tasks_shown(findings), TOTAL], lines, records)
+    return Table("success", "Success rates", caption, ["method", *results.columns, TOTAL], lines, records)
 
 
 def _text(cell: Cell, with_interval: bool) -> Text:
@@ -112,18 +98,18 @@ def _score_record(score: Score | None) -> Record:
     return dict(zip(names, values, strict=True))
 
 
-def size_table(findings: Findings) -> Table:
+def size_table(results: Results) -> Table:
     """Return the successes with each number of objects."""
-    sizes, lines = sizes_in(findings), []
+    sizes, lines = results.sizes, []
     records: list[Record] = []
-    for task in tasks_in(findings):
-        for entrant in entrants_in(findings):
-            if scores := scores_by_size(findings, entrant, task):
+    for task in results.tasks:
+        for entrant in results.entrants:
+            if scores := results.by_size(entrant, task):
                 counts = {size: f"{score.successes}/{score.episodes}" for size, score in scores.items()}
                 lines.append([f"{task}, {entrant.title}", *(counts.get(size, NOTHING) for size in sizes)])
             for size, score in scores.items():
                 records.append({"method": entrant.name, "task": task, "objects": size, **_score_record(score)})
-    caption = f"{scope(findings)}: successes of as many episodes."
+    caption = f"{scope(results)}: successes of as many episodes."
     header = ["task, method", *(f"n = {size}" for size in sizes)]
     return Table("success-by-objects", "Success by number of objects", caption, header, lines, records)
 
@@ -131,9 +117,9 @@ def size_table(findings: Findings) -> Table:
 # Costs
 
 
-def cost_table(findings: Findings) -> Table:
+def cost_table(results: Results) -> Table:
     """Return what each method takes: medians over tasks and seeds."""
-    totals = costs(findings)
+    totals = results.costs()
     lines = [
         [
             found.entrant.title,
@@ -145,9 +131,9 @@ def cost_table(findings: Findings) -> Table:
         ]
         for found in totals
     ]
-    records = [_cost_record(found, task) for task in (None, *tasks_in(findings)) for found in costs(findings, task)]
+    records = [_cost_record(found, task) for task in (None, *results.tasks) for found in results.costs(task)]
     caption = (
-        f"Medians over tasks and seeds; steps and memory with {max(sizes_in(findings), default=0)} objects, labels and "
+        f"Medians over tasks and seeds; steps and memory with {max(results.sizes, default=0)} objects, labels and "
         "planning included. Methods that plan run on the network of BISON in the paper's setting."
     )
     shared = [f"{found.entrant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
@@ -180,9 +166,9 @@ def _known(value: float | None, show: Callable[[float], str]) -> str:
 # Causes of failure
 
 
-def cause_table(findings: Findings) -> Table:
+def cause_table(results: Results) -> Table:
     """Return how many episodes failed for each reason."""
-    totals = {entrant: outcomes(rows_of(findings, entrant)) for entrant in entrants_in(findings)}
+    totals = {entrant: results.outcomes(entrant) for entrant in results.entrants}
     reasons = [reason for reason in REASONS if any(found[reason] for found in totals.values())]
     lines = []
     for entrant, found in totals.items():
@@ -192,32 +178,31 @@ def cause_table(findings: Findings) -> Table:
         lines.append([entrant.title, f"{successes:,}/{episodes:,}{share}", *counts])
     records: list[Record] = []
     for entrant in totals:
-        for task in tasks_in(findings):
-            if rows := rows_of(findings, entrant, task):
-                found = outcomes(rows)
+        for task in results.tasks:
+            if found := results.outcomes(entrant, task):
                 counted: Record = {"episodes": found.total(), "successes": found["success"]}
                 by_reason = {reason: found[reason] for reason in REASONS}
                 records.append({"method": entrant.name, "task": task, **counted, **by_reason})
-    caption = f"{scope(findings)}, all tasks together; each failure has one cause."
+    caption = f"{scope(results)}, all tasks together; each failure has one cause."
     return Table("causes", "Causes of failure", caption, ["method", "successes", *reasons], lines, records)
 
 
 # Large problems
 
 
-def scaling_table(findings: Findings) -> Table:
+def scaling_table(results: Results) -> Table:
     """Return how long rules and LAMA take as problems grow."""
-    sizes = sorted({one.objects for one in findings.scaling})
+    sizes = sorted({one.objects for one in results.findings.scaling})
     lines = []
-    for task in dict.fromkeys(one.task for one in findings.scaling):
+    for task in dict.fromkeys(one.task for one in results.findings.scaling):
         for solver, title in SOLVERS.items():
-            mine = [one for one in findings.scaling if (one.task, one.solver) == (task, solver)]
+            mine = [one for one in results.findings.scaling if (one.task, one.solver) == (task, solver)]
             if mine:
                 times = (_solving([one for one in mine if one.objects == size]) for size in sizes)
                 lines.append([f"{task}, {title}", *times])
     caption = "Time to solve problems of symbols alone, by number of objects, on one core."
     header = ["task, solver", *(f"{size:,}" for size in sizes)]
-    records = [_scaling_record(one) for one in findings.scaling]
+    records = [_scaling_record(one) for one in results.findings.scaling]
     return Table("solving-time", "Solving time", caption, header, lines, records)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from bilevel.experiments.report.drawing import figure_bytes
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.page import page_html
+from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.sources import read_source
 from bilevel.experiments.report.table_formats import FORMATS
 from bilevel.experiments.report.tables import tables
-from bilevel.experiments.reproduction.rows import Findings
 from bilevel.files import write_atomically
 
 PICTURES = ("pdf", "png")
@@ -35,18 +35,18 @@ def write_report(source: Path, output: Path, folder: Path | None = None, with_fi
     read = read_source(source)
     folder = (folder or output.with_name(f"{output.stem}-files")) if with_files else None
     page = page_html(read, folder.name if folder else None)
-    contents = dict(report_files(read.findings)) if folder else {}
+    contents = dict(report_files(Results(read.findings))) if folder else {}
     for name, content in contents.items():
         write_atomically((folder or output.parent) / name, content)
     write_atomically(output, page)
     return Written(output, folder, tuple(contents))
 
 
-def report_files(findings: Findings) -> Iterator[tuple[str, str | bytes]]:
+def report_files(results: Results) -> Iterator[tuple[str, str | bytes]]:
     """Yield the tables in each format and the figures in each, by the names of their files."""
-    for table in tables(findings):
+    for table in tables(results):
         for suffix, text_of in FORMATS.items():
             yield f"{table.name}.{suffix}", text_of(table)
-    for figure in figures(findings).values():
+    for figure in figures(results).values():
         for suffix in PICTURES:
             yield f"{figure.name}.{suffix}", figure_bytes(figure, suffix)
