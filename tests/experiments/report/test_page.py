@@ -24,7 +24,8 @@ from bilevel.symbolic.domain import BadInput
 from command_line import run
 
 SECTIONS = ("table", "objects", "costs", "scaling", "causes", "rules", "films", "making")
-SMALL = run_like(["blocks", "colour"], objects=(1, 3), seeds=(0, 1), episodes=4)
+SMALL = run_like(["blocks", "colour"], ["bison", "expert"], objects=(1, 3), seeds=(0, 1), episodes=4)
+PAGE = page_html(Source(SMALL, [], False))
 ODD = "<script>alert('1')</script> & \"x\" </style>"
 VOID = {"meta", "link", "br", "input", "img", "source", "track"}
 
@@ -62,25 +63,20 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
 
-def read(findings: Findings, is_folder: bool = False) -> Reader:
-    return Reader(page_html(Source(findings, [], is_folder)))
-
-
 def test_every_section_is_there_and_elements_are_closed() -> None:
-    page = read(run_like(objects=(1, 3), seeds=(0,), episodes=2))
+    page = Reader(PAGE)
     assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
     assert len(set(page.ids)) == len(page.ids)
     assert set(SECTIONS) <= {reference.removeprefix("#") for reference in page.references}
 
 
 def test_the_page_loads_nothing() -> None:
-    html = page_html(Source(SMALL, [], False))
-    page = Reader(html)
+    page = Reader(PAGE)
     assert page.references
     assert all(reference.startswith(("#", "data:")) for reference in page.references)
-    assert not re.search(r"https?://", html)
-    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|@font-face", html)
-    assert "default-src 'none'" in html
+    assert not re.search(r"https?://", PAGE)
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|@font-face", PAGE)
+    assert "default-src 'none'" in PAGE
 
 
 def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
@@ -93,28 +89,24 @@ def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
     )
     html = page_html(Source(Findings(odd, odd_rows, SMALL.scaling), [], False))
     assert ODD not in html
-    assert html.count("<script") == page_html(Source(SMALL, [], False)).count("<script")
+    assert html.count("<script") == PAGE.count("<script")
     assert Reader(html).words.count(ODD) >= 8
 
 
-def test_the_small_version_says_so_and_the_whole_one_does_not() -> None:
-    quick = replace(SMALL, about=about(experiment={"quick": True}))
-    assert "Small version." in read(quick).words
-    assert "(small version)" in page_html(Source(quick, [], False)).partition("</title>")[0]
-    assert "Small version." not in read(SMALL).words
-
-
-def test_work_that_failed_is_listed() -> None:
+def test_the_small_version_says_so_and_work_that_failed_is_listed() -> None:
     failures = [{"unit": "train colour pddl-nn", "error": "RuntimeError: no memory"}]
-    page = read(replace(SMALL, about=about(failures=failures)))
-    assert "1 piece of the work failed twice" in page.words
-    assert "train colour pddl-nn RuntimeError: no memory" in page.words
-    assert "Work that failed" not in read(SMALL).words
+    html = page_html(Source(replace(SMALL, about=about(experiment={"quick": True}, failures=failures)), [], False))
+    words = Reader(html).words
+    assert "(small version)" in html.partition("</title>")[0]
+    assert "Small version." in words
+    assert "1 piece of the work failed twice" in words
+    assert "train colour pddl-nn RuntimeError: no memory" in words
+    assert not re.search("Small version|Work that failed", Reader(PAGE).words)
 
 
 def test_cells_show_ours_and_the_papers() -> None:
     findings = Findings(about(), [row("colour", "det-replan", seed, [size(1, 9 + seed)]) for seed in (0, 1)], [])
-    words = read(findings).words
+    words = Reader(page_html(Source(findings, [], False))).words
     assert "0.95 0.76–0.99 19 of 20 seeds 0.90–1.00 paper 0.00" in words
     assert "not run paper 0.00" in words
     assert "– paper 0.97" in words
@@ -147,7 +139,7 @@ def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
         "holding(?b) clear(?p) goal at(?b, ?p) → place(?b, ?p) "
         "If you hold a block, a place is clear and the block belongs at the place, place the block at the place."
     )
-    assert told in read(SMALL).words
+    assert told in Reader(PAGE).words
 
 
 def test_rules_that_are_none_are_refused_by_name() -> None:
@@ -156,7 +148,7 @@ def test_rules_that_are_none_are_refused_by_name() -> None:
 
 
 def test_the_page_is_the_same_every_time() -> None:
-    assert page_html(Source(SMALL, [], False)) == page_html(Source(SMALL, [], False))
+    assert page_html(Source(SMALL, [], False)) == PAGE
 
 
 # The command
