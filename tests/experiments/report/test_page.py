@@ -27,6 +27,7 @@ SECTIONS = ("table", "objects", "costs", "scaling", "causes", "rules", "films", 
 SMALL = run_like(["blocks", "colour"], ["bison", "expert"], objects=(1, 3), seeds=(0, 1), episodes=4)
 PAGE = page_html(Source(SMALL, [], False))
 ODD = "<script>alert('1')</script> & \"x\" </style>"
+UNMEASURED = replace(size(2, 1, 1), policy_microseconds=None, peak_mebibytes=None)
 VOID = {"meta", "link", "br", "input", "img", "source", "track"}
 
 
@@ -121,6 +122,9 @@ def test_cells_show_ours_and_the_papers() -> None:
         Findings(about(), [row("gacha", "expert", 0, [size(3, 0, 1)])], []),
         Findings(about(experiment={}), [row("blocks", "pddl-nn-practised", 7, [size(2, 1, 1)])], []),
         Findings(about(), [row("blocks", "bison", 0, [size(2, 1, 1)], training=None)], []),
+        Findings(
+            about(), [row("blocks", "bison", 0, [UNMEASURED], training=None), row("swap", "bison", 0, [size(2, 1)])], []
+        ),
     ],
 )
 def test_whatever_there_is_makes_a_page(findings: Findings, tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ class Episode:
         return f"{tenths // 600}:{tenths // 10 % 60:02}.{tenths % 10}"
 
     def colour(self, beat: Beat) -> int:
-        """Return the number of the colour of a beat's action; 0 without an action."""
-        return self.colours[_schema(beat.action)] if beat.action else 0
+        """Return the number of the colour of a beat's action, which it must have."""
+        return self.colours[_schema(beat.action or "")]
 
 
 def episode(timeline: Timeline, video: bytes) -> Episode:
