@@ -21,16 +21,16 @@ from learning_speed import write
 from bilevel.demonstrations.manifest import versions
 from bilevel.experiments.evaluation import Run, run_episode
 from bilevel.experiments.machines import machine
-from bilevel.experiments.reproduction.folder import Kept, read_experiment
-from bilevel.experiments.reproduction.measurements import contender_of
-from bilevel.experiments.reproduction.settings import ENTRANTS, OURS, USUAL, Entrant
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_experiment
+from bilevel.experiments.reproduction.measurements import load_variant
+from bilevel.experiments.reproduction.settings import OURS, USUAL, VARIANTS, Variant
 from bilevel.planning.plan_policies import PlannedPolicy
 from bilevel.policies.policies import BilevelPolicy, WatchedPolicy
 from bilevel.seeds import evaluation_seed
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tabletop.tasks import TASKS, Task
 
-MEASURED = tuple(name for name in USUAL if ENTRANTS[name].recipe != OURS)  # a recipe does not change how long it takes
+MEASURED = tuple(name for name in USUAL if VARIANTS[name].recipe != OURS)  # a recipe does not change how long it takes
 SEED = 0  # of the policies, and of the worlds
 
 
@@ -54,22 +54,23 @@ def think(environment: Tabletop, policy: WatchedPolicy, seed: int) -> Thought:
     return Thought(run, high.plans, high.seconds) if isinstance(high, PlannedPolicy) else Thought(run, 0, 0.0)
 
 
-def make_policy(kept: Kept, entrant: Entrant, task: Task, environment: Tabletop) -> WatchedPolicy:
-    policy = kept.policy_of(entrant, task.name, SEED)
-    if policy and not policy.exists():
-        sys.exit(f"{policy}: no such policy; `bilevel reproduce --methods {entrant.name}` learns it")
-    contender = contender_of(kept, task.name, entrant, SEED)
+def make_policy(folder: ExperimentFolder, variant: Variant, task: Task, environment: Tabletop) -> WatchedPolicy:
+    network = variant.network(task.name, SEED)
+    if network and not (folder.path / network.policy).exists():
+        path = folder.path / network.policy
+        sys.exit(f"{path}: no such policy; `bilevel reproduce --methods {variant.name}` learns it")
+    contender = load_variant(folder, task.name, variant, SEED)
     assert contender.make is not None
     return contender.make(task, environment)
 
 
-def summary(entrant: Entrant, task: str, objects: int, thoughts: list[Thought]) -> dict[str, Any]:
+def summary(variant: Variant, task: str, objects: int, thoughts: list[Thought]) -> dict[str, Any]:
     parts = [thought.microseconds() for thought in thoughts]
     return {
-        "method": entrant.method,
+        "method": variant.method,
         "task": task,
         "objects": objects,
-        "recipe": entrant.recipe,
+        "recipe": variant.recipe,
         "episodes": len(thoughts),
         "successes": sum(thought.run.reason is None for thought in thoughts),
         "steps": [thought.run.steps for thought in thoughts],
@@ -90,20 +91,20 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/reproduction"), help="of `bilevel reproduce`")
     parser.add_argument("--output", type=Path, default=Path("results/inference.jsonl"))
     given = parser.parse_args()
-    kept = Kept(given.folder, read_experiment(given.folder))
-    entrants = [ENTRANTS[name] for name in given.methods]
+    folder = ExperimentFolder(given.folder, read_experiment(given.folder))
+    variants = [VARIANTS[name] for name in given.methods]
     for task in (TASKS[name] for name in given.tasks):
         environment = task.make(given.objects)
-        policies = {entrant: make_policy(kept, entrant, task, environment) for entrant in entrants}
-        thoughts: dict[Entrant, list[Thought]] = {entrant: [] for entrant in entrants}
+        policies = {variant: make_policy(folder, variant, task, environment) for variant in variants}
+        thoughts: dict[Variant, list[Thought]] = {variant: [] for variant in variants}
         for episode in range(given.episodes):
-            for entrant, policy in policies.items():  # in turn, so that a busy machine is busy for all
-                thoughts[entrant].append(think(environment, policy, evaluation_seed(SEED, episode)))
-        for entrant in entrants:
-            found = summary(entrant, task.name, given.objects, thoughts[entrant])
+            for variant, policy in policies.items():  # in turn, so that a busy machine is busy for all
+                thoughts[variant].append(think(environment, policy, evaluation_seed(SEED, episode)))
+        for variant in variants:
+            found = summary(variant, task.name, given.objects, thoughts[variant])
             write(given.output, found, ("task", "method", "objects", "recipe"))
             times, plans = found["microseconds_per_step"], found["plans"]
-            print(f"{task.name:8} {entrant.name:11} {times} plans {plans}", flush=True)
+            print(f"{task.name:8} {variant.name:11} {times} plans {plans}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Does `bilevel reproduce` survive being killed? A tiny run is, at random moments, and must end as an undisturbed one.
+"""Does `bilevel reproduce` survive being killed? A tiny run is, at random times, and must end as an undisturbed one.
 
     python benchmarks/killing.py
     python benchmarks/killing.py --backend ray --address auto --kills 10
@@ -64,7 +64,7 @@ def state(folder: Path) -> dict[str, tuple[int, int]]:
     """The files that work is for, also while they are being written, with when they were, and their sizes."""
     found = {}
     for path in folder.glob("*/**/*"):
-        if path.relative_to(folder).parts[0] not in ("runs", "claims", "costs"):
+        if path.relative_to(folder).parts[0] not in ("runs", "locks", "costs"):
             with suppress(FileNotFoundError):
                 about = path.stat()
                 if not stat.S_ISDIR(about.st_mode):
@@ -119,7 +119,7 @@ def survive(
     wanted: dict[str, Any],
     kills: int,
     random_: random.Random,
-    tell: Callable[[str], None] = lambda line: None,
+    callback: Callable[[str], None] = lambda line: None,
 ) -> list[str]:
     """Kill runs in a folder below `work` so many times, and let another one end; what is wrong then, if anything.
 
@@ -132,10 +132,10 @@ def survive(
         started.append(process := start(folder, *arguments))
         if kill_at_random(process, folder, random_):
             killed += 1
-            tell(f"kill {killed} of {kills}: folder {number} holds {len(state(folder))} files")
+            callback(f"kill {killed} of {kills}: folder {number} holds {len(state(folder))} files")
         else:
             wrong += _ended(process, folder, wanted)
-            tell(f"folder {number} is complete; the next one is begun")
+            callback(f"folder {number} is complete; the next one is begun")
             number += 1
     started.append(process := start(work / str(number), *arguments))
     process.communicate()
@@ -157,7 +157,7 @@ def main() -> int:
     parser.add_argument("--backend", choices=("processes", "ray"), default="processes")
     parser.add_argument("--address", default="auto", help="of the Ray cluster")
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--seed", type=int, default=0, help="of the times")
     parser.add_argument("--arguments", type=shlex.split, default=list(TINY), help="of the command, instead of a few")
     given = parser.parse_args()
     backend = ["--backend", "ray", "--address", given.address] if given.backend == "ray" else []
@@ -172,7 +172,7 @@ def main() -> int:
         print(f"undisturbed: {time.monotonic() - began:.1f} s, {len(wanted)} results", flush=True)
         began = time.monotonic()
         random_ = random.Random(given.seed)
-        wrong = survive(work, [*given.arguments, *backend], wanted, given.kills, random_, tell=_say)
+        wrong = survive(work, [*given.arguments, *backend], wanted, given.kills, random_, callback=_say)
     print(*wrong or [f"killed {given.kills} times: the same results, {time.monotonic() - began:.1f} s"], sep="\n")
     return 1 if wrong else 0
 

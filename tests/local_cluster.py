@@ -25,7 +25,7 @@ class LocalCluster:
 
     def workers(self) -> list[int]:
         """The processes that units are done for."""
-        return [pid for pid, words in _processes() if words.startswith("ray::Workplace") and self._has(pid)]
+        return [pid for pid, words in _processes() if words.startswith("ray::RemoteWorker") and self._has(pid)]
 
     def _has(self, pid: int) -> bool:
         with suppress(OSError):

@@ -96,6 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print(f"bilevel {bilevel.__version__}")
         sys.exit(0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a script in the background has ignored
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
     sys.exit(_run(arguments))
 

@@ -17,7 +17,7 @@ from bilevel.commands.arguments import count
 
 if TYPE_CHECKING:
     from bilevel.experiments.reproduction.backends import Backend
-    from bilevel.experiments.reproduction.driver import Progress
+    from bilevel.experiments.reproduction.driver import RunProgress
     from bilevel.experiments.reproduction.unit import Unit
 
 MOST_SHOWN = 16  # units that are being worked on
@@ -36,7 +36,7 @@ def duration(seconds: float) -> str:
 class Display:
     """Shows how far it is: on a terminal all the time, elsewhere in a line now and then."""
 
-    def __init__(self, progress: Progress, backend: Backend, silent: bool) -> None:
+    def __init__(self, progress: RunProgress, backend: Backend, silent: bool) -> None:
         self._progress, self._backend, self._silent = progress, backend, silent
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, transient=True, refresh_per_second=2, get_renderable=self._draw)

@@ -37,7 +37,7 @@ def size(objects: int, successes: int, episodes: int = 10, cause: str = "stall",
 
 def row(task: str, entrant: str, seed: int, sizes: Sequence[Size], **changes: Any) -> Row:
     known = ENTRANTS[entrant]
-    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.learner else None
+    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.recipe else None
     digest = "0123456789abcdef" if training else None
     return replace(
         Row(task, entrant, known.method, known.recipe, seed, sizes, training, [], {}, digest, VERSIONS), **changes

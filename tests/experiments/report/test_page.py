@@ -204,11 +204,11 @@ SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": 
         ("{", "line 1: not a line that `bilevel reproduce` wrote"),
         (changed(1, entrant="me"), "unknown method 'me'"),
         (changed(1, sizes=[{**SIZE, "successes": 3}]), "odd numbers"),
-        (changed(1, sizes=[{**SIZE, "successes": "2"}]), "odd numbers"),
+        (changed(1, sizes=[{**SIZE, "successes": "2"}]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 1, "reasons": {"bad luck": 1}}]), "odd numbers"),
-        (changed(1, sizes=[{**SIZE, "policy_microseconds": float("nan")}]), "odd numbers"),
-        (changed(2, seconds=None), "large problem"),
-        (changed(0, experiment=None), "the line that says how it was made is odd"),
+        (changed(1, sizes=[{**SIZE, "policy_microseconds": float("nan")}]), "line 2: not a line that"),
+        (changed(2, seconds=None), "line 3: not a line that"),
+        (changed(0, experiment=None), "line 1: not a line that"),
         (changed(0, rules={"blocks": "nonsense"}), "the rules of blocks"),
         (changed(1) + changed(1).splitlines()[1], "two lines for bison on blocks with seed 0"),
         (changed(1).splitlines()[0], "no results in it yet"),
@@ -246,11 +246,11 @@ def test_a_folder_in_which_nothing_was_measured_yet(tmp_path: Path, capsys: pyte
 
 def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
     """Its findings are written when a run ends, and it may be at work, or have been killed."""
-    kept = open_folder(tmp_path, Experiment())
+    folder = open_folder(tmp_path, Experiment())
     (one, *others) = large_problems()
-    write_atomically(kept.scaling(one.task, one.solver, one.objects), json.dumps(asdict(one)))
+    write_atomically(tmp_path / f"scaling/{one.task}-{one.solver}-{one.objects}.json", json.dumps(asdict(one)))
     assert read_source(tmp_path).findings.scaling == [one]
-    kept.findings.write_text(Findings(about(), [], others).lines(), encoding="utf-8")
+    folder.findings.write_text(Findings(about(), [], others).lines(), encoding="utf-8")
     found = read_source(tmp_path).findings
     assert (found.scaling, found.about.command) == ([one], about().command)
 

@@ -12,13 +12,13 @@ from typing import ClassVar
 import pytest
 
 from bilevel.experiments.reproduction import driver as module
-from bilevel.experiments.reproduction.backends import Event, Failed, Finished, Told, failure
-from bilevel.experiments.reproduction.claims import Claims
+from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished, failure
 from bilevel.experiments.reproduction.costs import Forecast
-from bilevel.experiments.reproduction.driver import Driver, Progress
-from bilevel.experiments.reproduction.folder import Kept
+from bilevel.experiments.reproduction.driver import Driver, RunProgress
+from bilevel.experiments.reproduction.folder import ExperimentFolder
+from bilevel.experiments.reproduction.locks import Locks
 from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.unit import Tick, Unit
+from bilevel.experiments.reproduction.unit import Callback, Unit
 from bilevel.symbolic.domain import BadInput
 
 
@@ -31,30 +31,24 @@ class Piece(Unit):
     trains: bool = False
 
     @property
-    def gives(self) -> tuple[str, ...]:
+    def outputs(self) -> tuple[str, ...]:
         return (f"pieces/{self.task}",)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def inputs(self) -> tuple[str, ...]:
         return tuple(f"pieces/{name}" for name in self.after)
 
     @property
-    def likes_gpu(self) -> bool:
+    def uses_gpu(self) -> bool:
         return self.trains
 
-    def is_done(self, kept: Kept) -> bool:
-        return (kept.folder / self.task).exists()
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return (folder.path / self.outputs[0]).exists()
 
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        return [kept.folder / name for name in self.after]
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [kept.folder / self.task]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
-        assert all(path.exists() for path in self.sources(kept))
-        tick("half")
-        (kept.folder / self.task).touch()
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        assert all((folder.path / name).exists() for name in self.inputs)
+        callback("half")
+        (folder.path / self.outputs[0]).touch()
 
 
 class Alphabetical(Forecast):
@@ -71,9 +65,9 @@ class Alphabetical(Forecast):
 class Slowly:
     """A back-end that does a little whenever it is asked what has happened: one unit, the first that was started."""
 
-    kept: Kept
+    folder: ExperimentFolder
     workers: int = 2
-    trainings: int = 2  # at most, at the same time
+    gpu_slots: int = 2
     fails: dict[str, int] = field(default_factory=dict)  # how often
     before: Callable[[Unit], None] = lambda unit: None
     running: list[Unit] = field(default_factory=list)
@@ -81,13 +75,10 @@ class Slowly:
     most: int = 0
     asked: int = 0
 
-    def has_room(self, unit: Unit) -> bool:
-        training = sum(other.likes_gpu for other in self.running)
-        return len(self.running) < self.workers and not (unit.likes_gpu and training >= self.trainings)
-
     def start(self, unit: Unit) -> None:
-        assert self.has_room(unit)
         self.running.append(unit)
+        assert len(self.running) <= self.workers
+        assert sum(unit.uses_gpu for unit in self.running) <= self.gpu_slots
         self.started.append(unit.task)
         self.most = max(self.most, len(self.running))
 
@@ -103,8 +94,8 @@ class Slowly:
             yield failure(unit, BadInput(f"{unit.task} cannot be done"))
             return
         told: list[str] = []
-        unit.perform(self.kept, told.append)
-        yield from (Told(unit, note) for note in told)
+        unit.perform(self.folder, told.append)
+        yield from (Advanced(unit, note) for note in told)
         yield Finished(unit)
 
     def close(self) -> None:
@@ -112,14 +103,15 @@ class Slowly:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path, Experiment())
+def folder(tmp_path: Path) -> ExperimentFolder:
+    (tmp_path / "pieces").mkdir()
+    return ExperimentFolder(tmp_path, Experiment())
 
 
 @pytest.fixture
-def claims(kept: Kept) -> Iterator[Claims]:
-    with closing(Claims(kept)) as claims:
-        yield claims
+def locks(folder: ExperimentFolder) -> Iterator[Locks]:
+    with closing(Locks(folder.locks)) as locks:
+        yield locks
 
 
 @pytest.fixture(autouse=True)
@@ -127,8 +119,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AGAIN", 0.0)
 
 
-def drive(backend: Slowly, claims: Claims, *units: Unit) -> Progress:
-    return Driver(backend.kept, units, backend, claims, Alphabetical(backend.kept.experiment)).run()
+def drive(backend: Slowly, locks: Locks, *units: Unit) -> RunProgress:
+    return Driver(backend.folder, units, backend, locks, Alphabetical(backend.folder.experiment)).run()
 
 
 def names(units: Sequence[Unit]) -> list[str]:
@@ -138,43 +130,45 @@ def names(units: Sequence[Unit]) -> list[str]:
 # Order
 
 
-def test_each_unit_comes_after_what_it_needs(kept: Kept, claims: Claims) -> None:
+def test_each_unit_comes_after_what_it_needs(folder: ExperimentFolder, locks: Locks) -> None:
     units = Piece("d", ("b", "c")), Piece("c", ("a",)), Piece("b"), Piece("a")
-    backend = Slowly(kept)
-    progress = drive(backend, claims, *units)
+    backend = Slowly(folder)
+    progress = drive(backend, locks, *units)
     assert backend.started == ["a", "b", "c", "d"]
     assert names(progress.done) == backend.started
     assert (progress.total, progress.there, progress.failed, progress.waiting, progress.running) == (4, 0, {}, [], {})
 
 
-def test_what_is_there_is_not_done_again_and_serves_others(kept: Kept, claims: Claims) -> None:
-    (kept.folder / "a").touch()
-    backend = Slowly(kept)
-    progress = drive(backend, claims, Piece("a"), Piece("b", ("a",)))
+def test_what_is_there_is_not_done_again_and_serves_others(folder: ExperimentFolder, locks: Locks) -> None:
+    (folder.path / "pieces/a").touch()
+    backend = Slowly(folder)
+    progress = drive(backend, locks, Piece("a"), Piece("b", ("a",)))
     assert backend.started == ["b"]
     assert (progress.there, names(progress.done), progress.total) == (1, ["b"], 2)
-    again = drive(Slowly(kept), claims, Piece("a"), Piece("b", ("a",)))
+    again = drive(Slowly(folder), locks, Piece("a"), Piece("b", ("a",)))
     assert (again.there, again.done, again.total) == (2, [], 2)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_there_are_never_more_at_once_than_there_is_room_for(kept: Kept, claims: Claims, workers: int) -> None:
-    backend = Slowly(kept, workers)
-    drive(backend, claims, *(Piece(letter) for letter in "abcdefgh"))
+def test_there_are_never_more_at_once_than_there_is_room_for(
+    folder: ExperimentFolder, locks: Locks, workers: int
+) -> None:
+    backend = Slowly(folder, workers)
+    drive(backend, locks, *(Piece(letter) for letter in "abcdefgh"))
     assert backend.most == workers
     assert sorted(backend.started) == list("abcdefgh")
 
 
-def test_those_that_there_is_no_room_for_let_others_pass(kept: Kept, claims: Claims) -> None:
-    backend = Slowly(kept, workers=2, trainings=1)
+def test_those_that_there_is_no_room_for_let_others_pass(folder: ExperimentFolder, locks: Locks) -> None:
+    backend = Slowly(folder, workers=2, gpu_slots=1)
     units = [Piece("a", trains=True), Piece("b", trains=True), Piece("c"), Piece("d")]
-    assert names(drive(backend, claims, *units).done) == backend.started == ["a", "c", "b", "d"]
+    assert names(drive(backend, locks, *units).done) == backend.started == ["a", "c", "b", "d"]
 
 
-def test_what_units_say_is_shown(kept: Kept, claims: Claims) -> None:
+def test_what_units_say_is_shown(folder: ExperimentFolder, locks: Locks) -> None:
     shown: list[dict[str, str]] = []
     units = [Piece("a"), Piece("b")]
-    backend = Slowly(kept, workers=1)
+    backend = Slowly(folder, workers=1)
     backend_events = backend.events
 
     def one_by_one(timeout: float, queue: list[Event] = []) -> list[Event]:  # noqa: B006 (is to be kept)
@@ -182,7 +176,7 @@ def test_what_units_say_is_shown(kept: Kept, claims: Claims) -> None:
         return [queue.pop(0)] if queue else []
 
     backend.events = one_by_one  # type: ignore[method-assign]
-    driver = Driver(kept, units, backend, claims, Alphabetical(kept.experiment))
+    driver = Driver(folder, units, backend, locks, Alphabetical(folder.experiment))
     driver.run(lambda: shown.append({unit.task: note for unit, note in driver.progress.running.items()}))
     assert {"a": "half"} in shown
     assert {"b": "half"} in shown
@@ -192,37 +186,37 @@ def test_what_units_say_is_shown(kept: Kept, claims: Claims) -> None:
 # Failures
 
 
-def test_a_unit_that_fails_once_is_tried_again_after_the_others(kept: Kept, claims: Claims) -> None:
-    backend = Slowly(kept, workers=1, fails={"a": 1})
-    progress = drive(backend, claims, Piece("a"), Piece("b"), Piece("c", ("a",)))
+def test_a_unit_that_fails_once_is_tried_again_after_the_others(folder: ExperimentFolder, locks: Locks) -> None:
+    backend = Slowly(folder, workers=1, fails={"a": 1})
+    progress = drive(backend, locks, Piece("a"), Piece("b"), Piece("c", ("a",)))
     assert backend.started == ["a", "b", "a", "c"]
     assert progress.failed == {}
-    assert not kept.failures.exists() or not list(kept.failures.iterdir())
+    assert not folder.failures.exists() or not list(folder.failures.iterdir())
 
 
-def test_one_that_fails_twice_is_listed_and_what_needs_it_is_not_tried(kept: Kept, claims: Claims) -> None:
-    backend = Slowly(kept, fails={"a": 9})
+def test_one_that_fails_twice_is_listed_and_what_needs_it_is_not_tried(folder: ExperimentFolder, locks: Locks) -> None:
+    backend = Slowly(folder, fails={"a": 9})
     units = [Piece("a"), Piece("b"), Piece("c", ("a",)), Piece("d", ("c", "b")), Piece("e", ("b",))]
-    progress = drive(backend, claims, *units)
+    progress = drive(backend, locks, *units)
     assert sorted(backend.started) == ["a", "a", "b", "e"]
     assert {unit.task: failed.error for unit, failed in progress.failed.items()} == {"a": "a cannot be done"}
     assert names(progress.waiting) == ["c", "d"]
     assert (sorted(names(progress.done)), progress.total) == (["b", "e"], 5)
-    (file,) = kept.failures.iterdir()
+    (file,) = folder.failures.iterdir()
     assert json.loads(file.read_text()).items() >= {"unit": "piece a", "error": "a cannot be done"}.items()
-    assert list(kept.claims.iterdir()) == []
+    assert list(folder.locks.iterdir()) == []
 
 
-def test_a_failure_is_forgotten_once_it_is_mended(kept: Kept, claims: Claims) -> None:
-    drive(Slowly(kept, fails={"a": 9}), claims, Piece("a"))
-    assert len(list(kept.failures.iterdir())) == 1
-    progress = drive(Slowly(kept), claims, Piece("a"))
+def test_a_failure_is_forgotten_once_it_is_mended(folder: ExperimentFolder, locks: Locks) -> None:
+    drive(Slowly(folder, fails={"a": 9}), locks, Piece("a"))
+    assert len(list(folder.failures.iterdir())) == 1
+    progress = drive(Slowly(folder), locks, Piece("a"))
     assert (names(progress.done), progress.failed) == (["a"], {})
-    assert list(kept.failures.iterdir()) == []
+    assert list(folder.failures.iterdir()) == []
 
 
-def test_what_nobody_gives_is_not_waited_for(kept: Kept, claims: Claims) -> None:
-    progress = drive(Slowly(kept), claims, Piece("a", ("nowhere",)), Piece("b"))
+def test_what_nobody_gives_is_not_waited_for(folder: ExperimentFolder, locks: Locks) -> None:
+    progress = drive(Slowly(folder), locks, Piece("a", ("nowhere",)), Piece("b"))
     assert (names(progress.done), names(progress.waiting)) == (["b"], ["a"])
 
 
@@ -240,29 +234,29 @@ def test_an_error_is_told_in_one_line_with_its_place() -> None:
 # Other runs
 
 
-def test_what_another_run_does_meanwhile_is_not_done_again(kept: Kept, claims: Claims) -> None:
+def test_what_another_run_does_meanwhile_is_not_done_again(folder: ExperimentFolder, locks: Locks) -> None:
     """By the time that there is room for the last one, somebody else has done it."""
 
     def other(unit: Unit) -> None:
         if unit.task == "a":
-            (kept.folder / "b").touch()
+            (folder.path / "pieces/b").touch()
 
-    backend = Slowly(kept, workers=1, before=other)
-    progress = drive(backend, claims, Piece("a"), Piece("b"), Piece("c", ("b",)))
+    backend = Slowly(folder, workers=1, before=other)
+    progress = drive(backend, locks, Piece("a"), Piece("b"), Piece("c", ("b",)))
     assert backend.started == ["a", "c"]
     assert (names(progress.done), progress.there, progress.total) == (["a", "c"], 1, 3)
 
 
-def test_what_another_run_is_at_is_waited_for(kept: Kept, claims: Claims) -> None:
-    with closing(Claims(kept)) as others:
-        assert others.take(Piece("a").gives)
-        backend, seen = Slowly(kept), []
-        driver = Driver(kept, [Piece("a"), Piece("b", ("a",))], backend, claims, Alphabetical(kept.experiment))
+def test_what_another_run_is_at_is_waited_for(folder: ExperimentFolder, locks: Locks) -> None:
+    with closing(Locks(folder.locks)) as others:
+        assert others.acquire(Piece("a").outputs)
+        backend, seen = Slowly(folder), []
+        driver = Driver(folder, [Piece("a"), Piece("b", ("a",))], backend, locks, Alphabetical(folder.experiment))
 
         def show() -> None:
             seen.append(names(list(driver.progress.elsewhere)))
             if backend.asked == 10:
-                (kept.folder / "a").touch()
+                (folder.path / "pieces/a").touch()
 
         progress = driver.run(show)
     assert seen[:10] == [["a"]] * 10
@@ -270,29 +264,29 @@ def test_what_another_run_is_at_is_waited_for(kept: Kept, claims: Claims) -> Non
     assert (progress.there, names(progress.done), progress.elsewhere) == (1, ["b"], set())
 
 
-def test_what_another_run_gives_up_is_done_here(kept: Kept, claims: Claims) -> None:
-    with closing(Claims(kept)) as others:
-        assert others.take(Piece("a").gives)
-        backend = Slowly(kept)
-        driver = Driver(kept, [Piece("a"), Piece("b")], backend, claims, Alphabetical(kept.experiment))
-        progress = driver.run(lambda: others.release(Piece("a").gives) if backend.asked == 5 else None)
+def test_what_another_run_gives_up_is_done_here(folder: ExperimentFolder, locks: Locks) -> None:
+    with closing(Locks(folder.locks)) as others:
+        assert others.acquire(Piece("a").outputs)
+        backend = Slowly(folder)
+        driver = Driver(folder, [Piece("a"), Piece("b")], backend, locks, Alphabetical(folder.experiment))
+        progress = driver.run(lambda: others.release(Piece("a").outputs) if backend.asked == 5 else None)
     assert backend.started == ["b", "a"]
     assert (names(progress.done), progress.elsewhere) == (["b", "a"], set())
 
 
-def test_two_runs_share_the_work(kept: Kept, claims: Claims) -> None:
+def test_two_runs_share_the_work(folder: ExperimentFolder, locks: Locks) -> None:
     """They take turns: whenever one is told what has happened, the other goes on for a while, too."""
     units = [Piece("a"), *(Piece(letter, ("a",)) for letter in "bcdefgh"), Piece("i", tuple("bcdefgh"))]
-    with closing(Claims(kept)) as others:
-        first, second = Slowly(kept), Slowly(kept)
-        other = Driver(kept, units, second, others, Alphabetical(kept.experiment))
+    with closing(Locks(folder.locks)) as others:
+        first, second = Slowly(folder), Slowly(folder)
+        other = Driver(folder, units, second, others, Alphabetical(folder.experiment))
 
         def go_on() -> None:
-            other._start_what_can_be()
+            other._start_units()
             for event in second.events(0):
                 other._handle(event)
 
-        ours = Driver(kept, units, first, claims, Alphabetical(kept.experiment)).run(go_on)
+        ours = Driver(folder, units, first, locks, Alphabetical(folder.experiment)).run(go_on)
         theirs = other.run()
     assert sorted(first.started + second.started) == list("abcdefghi")
     assert len(first.started) > 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,14 @@ from threading import Barrier
 
 import pytest
 
-from bilevel.experiments.reproduction.folder import EXPERIMENT, Kept, open_folder, read_experiment, read_json
-from bilevel.experiments.reproduction.settings import ENTRANTS, QUICK, Experiment
+from bilevel.experiments.reproduction.folder import (
+    EXPERIMENT,
+    ExperimentFolder,
+    open_folder,
+    read_experiment,
+    read_json,
+)
+from bilevel.experiments.reproduction.settings import QUICK, Experiment
 from bilevel.symbolic.domain import BadInput
 
 USUAL = Experiment()
@@ -25,8 +30,8 @@ def refusal(folder: Path, experiment: Experiment = USUAL) -> str:
 
 def test_a_folder_is_begun_and_taken_up(tmp_path: Path) -> None:
     folder = tmp_path / "some" / "folder"
-    kept = open_folder(folder, QUICK)
-    assert kept == open_folder(folder, QUICK) == Kept(folder, QUICK)
+    opened = open_folder(folder, QUICK)
+    assert opened == open_folder(folder, QUICK) == ExperimentFolder(folder, QUICK)
     assert read_experiment(folder) == QUICK
     assert [path.name for path in folder.iterdir()] == [EXPERIMENT]
 
@@ -90,42 +95,7 @@ def test_of_many_who_begin_a_folder_at_once_all_have_the_same(tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "folder").iterdir()] == [EXPERIMENT]
 
 
-# What is there
-
-
-def test_demonstrations_are_there_once_they_are_complete(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, replace(USUAL, demonstrations=5))
-    folder = kept.demonstrations("blocks")
-    folder.mkdir(parents=True)
-    for manifest, there in [
-        ({"complete": False, "episodes": 5}, False),
-        ({"complete": True, "episodes": 4}, False),
-        ({"complete": True, "episodes": 5}, True),
-        ({"complete": True}, False),
-        ([], False),
-    ]:
-        (folder / "manifest.json").write_text(json.dumps(manifest))
-        assert kept.has_demonstrations("blocks") is there
-    (folder / "manifest.json").write_text('{"complete": true, "epi')
-    assert not kept.has_demonstrations("blocks")
-
-
-def test_those_who_plan_run_on_the_networks_of_bison(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, USUAL)
-    folder = kept.policy("blocks", "bison", "paper", 2)
-    for name in ("bison-paper", "det-plan", "ndt-replan"):
-        assert kept.policy_of(ENTRANTS[name], "blocks", 2) == folder
-    assert kept.policy_of(ENTRANTS["bison"], "blocks", 2) == kept.policy("blocks", "bison", "best", 2)
-    assert kept.policy_of(ENTRANTS["expert"], "blocks", 2) is None
-
-
-def test_files_that_are_being_written_are_not_counted_among_them(tmp_path: Path) -> None:
-    for name in ("a/b/c", "a/.d.123", "a/e", "f"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    kept = Kept(tmp_path, USUAL)
-    found = kept.files(tmp_path / "a", tmp_path / "f", tmp_path / "missing")
-    assert [kept.relative(path) for path in found] == ["a/b/c", "a/e", "f"]
+# JSON
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000])

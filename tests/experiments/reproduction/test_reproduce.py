@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from killing import results
 
-from bilevel.commands import reproduce_command, reproduction_display
+from bilevel.commands import reproduction_display
 from bilevel.commands.reproduction_display import duration
 from bilevel.experiments.reproduction.rows import Findings, read_findings
 from bilevel.experiments.sweep import read_results
@@ -36,30 +36,10 @@ def told(capsys: Capture, folder: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two rows; not to be changed."""
-    folder = tmp_path_factory.mktemp("reproduce") / "folder"
-    command = reproduce_command.Reproduce(
-        output=folder,
-        methods=("bison-paper", "expert"),
-        tasks=("blocks",),
-        objects="1-2",
-        episodes=2,
-        seeds=1,
-        demonstrations=4,
-        epochs=2,
-        parts=("table",),
-        workers=2,
-    )
-    assert command.run() == 0
-    return folder
-
-
 @pytest.fixture
-def folder(begun: Path, tmp_path: Path) -> Path:
+def folder(undisturbed: Path, tmp_path: Path) -> Path:
     """A copy of it."""
-    shutil.copytree(begun, tmp_path / "folder")
+    shutil.copytree(undisturbed, tmp_path / "folder")
     return tmp_path / "folder"
 
 
@@ -70,8 +50,8 @@ def findings(folder: Path) -> Findings:
 # What it finds
 
 
-def test_the_findings_are_those_of_the_episodes(begun: Path) -> None:
-    found = findings(begun)
+def test_the_findings_are_those_of_the_episodes(undisturbed: Path) -> None:
+    found = findings(undisturbed)
     assert [(row.entrant, row.task, row.seed) for row in found.rows] == [
         ("bison-paper", "blocks", 0),
         ("expert", "blocks", 0),
@@ -79,7 +59,7 @@ def test_the_findings_are_those_of_the_episodes(begun: Path) -> None:
     for row in found.rows:
         assert [(size.objects, size.episodes) for size in row.sizes] == [(1, 2), (2, 2)]
         for size in row.sizes:
-            path = begun / f"episodes/blocks/{row.entrant}-0/{size.objects:02d}.jsonl"
+            path = undisturbed / f"episodes/blocks/{row.entrant}-0/{size.objects:02d}.jsonl"
             records = list(read_results(path))
             assert [record.episode for record in records] == [0, 1]
             assert [record.policy_seed for record in records] == [0 if row.method == "bison" else None] * 2
@@ -88,7 +68,7 @@ def test_the_findings_are_those_of_the_episodes(begun: Path) -> None:
     ours, expert = found.rows
     assert expert.successes == expert.episodes == 4
     assert expert.training is None
-    policy = read_policy(begun / "policies/blocks/bison-paper-0")
+    policy = read_policy(undisturbed / "policies/blocks/bison-paper-0")
     assert (ours.digest, ours.recipe) == (policy.digest, "paper")
     assert ours.training is not None
     assert (ours.training.epochs, ours.training.samples) == (2, policy.summary["samples"])
@@ -162,9 +142,9 @@ def test_what_fails_is_tried_twice_and_listed_and_the_rest_is_done(folder: Path,
     assert code == 1
     assert out.startswith("1 unit of work done in ")
     (line,) = [line for line in err.splitlines() if "failed twice" in line]
-    assert line.startswith(f"failed twice: evaluate blocks/bison-paper-0/1: {weights}")
+    assert line.startswith(f"failed twice: evaluate blocks/bison-paper-0/01: {weights}")
     (failure,) = findings(folder).about.failures
-    assert failure["unit"] == "evaluate blocks/bison-paper-0/1"
+    assert failure["unit"] == "evaluate blocks/bison-paper-0/01"
     assert str(weights) in failure["error"]
 
     shutil.rmtree(folder / "demonstrations")
@@ -174,7 +154,7 @@ def test_what_fails_is_tried_twice_and_listed_and_the_rest_is_done(folder: Path,
     told = json.loads(out)
     assert code == 1
     assert list(told["failed"]) == ["collect blocks"]
-    assert told["not_done"] == ["train blocks/bison-paper-0", "evaluate blocks/bison-paper-0/1"]
+    assert told["not_done"] == ["train blocks/bison-paper-0", "evaluate blocks/bison-paper-0/01"]
     assert (told["done"], told["already_there"]) == (0, 1)
 
     (folder / "demonstrations").unlink()
@@ -222,13 +202,13 @@ def test_what_makes_no_sense_is_refused_in_one_line(
     assert not (tmp_path / "folder").exists()
 
 
-def test_other_folders_are_refused(begun: Path, tmp_path: Path, capsys: Capture) -> None:
-    before = sorted(begun.rglob("*"))
-    code, out, err = reproduce(capsys, begun, *TWO, "--epochs", "3")
+def test_other_folders_are_refused(undisturbed: Path, tmp_path: Path, capsys: Capture) -> None:
+    before = sorted(undisturbed.rglob("*"))
+    code, out, err = reproduce(capsys, undisturbed, *TWO, "--epochs", "3")
     assert (code, out) == (2, "")
     told = "was begun with epochs 2, not 3, end to end epochs 2, not 3; choose another --output"
-    assert err == f"bilevel: {begun}: {told}\n"
-    assert sorted(begun.rglob("*")) == before
+    assert err == f"bilevel: {undisturbed}: {told}\n"
+    assert sorted(undisturbed.rglob("*")) == before
     (tmp_path / "file").touch()
     code, _, err = reproduce(capsys, tmp_path / "file")
     assert (code, err) == (2, f"bilevel: {tmp_path / 'file'}: cannot be used as a folder: File exists\n")

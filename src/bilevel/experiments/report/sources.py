@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from bilevel.experiments.report.paper import TASKS
-from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, Kept, read_experiment
+from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, ExperimentFolder, read_experiment
 from bilevel.experiments.reproduction.rows import Findings, Size, read_findings
 from bilevel.experiments.reproduction.settings import ENTRANTS
 from bilevel.experiments.reproduction.summary import summarise
@@ -50,7 +50,7 @@ def _of_work(folder: Path) -> Findings:
         command = read_findings(folder / FINDINGS).about.command
     except BadInput:
         command = f"bilevel reproduce --output {folder}"
-    return summarise(Kept(folder, read_experiment(folder)), command)
+    return summarise(ExperimentFolder(folder, read_experiment(folder)), command)
 
 
 def _of_file(path: Path) -> Findings:

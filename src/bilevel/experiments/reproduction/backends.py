@@ -1,4 +1,4 @@
-"""What does the work: told to start units, it says how they get on."""
+"""What does the work: asked to start units, it says how they get on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bilevel.symbolic.domain import BadInput
 
 
 @dataclass(frozen=True)
-class Told:
-    """How far a unit is."""
+class Advanced:
+    """A unit says how far it is."""
 
     unit: Unit
     note: str
@@ -20,21 +20,21 @@ class Told:
 
 @dataclass(frozen=True)
 class Finished:
-    """What it makes is in the folder."""
+    """What a unit makes is in the folder."""
 
     unit: Unit
 
 
 @dataclass(frozen=True)
 class Failed:
-    """It raised something, or its process was killed."""
+    """A unit raised something, or its process was killed."""
 
     unit: Unit
     error: str  # one line
     traceback: str = ""
 
 
-Event = Told | Finished | Failed
+Event = Advanced | Finished | Failed
 
 
 class Backend(Protocol):
@@ -44,20 +44,22 @@ class Backend(Protocol):
     def workers(self) -> int:
         """How many units it can do at the same time, as far as it knows now."""
 
-    def has_room(self, unit: Unit) -> bool: ...
+    @property
+    def gpu_slots(self) -> int:
+        """How many of these may be units that use a GPU."""
 
     def start(self, unit: Unit) -> None:
-        """Begin a unit that there is room for."""
+        """Begin a unit; there is a worker for it."""
 
     def events(self, timeout: float) -> list[Event]:
-        """What has happened; if nothing has, wait for so many seconds."""
+        """Return what has happened; if nothing has, wait for so many seconds."""
 
     def close(self) -> None:
         """Stop whatever is being done."""
 
 
 def failure(unit: Unit, error: BaseException) -> Failed:
-    """What can be said of an error: one line for what a user can mend, and where it happened for anything else."""
+    """Say what can be said of an error: one line, and for what no user can mend, where it happened."""
     if isinstance(error, BadInput):
         return Failed(unit, str(error))
     where = traceback.extract_tb(error.__traceback__)

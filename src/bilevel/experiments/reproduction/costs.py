@@ -6,13 +6,14 @@ The guesses are in seconds of one core of the machine on which they were measure
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, Scale, Train, Weigh
+from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, MeasureMemory, Scale, Train
 from bilevel.tabletop.tasks import TASKS
 
 # Steps that an expert takes with three objects.
@@ -26,6 +27,7 @@ STEPS = {
     "gacha": 1096,
     "gacha-noisy": 1150,
 }
+USUAL_STEPS = 600  # of a task that was not measured
 STEP = 0.36e-3  # seconds, of a world with its expert
 LABEL = 80e-6  # for each step of a demonstration
 LEARN = {BISON: 26e-6, "pddl-nn": 190e-6, "pure-nn": 95e-6}  # for each sample of an epoch
@@ -34,27 +36,15 @@ THINK = {"pddl-nn": 0.25e-3, "pure-nn": 0.15e-3}  # for each step
 STALLED = {"pddl-nn": 1300, "pure-nn": 2000}  # steps for each object, of those that often run until the time is up
 PLAN = {"det-plan": 0.2, "det-replan": 0.2}  # seconds
 BEGIN = 0.1  # seconds, of a world
-ORDER = (Collect, Train, Film, Scale, Weigh, Evaluate)
+ORDER = (Collect, Train, Film, Scale, MeasureMemory, Evaluate)
 
 
-def guess(unit: Unit, experiment: Experiment, gpu: bool = False) -> float:
-    """Seconds on one core."""
-    steps = STEPS[unit.task]
-    if isinstance(unit, Collect):
-        return BEGIN + experiment.demonstrations * steps * STEP
-    if isinstance(unit, Train):
-        return _training(unit, experiment, steps) * (ON_GPU if gpu and unit.likes_gpu else 1.0)
-    if isinstance(unit, Evaluate):
-        return BEGIN + unit.episodes * _episode(unit, experiment, steps)
-    if isinstance(unit, Weigh):
-        return 1.0 + _episode(Evaluate(unit.task, unit.entrant, unit.seed, unit.objects, 1), experiment, steps)
-    if isinstance(unit, Film):
-        return 20.0
-    assert isinstance(unit, Scale)
-    return experiment.lama_seconds / 4 if unit.solver == LAMA else 1.0
+def _steps(task: str) -> int:
+    return STEPS.get(task, USUAL_STEPS)
 
 
-def _training(unit: Train, experiment: Experiment, steps: int) -> float:
+def _training(unit: Train, experiment: Experiment) -> float:
+    steps = _steps(unit.task)
     samples = experiment.demonstrations * steps
     learn = LEARN.get(unit.learner, LEARN[BISON])
     config = experiment.config(unit.learner, unit.recipe)
@@ -64,19 +54,19 @@ def _training(unit: Train, experiment: Experiment, steps: int) -> float:
     return seconds * len(unit.seeds)
 
 
-def _episode(unit: Evaluate, experiment: Experiment, steps: int) -> float:
-    method, objects = METHODS[unit.entrant.method], unit.objects
+def _episode(unit: Evaluate | MeasureMemory, experiment: Experiment) -> float:
+    method = METHODS[unit.variant.method]
     if method.planners and _is_beyond_planners(unit.task):
         return 0.1
-    like_shown = objects <= experiment.shown  # networks that do all are good at what they were shown
-    per_object = steps / 3 if like_shown else STALLED.get(method.name, steps / 3)
-    plans = PLAN.get(method.name, 0.0) * (objects / 2 if method.replan else 1)
-    return objects * per_object * (0.2e-3 + THINK.get(method.name, 0.1e-3)) + plans
+    like_shown = unit.objects <= experiment.shown  # networks that do all are good at what they were shown
+    per_object = _steps(unit.task) / 3 if like_shown else STALLED.get(method.name, _steps(unit.task) / 3)
+    plans = PLAN.get(method.name, 0.0) * (unit.objects / 2 if method.replan else 1)
+    return unit.objects * per_object * (0.2e-3 + THINK.get(method.name, 0.1e-3)) + plans
 
 
 @cache
 def _is_beyond_planners(task: str) -> bool:
-    """Whether objects come into being, of which planners have no model."""
+    """Return whether objects come into being, of which planners have no model."""
     schemas = TASKS[task].domain.schemas.values()
     return any(outcome.new for schema in schemas for outcome in schema.outcomes)
 
@@ -87,15 +77,27 @@ class Forecast:
     def __init__(self, experiment: Experiment, gpu: bool = False) -> None:
         self._experiment, self._gpu = experiment, gpu
         self._began: dict[Unit, float] = {}
-        self._guessed: dict[str, float] = {}  # by kind, of those that are done
-        self.taken: dict[str, float] = {}  # the same, seconds of a worker
+        self._guessed: defaultdict[str, float] = defaultdict(float)  # by kind, seconds of those that are done
+        self.taken: defaultdict[str, float] = defaultdict(float)  # the same, of a worker
 
     def rank(self, unit: Unit) -> tuple[int, float]:
-        """First what others need, and of each kind the longest, so that it does not end last."""
+        """Sort first what others need, and of each kind the longest, so that it does not end last."""
         return ORDER.index(type(unit)), -self.guess(unit)
 
     def guess(self, unit: Unit) -> float:
-        return guess(unit, self._experiment, self._gpu)
+        """Return how many seconds a unit takes."""
+        experiment = self._experiment
+        if isinstance(unit, Collect):
+            return BEGIN + experiment.demonstrations * _steps(unit.task) * STEP
+        if isinstance(unit, Train):
+            return _training(unit, experiment) * (ON_GPU if self._gpu and unit.uses_gpu else 1.0)
+        if isinstance(unit, Evaluate):
+            return BEGIN + unit.episodes * _episode(unit, experiment)
+        if isinstance(unit, MeasureMemory):
+            return 1.0 + _episode(unit, experiment)
+        if isinstance(unit, Scale):
+            return experiment.lama_seconds / 4 if unit.solver == LAMA else 1.0
+        return 20.0
 
     def begin(self, unit: Unit) -> None:
         self._began[unit] = time.monotonic()
@@ -104,18 +106,18 @@ class Forecast:
         del self._began[unit]
 
     def finish(self, unit: Unit) -> None:
-        self.taken[unit.kind] = self.taken.get(unit.kind, 0.0) + time.monotonic() - self._began.pop(unit)
-        self._guessed[unit.kind] = self._guessed.get(unit.kind, 0.0) + self.guess(unit)
+        self.taken[unit.kind] += time.monotonic() - self._began.pop(unit)
+        self._guessed[unit.kind] += self.guess(unit)
 
     def _correction(self, kind: str) -> float:
-        """Of this kind, or where nothing of it is done yet, of all."""
-        if self._guessed.get(kind, 0.0) > 0:
+        """Return that of this kind, or where nothing of it is done yet, of all."""
+        if self._guessed.get(kind):
             return self.taken[kind] / self._guessed[kind]
         guessed = sum(self._guessed.values())
         return sum(self.taken.values()) / guessed if guessed else 1.0
 
     def seconds_left(self, units: Iterable[Unit], workers: int) -> float:
-        """Of the wall clock, with so many workers."""
+        """Return how long these will take by the wall clock, with so many workers."""
         left = []
         for unit in units:
             expected = self.guess(unit) * self._correction(unit.kind)

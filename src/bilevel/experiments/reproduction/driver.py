@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bilevel.experiments.reproduction.backends import Backend, Event, Failed, Finished, Told
-from bilevel.experiments.reproduction.claims import Claims
+from bilevel.experiments.reproduction.backends import Advanced, Backend, Event, Failed, Finished
 from bilevel.experiments.reproduction.costs import Forecast
-from bilevel.experiments.reproduction.folder import Kept
+from bilevel.experiments.reproduction.folder import ExperimentFolder
+from bilevel.experiments.reproduction.locks import Locks
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import write_atomically
 
 PAUSE = 0.5  # seconds to wait for events at most
-AGAIN = 2.0  # seconds until a unit that somebody else is at is looked at again
+AGAIN = 2.0  # seconds until a unit that another run is at is looked at again
 TRIES = 2
 
 
 @dataclass
-class Progress:
-    """How far it is."""
+class RunProgress:
+    """How far a run is."""
 
     forecast: Forecast
     done: list[Unit] = field(default_factory=list)  # by this run
@@ -45,84 +45,81 @@ class Driver:
     """One run. Others may be at work in the same folder."""
 
     def __init__(
-        self,
-        kept: Kept,
-        units: Sequence[Unit],
-        backend: Backend,
-        claims: Claims,
-        forecast: Forecast,
+        self, folder: ExperimentFolder, units: Sequence[Unit], backend: Backend, locks: Locks, forecast: Forecast
     ) -> None:
-        self._kept, self._backend, self._claims = kept, backend, claims
-        self.progress = Progress(forecast)
-        self._known: set[str] = set()  # what is there
+        self._folder, self._backend, self._locks = folder, backend, locks
+        self.progress = RunProgress(forecast)
+        self._available: set[str] = set()  # outputs that are there
         self._tried: dict[Unit, int] = {}
         self._not_before: dict[Unit, float] = {}
+        waiting = []
         for unit in units:
-            if unit.is_done(kept):
+            if unit.is_done(folder):
                 self._note_there(unit)
             else:
-                self.progress.waiting.append(unit)
-        needed = {name for unit in self.progress.waiting for name in unit.needs}
-        self.progress.waiting = [u for u in self.progress.waiting if not u.is_means or needed.intersection(u.gives)]
-        self.progress.waiting.sort(key=forecast.rank)
+                waiting.append(unit)
+        needed = {name for unit in waiting for name in unit.inputs}
+        wanted = [unit for unit in waiting if not unit.is_intermediate or needed.intersection(unit.outputs)]
+        self.progress.waiting = sorted(wanted, key=forecast.rank)
 
-    def run(self, show: Callable[[], None] = lambda: None) -> Progress:
-        """Until nothing is left that can be done; what is left then `waiting` needs something that failed."""
+    def run(self, show: Callable[[], None] = lambda: None) -> RunProgress:
+        """Go on until nothing is left that can be done; what is then still `waiting` needs something that failed."""
         progress = self.progress
-        while progress.running or self._is_hope():
-            self._start_what_can_be()
+        while progress.running or any(map(self._has_inputs, progress.waiting)):
+            self._start_units()
             for event in self._backend.events(PAUSE):
                 self._handle(event)
             show()
         return progress
 
-    def _is_hope(self) -> bool:
-        """Whether something waits that can be done now; asked while nothing is running."""
-        return any(self._known.issuperset(unit.needs) for unit in self.progress.waiting)
+    def _has_inputs(self, unit: Unit) -> bool:
+        return self._available.issuperset(unit.inputs)
 
-    def _start_what_can_be(self) -> None:
-        now = time.monotonic()
+    def _start_units(self) -> None:
+        """Start all that there is a worker for; a unit that has to wait for a GPU lets others pass."""
+        now, running, workers = time.monotonic(), self.progress.running, self._backend.workers
+        gpu_slots = self._backend.gpu_slots - sum(unit.uses_gpu for unit in running)
         for unit in list(self.progress.waiting):
-            if not self._known.issuperset(unit.needs) or self._not_before.get(unit, 0.0) > now:
+            if len(running) >= workers:
+                return
+            if unit.uses_gpu and gpu_slots <= 0:
                 continue
-            if not self._backend.has_room(unit):
-                if unit.likes_gpu:  # there may still be room for others
-                    continue
-                break
-            if not self._claims.take(unit.gives):
-                self._not_before[unit] = now + AGAIN
-                self.progress.elsewhere.add(unit)
-                if unit.is_done(self._kept):
-                    self._done_elsewhere(unit)
-                continue
-            self.progress.elsewhere.discard(unit)
-            if unit.is_done(self._kept):  # by somebody else, meanwhile
-                self._claims.release(unit.gives)
-                self._done_elsewhere(unit)
-                continue
-            self.progress.waiting.remove(unit)
-            self.progress.running[unit] = "beginning"
-            self.progress.forecast.begin(unit)
-            self._backend.start(unit)
+            if self._has_inputs(unit) and self._not_before.get(unit, 0.0) <= now and self._may_start(unit):
+                self.progress.waiting.remove(unit)
+                running[unit] = "beginning"
+                gpu_slots -= unit.uses_gpu
+                self.progress.forecast.begin(unit)
+                self._backend.start(unit)
 
-    def _done_elsewhere(self, unit: Unit) -> None:
-        self.progress.waiting.remove(unit)
-        self.progress.elsewhere.discard(unit)
-        self._note_there(unit)
+    def _may_start(self, unit: Unit) -> bool:
+        """Lock a unit, and return whether it is ours to be done: another run may be at it, or have done it."""
+        is_locked = self._locks.acquire(unit.outputs)
+        if unit.is_done(self._folder):
+            self._locks.release(unit.outputs)
+            self.progress.waiting.remove(unit)
+            self.progress.elsewhere.discard(unit)
+            self._note_there(unit)
+            return False
+        if is_locked:
+            self.progress.elsewhere.discard(unit)
+        else:
+            self._not_before[unit] = time.monotonic() + AGAIN
+            self.progress.elsewhere.add(unit)
+        return is_locked
 
     def _note_there(self, unit: Unit) -> None:
         self._note_done(unit)
         self.progress.there += 1
 
     def _note_done(self, unit: Unit) -> None:
-        self._known.update(unit.gives)
+        self._available.update(unit.outputs)
         self._failure_file(unit).unlink(missing_ok=True)
-        for folder in unit.leftovers(self._kept):
-            shutil.rmtree(folder, ignore_errors=True)
+        for name in unit.unfinished:
+            shutil.rmtree(self._folder.path / name, ignore_errors=True)
 
     def _handle(self, event: Event) -> None:
         unit = event.unit
-        if isinstance(event, Told):
+        if isinstance(event, Advanced):
             self.progress.running[unit] = event.note
             return
         del self.progress.running[unit]
@@ -132,10 +129,10 @@ class Driver:
             self.progress.done.append(unit)
         else:
             self._handle_failure(event)
-        self._claims.release(unit.gives)
+        self._locks.release(unit.outputs)
 
     def _handle_failure(self, failed: Failed) -> None:
-        """Once more, after all else that waits; then it is listed."""
+        """Try it once more, after all else that waits; then list it."""
         unit = failed.unit
         self.progress.forecast.give_up(unit)
         self._tried[unit] = self._tried.get(unit, 0) + 1
@@ -147,4 +144,4 @@ class Driver:
         write_atomically(self._failure_file(unit), json.dumps(content, indent=1) + "\n")
 
     def _failure_file(self, unit: Unit) -> Path:
-        return self._kept.failures / f"{unit.name.replace('/', '+').replace(' ', '+')}.json"
+        return self._folder.failures / f"{unit.name.replace('/', '+').replace(' ', '+')}.json"

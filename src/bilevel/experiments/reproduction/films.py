@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bilevel.experiments.evaluation import MakePolicy, run_episode
 from bilevel.experiments.methods import find_contender
-from bilevel.experiments.reproduction.settings import BISON, find_entrant
+from bilevel.experiments.reproduction.settings import BISON, find_variant
 from bilevel.experiments.reproduction.timeline import Beat, Fired, Timeline
 from bilevel.policies.narration import DRAWN, LINES_BELOW, STEPS_PER_SECOND, Decision, rules_of
 from bilevel.policies.policies import WatchedPolicy
@@ -47,13 +47,13 @@ LOOK = Look()
 
 
 def make_film(
-    policy: Path | None, task: str, objects: int, seed: int, video: Path, entrant: str = BISON, look: Look = LOOK
+    policy: Path | None, task: str, objects: int, seed: int, video: Path, variant: str = BISON, look: Look = LOOK
 ) -> Timeline:
     """Run a policy for one episode and write a film of it with captions; `BadInput` where nothing can be drawn.
 
     The seed is that of the world, as `bilevel run` takes it.
     """
-    known, make_policy = find_task(task), _maker(policy, task, entrant)
+    known, make_policy = find_task(task), _maker(policy, task, variant)
     environment = known.make(objects, render_mode="rgb_array", quality=look.quality)
     with closing(environment):
         environment.render()  # where that is impossible, it is said before a file is begun
@@ -63,7 +63,7 @@ def make_film(
             episode, pictures = _shoot(environment, teller, seed, film)
     return Timeline(
         task=task,
-        entrant=entrant,
+        entrant=variant,
         objects=objects,
         seed=seed,
         outcome=episode.outcome,
@@ -153,12 +153,12 @@ def _texts(facts: Facts) -> list[str]:
 
 
 def interesting_seed(
-    policy: Path | None, task: str, objects: int = FILMED, base: int = 0, entrant: str = BISON, tried: int = TRIED
+    policy: Path | None, task: str, objects: int = FILMED, base: int = 0, variant: str = BISON, tried: int = TRIED
 ) -> int:
     """The seed of the first episode of an evaluation that is worth a film: it succeeds, in a noisy world in spite of a
     surprise. Where there is none among the first few, that of the first that succeeds, or else of the first.
     """
-    known, make_policy = find_task(task), _maker(policy, task, entrant)
+    known, make_policy = find_task(task), _maker(policy, task, variant)
     environment = known.make(objects)
     with closing(environment):
         acting = make_policy(known, environment)
@@ -172,8 +172,8 @@ def interesting_seed(
     return succeeded[0] if succeeded else evaluation_seed(base, 0)
 
 
-def _maker(policy: Path | None, task: str, entrant: str) -> MakePolicy:
-    contender = find_contender(find_entrant(entrant).method, policy)
+def _maker(policy: Path | None, task: str, variant: str) -> MakePolicy:
+    contender = find_contender(find_variant(variant).method, policy)
     contender.check_domain(find_task(task))
-    assert contender.make is not None, "entrants act in worlds"
+    assert contender.make is not None, "rows of the table act in worlds"
     return contender.make

@@ -1,10 +1,11 @@
-"""What the units measure: episodes in worlds, which are kept, and large problems without one."""
+"""What units measure: episodes in worlds, large problems without one, and what training takes."""
 
 from __future__ import annotations
 
+import json
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import metadata
@@ -13,60 +14,64 @@ from pathlib import Path
 import bilevel
 from bilevel.baselines.end_to_end_folder import read_any
 from bilevel.experiments.contenders import Contender
-from bilevel.experiments.machines import machine, peak_memory, programs_peak
+from bilevel.experiments.machines import forget_peak, machine, own_peak, peak_memory, programs_peak
 from bilevel.experiments.methods import METHODS, find_contender
 from bilevel.experiments.records import EpisodeRecord, versions
-from bilevel.experiments.reproduction.folder import Kept
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
 from bilevel.experiments.reproduction.rows import Scaling
-from bilevel.experiments.reproduction.settings import Entrant
+from bilevel.experiments.reproduction.settings import Variant
 from bilevel.experiments.sweep import Evaluation, read_results
+from bilevel.files import write_atomically
 from bilevel.planning.planner import Status
 from bilevel.planning.planners import planner_named
 from bilevel.policies.policy_files import POLICY
 from bilevel.policies.policy_folder import read_policy
 from bilevel.rules.solving import solve
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tabletop.problems import generate_problem
 from bilevel.tabletop.tasks import find_task
 
 SCALING_SEED = 0
+SAVED_EVERY = 2.0  # seconds
+
+# Episodes
 
 
-def contender_of(kept: Kept, task: str, entrant: Entrant, seed: int) -> Contender:
-    """Who is measured. Its policy is named as the folder knows it, wherever that is."""
-    policy = kept.policy_of(entrant, task, seed)
-    seconds = kept.experiment.planning_seconds if METHODS[entrant.method].planners else None
-    contender = _loaded(entrant.method, policy, _changed(policy) if policy else None, seconds)
-    return replace(contender, policy=kept.relative(policy)) if policy else contender
+def load_variant(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> Contender:
+    """Return what is evaluated; its policy is named as the folder knows it, wherever that is."""
+    network = variant.network(task, seed)
+    seconds = folder.experiment.planning_seconds if METHODS[variant.method].planners else None
+    if network is None:
+        return find_contender(variant.method, None, planning_seconds=seconds)
+    policy = folder.path / network.policy
+    return replace(_load(variant.method, policy, _changed(policy), seconds), policy=network.policy)
 
 
 @lru_cache(maxsize=2)
-def _loaded(method: str, policy: Path | None, changed: int | None, seconds: float | None) -> Contender:
-    """Kept for the next unit, which is often of the same policy."""
+def _load(method: str, policy: Path, changed: int, seconds: float | None) -> Contender:
+    """Load a policy, and keep it for the next unit, which is often of the same one."""
     return find_contender(method, policy, planning_seconds=seconds)
 
 
-def measured(kept: Kept, task: str, entrant: Entrant, seed: int, objects: int, episodes: int) -> Evaluation:
-    return Evaluation(contender_of(kept, task, entrant, seed), task, (objects,), episodes, seed)
+def make_evaluation(
+    folder: ExperimentFolder, task: str, variant: Variant, seed: int, objects: int, episodes: int
+) -> Evaluation:
+    return Evaluation(load_variant(folder, task, variant, seed), task, (objects,), episodes, seed)
 
 
-def kept_records(
-    kept: Kept, task: str, entrant: Entrant, seed: int, objects: int, to_go_on: bool = False
-) -> list[EpisodeRecord]:
-    """The episodes that are there and whole, of the policy that is there now. A torn line at the end is run again.
+def read_episodes(path: Path, policy: Path | None, to_resume: bool = False) -> list[EpisodeRecord]:
+    """Return the episodes in a file that are whole, and of the policy that is there now; a torn last line is not.
 
-    To go on, they must also have been made with the same versions of all that episodes depend on.
+    To go on with them, they must also have been made with the same versions of all that episodes depend on.
     """
-    path = kept.episodes(task, entrant.name, seed, objects)
     try:
         data = path.read_bytes()
         records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
-        policy = kept.policy_of(entrant, task, seed)
         digest = _digest(policy, _changed(policy)) if policy else None
     except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
         return []
     fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
-    fresh = not to_go_on or all(record.versions == versions() for record in records)
+    fresh = not to_resume or all(record.versions == versions() for record in records)
     return records if fit and fresh else []
 
 
@@ -76,50 +81,94 @@ def _digest(policy: Path, changed: int) -> str:
 
 
 def _changed(policy: Path) -> int:
-    """Tells a policy from one that was there before."""
+    """Tell a policy from one that was there before."""
     return (policy / POLICY).stat().st_mtime_ns
 
 
+# Large problems
+
+
 def measure_rules(task: str, objects: int, policy: Path) -> Scaling:
-    """Learned rules on a large problem; its CPU seconds are those of one core."""
-    known = find_task(task)
-    rules = read_policy(policy).rules
-    problem = generate_problem(known.domain_name, objects, random.Random(SCALING_SEED))
-    example = generate_problem(known.domain_name, min(objects, 100), random.Random("example"))
-    solve(known.domain, example, rules)  # the engine writes its program for such problems
+    """Measure the CPU seconds of learned rules on a large problem, on one core."""
+    domain, rules = find_task(task).domain, read_policy(policy).rules
+    example = _problem(task, min(objects, 100), "example")
+    solve(domain, example, rules)  # the engine writes its program for such problems
+    problem = _problem(task, objects, SCALING_SEED)
     with peak_memory() as peak:
         began = time.process_time()
-        solution = solve(known.domain, problem, rules, seed=SCALING_SEED)
+        solution = solve(domain, problem, rules, seed=SCALING_SEED)
         seconds = time.process_time() - began
-    actions = len(solution.plan.actions)
-    return _scaling(task, "rules", objects, seconds, solution.is_solved, False, actions, peak.mebibytes, {})
+    return Scaling(
+        task=task,
+        solver="rules",
+        objects=objects,
+        seconds=round(seconds, 4),
+        solved=solution.is_solved,
+        timed_out=False,
+        actions=len(solution.plan.actions),
+        peak_mebibytes=peak.mebibytes,
+        versions=_versions(),
+        machine=machine(),
+    )
 
 
 def measure_lama(task: str, objects: int, limit: float) -> Scaling:
-    """LAMA's first plan for the same problem, by the wall clock."""
-    known = find_task(task)
-    problem = generate_problem(known.domain_name, objects, random.Random(SCALING_SEED))
+    """Measure LAMA's first plan for the same problem, by the wall clock."""
+    problem = _problem(task, objects, SCALING_SEED)
     began = time.perf_counter()
-    result = planner_named("lama")(known.domain, problem, limit)
+    result = planner_named("lama")(find_task(task).domain, problem, limit)
     seconds = time.perf_counter() - began
     if result.status is Status.ERROR:
         raise BadInput(result.message)
-    solved = result.status is Status.SOLVED
-    planner = {"up-fast-downward": metadata.version("up-fast-downward")}
-    timed_out = result.status is Status.TIMED_OUT
-    return _scaling(task, "lama", objects, seconds, solved, timed_out, len(result.steps), programs_peak(), planner)
+    return Scaling(
+        task=task,
+        solver="lama",
+        objects=objects,
+        seconds=round(seconds, 4),
+        solved=result.status is Status.SOLVED,
+        timed_out=result.status is Status.TIMED_OUT,
+        actions=len(result.steps),
+        peak_mebibytes=programs_peak(),
+        versions={**_versions(), "up-fast-downward": metadata.version("up-fast-downward")},
+        machine=machine(),
+    )
 
 
-def _scaling(
-    task: str,
-    solver: str,
-    objects: int,
-    seconds: float,
-    solved: bool,
-    timed_out: bool,
-    actions: int,
-    peak: float,
-    packages: Mapping[str, str],
-) -> Scaling:
-    known = {"bilevel": bilevel.__version__, "python": versions()["python"], **packages}
-    return Scaling(task, solver, objects, round(seconds, 4), solved, timed_out, actions, peak, known, machine())
+def _problem(task: str, objects: int, seed: int | str) -> Problem:
+    return generate_problem(find_task(task).domain_name, objects, random.Random(seed))
+
+
+def _versions() -> dict[str, str]:
+    return {"bilevel": bilevel.__version__, "python": versions()["python"]}
+
+
+# Training
+
+
+class TrainingCost:
+    """What training takes, over all the times that it was begun, in a file for each network."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        known = read_json(paths[0]) or {}
+        self._seconds, self._peak = float(known.get("seconds", 0.0)), float(known.get("peak_mebibytes", 0.0))
+        self._began, self._saved = time.monotonic(), 0.0
+        forget_peak()
+
+    def note(self, is_last: bool = False) -> None:
+        """Write what it has taken so far, now and then and at the end."""
+        from bilevel.lowlevel.training import usual_device
+
+        now = time.monotonic()
+        if now - self._saved <= SAVED_EVERY and not is_last:
+            return
+        self._saved = now
+        content = {
+            "seconds": round(self._seconds + now - self._began, 1),
+            "peak_mebibytes": round(max(self._peak, own_peak()), 1),
+            "device": usual_device().type,
+            "networks": len(self._paths),
+            "machine": machine(),
+        }
+        for path in self._paths:
+            write_atomically(path, json.dumps(content) + "\n")

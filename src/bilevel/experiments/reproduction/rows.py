@@ -6,10 +6,13 @@ The report is made of these lines alone, but for its films. They are small enoug
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+import msgspec
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.expressions import read_text
@@ -33,7 +36,7 @@ class Size:
 class Training:
     """How the network came about. Methods may share one, and its cost."""
 
-    seconds: float  # of the process that trained it, labels and practice included
+    seconds: float  # of the process that trained it, labels and DAgger included
     peak_mebibytes: float | None
     device: str  # cpu or cuda
     networks: int  # that were trained side by side in these seconds
@@ -95,56 +98,44 @@ class About:
     rules: Mapping[str, str]  # the text of the rules that were learned, by task
 
 
-Line = About | Row | Scaling
 KINDS: Mapping[str, type[Any]] = {"about": About, "row": Row, "scaling": Scaling}
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All of it."""
+    """All that was found in an experiment."""
 
     about: About
     rows: Sequence[Row]
     scaling: Sequence[Scaling]
 
     def lines(self) -> str:
-        """One line of JSON each."""
+        """Return one line of JSON for each of them."""
         kinds = {kind: name for name, kind in KINDS.items()}
-        found: Iterable[Line] = (self.about, *self.rows, *self.scaling)
+        found: Iterable[About | Row | Scaling] = (self.about, *self.rows, *self.scaling)
         return "".join(f"{json.dumps({'kind': kinds[type(line)], **asdict(line)})}\n" for line in found)
 
 
 def read_findings(path: Path) -> Findings:
-    """What `Findings.lines` wrote; `BadInput` for anything else."""
+    """Read what `Findings.lines` wrote; `BadInput` for anything else."""
     return parse_findings(read_text(path).splitlines(), str(path))
 
 
 def parse_findings(lines: Iterable[str], where: str) -> Findings:
     found: dict[str, list[Any]] = {name: [] for name in KINDS}
     for number, line in enumerate(lines, 1):
-        kind, made = _read_line(f"{where}, line {number}", line)
-        found[kind].append(made)
+        with refusing(f"{where}, line {number}: not a line that `bilevel reproduce` wrote"):
+            value = msgspec.json.decode(line)
+            found[value["kind"]].append(msgspec.convert(value, KINDS[value["kind"]]))
     if len(found["about"]) != 1:
         raise BadInput(f"{where}: a line that says how it was made is missing")
     return Findings(found["about"][0], found["row"], found["scaling"])
 
 
-def _read_line(where: str, line: str) -> tuple[str, Any]:
+@contextmanager
+def refusing(message: str) -> Iterator[None]:
+    """Raise `BadInput` with this message where JSON is not what is read there."""
     try:
-        value = json.loads(line)
-        kind = value.pop("kind")
-        return kind, _made(KINDS[kind], value)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadInput(f"{where}: not a line that `bilevel reproduce` wrote") from None
-
-
-Made = TypeVar("Made")
-
-
-def _made(kind: type[Made], value: dict[str, Any]) -> Made:
-    if set(value) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-        raise ValueError
-    if kind is Row:
-        value["sizes"] = [_made(Size, size) for size in value["sizes"]]
-        value["training"] = value["training"] and _made(Training, value["training"])
-    return kind(**value)
+        yield
+    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
+        raise BadInput(message) from None

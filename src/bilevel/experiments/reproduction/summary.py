@@ -6,14 +6,13 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.reproduction.folder import Kept, read_json
-from bilevel.experiments.reproduction.measurements import kept_records
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
 from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
-from bilevel.experiments.reproduction.settings import BISON, ENTRANTS, OURS, PAPER, Entrant
+from bilevel.experiments.reproduction.settings import BISON, OURS, PAPER, VARIANTS, Network, Variant
+from bilevel.experiments.reproduction.units import Evaluate, MeasureMemory
 from bilevel.experiments.summary import make_row
 from bilevel.files import write_atomically
 from bilevel.policies.policy_files import POLICY
@@ -21,84 +20,78 @@ from bilevel.policies.policy_folder import RULES
 from bilevel.tabletop.tasks import TASKS
 
 
-def summarise(kept: Kept, command: str) -> Findings:
-    """Everything that is in the folder, whoever asked for it."""
+def summarise(folder: ExperimentFolder, command: str) -> Findings:
+    """Return everything that was found in a folder, whoever asked for it."""
     about = About(
-        experiment=asdict(kept.experiment),
+        experiment=asdict(folder.experiment),
         command=command,
-        machines=_different(_machines(kept)),
-        failures=[{"unit": found["unit"], "error": found["error"]} for found in _objects(kept.failures)],
-        rules=dict(_rules(kept)),
+        machines=_machines(folder),
+        failures=[{"unit": found["unit"], "error": found["error"]} for found in _objects(folder, "failures/*.json")],
+        rules={task: rules for task in TASKS if (rules := _rules(folder, task)) is not None},
     )
-    return Findings(about, list(_rows(kept)), list(_scaling(kept)))
+    scaling = [Scaling(**found) for found in _objects(folder, "scaling/*.json")]
+    scaling.sort(key=lambda one: (list(TASKS).index(one.task), one.solver, one.objects))
+    return Findings(about, list(_rows(folder)), scaling)
 
 
-def write_findings(kept: Kept, command: str) -> Findings:
-    found = summarise(kept, command)
-    write_atomically(kept.findings, found.lines())
-    return found
+def write_findings(folder: ExperimentFolder) -> None:
+    """Write what was found, and which command made it."""
+    command = shlex.join(["bilevel", *sys.argv[1:]])
+    write_atomically(folder.findings, summarise(folder, command).lines())
 
 
-def this_command() -> str:
-    return shlex.join(["bilevel", *sys.argv[1:]])
-
-
-def _machines(kept: Kept) -> Iterator[Mapping[str, Any]]:
-    """Those that runs were started on, and those of a cluster that trained or timed something."""
-    costs = kept.folder / "costs"
-    for found in (*_objects(kept.runs), *_objects(costs, "*/*.json"), *_objects(kept.folder / "scaling")):
-        if "machine" in found:
-            yield found["machine"]
-
-
-def _objects(folder: Path, pattern: str = "*.json") -> Iterator[dict[str, Any]]:
-    yield from (found for path in sorted(folder.glob(pattern)) if (found := read_json(path)))
-
-
-def _different(things: Iterator[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _machines(folder: ExperimentFolder) -> list[Mapping[str, Any]]:
+    """Return those that runs were started on, and those of a cluster that trained or timed something."""
     found: list[Mapping[str, Any]] = []
-    for thing in things:
-        if thing not in found:
-            found.append(thing)
+    for pattern in ("runs/*.json", "costs/*/*.json", "scaling/*.json"):
+        for about in _objects(folder, pattern):
+            if "machine" in about and about["machine"] not in found:
+                found.append(about["machine"])
     return found
 
 
-def _rules(kept: Kept) -> Iterator[tuple[str, str]]:
-    for task in TASKS:
-        folders = [kept.policy(task, BISON, recipe, seed) for recipe in (OURS, PAPER) for seed in range(10)]
-        known = next((folder for folder in folders if (folder / POLICY).exists()), None)
-        if known:
-            yield task, (known / RULES).read_text(encoding="utf-8")
+def _objects(folder: ExperimentFolder, pattern: str) -> Iterator[dict[str, Any]]:
+    yield from (found for path in sorted(folder.path.glob(pattern)) if (found := read_json(path)))
 
 
-def _rows(kept: Kept) -> Iterator[Row]:
+def _rules(folder: ExperimentFolder, task: str) -> str | None:
+    """Return the text of the rules that were learned for a task."""
+    for network in (Network(task, BISON, recipe, seed) for recipe in (OURS, PAPER) for seed in range(10)):
+        policy = folder.path / network.policy
+        if (policy / POLICY).exists():
+            return (policy / RULES).read_text(encoding="utf-8")
+    return None
+
+
+def _rows(folder: ExperimentFolder) -> Iterator[Row]:
     for task in TASKS:
-        for entrant in ENTRANTS.values():
-            folders = (kept.folder / "episodes" / task).glob(f"{entrant.name}-*")
-            endings = [folder.name.removeprefix(f"{entrant.name}-") for folder in folders]
+        for variant in VARIANTS.values():
+            folders = (folder.path / "episodes" / task).glob(f"{variant.name}-*")
+            endings = [path.name.removeprefix(f"{variant.name}-") for path in folders]
             for seed in sorted(int(ending) for ending in endings if ending.isdecimal()):
-                if row := _row(kept, task, entrant, seed):
+                if row := _row(folder, task, variant, seed):
                     yield row
 
 
-def _row(kept: Kept, task: str, entrant: Entrant, seed: int) -> Row | None:
-    files = kept.episodes(task, entrant.name, seed, 1).parent.glob("*.jsonl")
+def _row(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> Row | None:
+    files = (folder.path / "episodes" / task / f"{variant.name}-{seed}").glob("*.jsonl")
     sizes = sorted(int(path.stem) for path in files if path.stem.isdecimal())
-    by_size = {size: kept_records(kept, task, entrant, seed, size) for size in sizes}
+    by_size = {size: Evaluate(task, variant, seed, size, 0).records(folder) for size in sizes}
     records = [record for part in by_size.values() for record in part]
     if not records:
         return None
     details = sorted({record.detail for record in records if record.detail})
-    weighed = read_json(kept.memory(task, entrant.name))
-    peaks = {weighed["objects"]: weighed["peak_mebibytes"]} if weighed else {}
+    memory = read_json(folder.path / MeasureMemory(task, variant, seed, 0).outputs[0])
+    peaks = {memory["objects"]: memory["peak_mebibytes"]} if memory else {}
+    network = variant.network(task, seed)
     return Row(
         task=task,
-        entrant=entrant.name,
-        method=entrant.method,
-        recipe=entrant.recipe,
+        entrant=variant.name,
+        method=variant.method,
+        recipe=variant.recipe,
         seed=seed,
         sizes=[_size(size, part, peaks.get(size)) for size, part in by_size.items() if part],
-        training=_training(kept, task, entrant, seed),
+        training=_training(folder, network) if network else None,
         details=details[:3],
         settings=dict(records[0].settings),
         digest=records[0].policy_digest,
@@ -125,11 +118,8 @@ def _per_step(records: Sequence[EpisodeRecord], what: str) -> float | None:
     return round(1e6 * sum(record.seconds[what] for record in records) / steps, 1) if steps else None
 
 
-def _training(kept: Kept, task: str, entrant: Entrant, seed: int) -> Training | None:
-    if entrant.learner is None or entrant.recipe is None:
-        return None
-    about = read_json(kept.policy(task, entrant.learner, entrant.recipe, seed) / POLICY)
-    cost = read_json(kept.cost(task, entrant.learner, entrant.recipe, seed))
+def _training(folder: ExperimentFolder, network: Network) -> Training | None:
+    about, cost = read_json(folder.path / network.policy / POLICY), read_json(folder.path / network.cost)
     if about is None or cost is None:
         return None
     return Training(
@@ -142,8 +132,3 @@ def _training(kept: Kept, task: str, entrant: Entrant, seed: int) -> Training | 
         validation_loss=about["summary"]["validation_loss"],
         machine=cost["machine"],
     )
-
-
-def _scaling(kept: Kept) -> Iterator[Scaling]:
-    found = [Scaling(**one) for one in _objects(kept.folder / "scaling")]
-    yield from sorted(found, key=lambda one: (list(TASKS).index(one.task), one.solver, one.objects))

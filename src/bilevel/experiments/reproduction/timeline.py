@@ -1,6 +1,6 @@
-"""An episode told moment by moment, for somebody who looks at its film: what was done, by which rule, what changed.
+"""An episode step by step, for somebody who looks at its film: what was done, by which rule, what changed.
 
-A timeline is a file of JSON beside the film of the episode; the step of a moment says where in the film it is.
+A timeline is a file of JSON beside the film of the episode; a step says where in the film it is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bilevel.symbolic.domain import BadInput
+import msgspec
+
+from bilevel.experiments.reproduction.rows import refusing
 from bilevel.symbolic.expressions import read_text
 
 
@@ -57,12 +59,6 @@ class Timeline:
 
 
 def read_timeline(path: Path) -> Timeline:
-    """`BadInput` for a file that is something else."""
-    try:
-        value = json.loads(read_text(path))
-        beats = [Beat(**{**beat, "rule": beat["rule"] and Fired(**beat["rule"])}) for beat in value["beats"]]
-        return Timeline(**{**value, "beats": beats})
-    except (ValueError, KeyError, TypeError):
-        raise BadInput(
-            f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"
-        ) from None
+    """Read what `Timeline.text` wrote; `BadInput` for anything else."""
+    with refusing(f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"):
+        return msgspec.json.decode(read_text(path), type=Timeline)

@@ -1,4 +1,4 @@
-"""A piece of work: a small object that is sent to whoever does it.
+"""A unit of work: a small value that is sent to whoever does it.
 
 What it makes depends on the unit and the experiment alone.
 """
@@ -6,69 +6,54 @@ What it makes depends on the unit and the experiment alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import ClassVar
 
-from bilevel.experiments.reproduction.folder import Kept
+from bilevel.experiments.reproduction.folder import ExperimentFolder
 
-Tick = Callable[[str], None]  # told now and then how far a unit is, once what it has made so far is in its files
+Callback = Callable[[str], None]  # called now and then with how far a unit is, once that is in its files
 
 
 @dataclass(frozen=True)
 class Unit(ABC):
-    """A piece of work."""
+    """A unit of work. Files and folders are named by their paths within the folder of the experiment."""
 
     kind: ClassVar[str]
+    is_training: ClassVar[bool] = False
+    is_intermediate: ClassVar[bool] = False  # of use only to units that are still to be done
+    needs_own_process: ClassVar[bool] = False  # so that its memory is not that of others, nor theirs its
     task: str
 
     @property
     @abstractmethod
-    def gives(self) -> tuple[str, ...]:
-        """What is there once it is done, by names that other units' needs may be among."""
+    def outputs(self) -> tuple[str, ...]:
+        """The files and folders that it makes, in an order in which they can be written elsewhere again."""
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def inputs(self) -> tuple[str, ...]:
+        """The outputs of other units that it needs."""
         return ()
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Folders for what is of no use once it is done."""
+        return ()
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether it is faster on a GPU."""
+        return False
 
     @property
     def name(self) -> str:
-        return f"{self.kind} {self.gives[0].partition('/')[2]}"
-
-    @property
-    def is_means(self) -> bool:
-        """Whether what it makes is of no use but to other units that are still to be done."""
-        return False
-
-    @property
-    def is_training(self) -> bool:
-        return False
-
-    @property
-    def likes_gpu(self) -> bool:
-        return False
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether it gets a process of its own, so that its memory is not that of others, nor theirs its."""
-        return self.is_training
+        return f"{self.kind} {PurePosixPath(self.outputs[0].partition('/')[2]).with_suffix('')}"
 
     @abstractmethod
-    def is_done(self, kept: Kept) -> bool: ...
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        """Return whether all that it makes is there, and made of what is there now."""
 
     @abstractmethod
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        """The files and folders that it reads, its own unfinished ones included."""
-
-    @abstractmethod
-    def products(self, kept: Kept) -> Sequence[Path]:
-        """The files and folders that it writes, in an order in which they can be written elsewhere again."""
-
-    @abstractmethod
-    def perform(self, kept: Kept, tick: Tick) -> None:
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         """Do it, or whatever of it is not there yet."""
-
-    def leftovers(self, kept: Kept) -> Sequence[Path]:
-        """Folders that are of no use once it is done."""
-        return ()

@@ -1,22 +1,32 @@
-"""The kinds of work: each makes something out of what others made, and loses little when it is killed."""
+"""The kinds of work: each makes something out of what others made, and loses little when it is killed.
+
+Here, in `measurements` and in `films` is all that the experiment asks of the rest of the package.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import machine
-from bilevel.experiments.reproduction.folder import Kept, read_json
-from bilevel.experiments.reproduction.measurements import kept_records, measure_lama, measure_rules, measured
-from bilevel.experiments.reproduction.settings import PAPER, Entrant
-from bilevel.experiments.reproduction.training_cost import Cost
-from bilevel.experiments.reproduction.unit import Tick, Unit
+from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
+from bilevel.experiments.reproduction.measurements import (
+    TrainingCost,
+    make_evaluation,
+    measure_lama,
+    measure_rules,
+    read_episodes,
+)
+from bilevel.experiments.reproduction.settings import PAPER, Network, Variant
+from bilevel.experiments.reproduction.unit import Callback, Unit
 from bilevel.files import write_atomically
+from bilevel.policies.policy_files import POLICY
 
 if TYPE_CHECKING:  # it needs torch, which only training does
     from bilevel.learning.bilevel import Progress
@@ -27,274 +37,213 @@ SAVED_EVERY = 2.0  # seconds
 
 @dataclass(frozen=True)
 class Collect(Unit):
-    """Demonstrations of a task."""
+    """Collect the demonstrations of a task."""
 
     kind: ClassVar[str] = "collect"
+    is_intermediate: ClassVar[bool] = True
 
     @property
-    def gives(self) -> tuple[str, ...]:
+    def outputs(self) -> tuple[str, ...]:
         return (f"demonstrations/{self.task}",)
 
-    @property
-    def is_means(self) -> bool:
-        return True
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        manifest = read_json(folder.path / self.outputs[0] / MANIFEST) or {}
+        return manifest.get("complete") is True and manifest.get("episodes", 0) >= folder.experiment.demonstrations
 
-    def is_done(self, kept: Kept) -> bool:
-        return kept.has_demonstrations(self.task)
-
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        return self.products(kept)
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [kept.demonstrations(self.task)]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.demonstrations.collection import open_when_free
         from bilevel.demonstrations.recording import make_recipe
 
-        recipe, slots = make_recipe(self.task, kept.experiment.shown)
-        wanted = kept.experiment.demonstrations
-        with open_when_free(kept.demonstrations(self.task), recipe, slots, wanted) as collection:
+        recipe, slots = make_recipe(self.task, folder.experiment.shown)
+        wanted = folder.experiment.demonstrations
+        with open_when_free(folder.path / self.outputs[0], recipe, slots, wanted) as collection:
             for _ in collection.collect():
-                tick(f"demonstration {len(collection.entries)} of {wanted}")
+                callback(f"demonstration {len(collection.entries)} of {wanted}")
 
 
 @dataclass(frozen=True)
 class Train(Unit):
-    """Networks, one for each seed; on a GPU they are trained side by side."""
+    """Train networks, one for each seed, side by side."""
 
     kind: ClassVar[str] = "train"
+    is_training: ClassVar[bool] = True
+    needs_own_process: ClassVar[bool] = True
     learner: str
     recipe: str
     seeds: tuple[int, ...]
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return tuple(f"policies/{self.task}/{self.learner}-{self.recipe}-{seed}" for seed in self.seeds)
+    def networks(self) -> list[Network]:
+        return [Network(self.task, self.learner, self.recipe, seed) for seed in self.seeds]
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        return Collect(self.task).gives
+    def outputs(self) -> tuple[str, ...]:
+        return (*(network.cost for network in self.networks), *(network.policy for network in self.networks))
 
     @property
-    def is_training(self) -> bool:
-        return True
+    def inputs(self) -> tuple[str, ...]:
+        return Collect(self.task).outputs
 
     @property
-    def likes_gpu(self) -> bool:
-        """Practice is a matter of episodes, not of epochs."""
+    def unfinished(self) -> tuple[str, ...]:
+        seeds = "-".join(map(str, self.seeds))
+        return (f"unfinished/{self.task}-{self.learner}-{self.recipe}-{seeds}",)
+
+    @property
+    def uses_gpu(self) -> bool:
+        """DAgger is a matter of episodes, not of epochs."""
         return self.recipe == PAPER
 
-    def missing(self, kept: Kept) -> list[int]:
-        return [seed for seed in self.seeds if not kept.has_policy(self.task, self.learner, self.recipe, seed)]
+    def missing(self, folder: ExperimentFolder) -> list[Network]:
+        return [network for network in self.networks if not (folder.path / network.policy / POLICY).exists()]
 
-    def is_done(self, kept: Kept) -> bool:
-        return not self.missing(kept)
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return not self.missing(folder)
 
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        return [kept.demonstrations(self.task), *self.products(kept)]
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        folders = [kept.policy(self.task, self.learner, self.recipe, seed) for seed in self.seeds]
-        costs = [kept.cost(self.task, self.learner, self.recipe, seed) for seed in self.seeds]
-        return [self._checkpoints(kept), *costs, *folders]
-
-    def _checkpoints(self, kept: Kept) -> Path:
-        seeds = "-".join(map(str, self.seeds))
-        return kept.checkpoints(self.task, self.learner, f"{self.recipe}-{seeds}")
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.demonstrations.dataset import read_dataset
         from bilevel.experiments.training import train_together
 
-        missing = self.missing(kept)
+        missing = self.missing(folder)
         if not missing:
             return
-        costs = [kept.cost(self.task, self.learner, self.recipe, seed) for seed in missing]
-        checkpoints = self._checkpoints(kept)
+        costs, checkpoints = [folder.path / network.cost for network in missing], folder.path / self.unfinished[0]
         if not checkpoints.exists():  # then they are what networks took that are there no more
             for path in costs:
                 path.unlink(missing_ok=True)
         checkpoints.mkdir(parents=True, exist_ok=True)
-        cost = Cost(costs)
+        cost = TrainingCost(costs)
 
-        def tell(progress: Progress) -> None:
-            cost.note(progress)
-            tick(f"{progress.stage}, {progress.done} of {progress.total}")
+        def note(progress: Progress) -> None:
+            cost.note(is_last=progress.done == progress.total)
+            callback(f"{progress.stage}, {progress.done} of {progress.total}")
 
         train_together(
-            read_dataset(kept.demonstrations(self.task)),
-            {seed: kept.policy(self.task, self.learner, self.recipe, seed) for seed in missing},
+            read_dataset(folder.path / self.inputs[0]),
+            {network.seed: folder.path / network.policy for network in missing},
             self.learner,
-            kept.experiment.config(self.learner, self.recipe),
+            folder.experiment.config(self.learner, self.recipe),
             recipe=self.recipe,
             checkpoints=checkpoints,
-            tell=tell,
+            tell=note,
         )
         shutil.rmtree(checkpoints, ignore_errors=True)
 
-    def leftovers(self, kept: Kept) -> Sequence[Path]:
-        return [self._checkpoints(kept)]
+
+@dataclass(frozen=True)
+class _VariantUnit(Unit):
+    """Something that is done with a row of the table, and the network that it runs on."""
+
+    variant: Variant
+    seed: int
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        network = self.variant.network(self.task, self.seed)
+        return (network.policy,) if network else ()
+
+    def policy(self, folder: ExperimentFolder) -> Path | None:
+        return folder.path / self.inputs[0] if self.inputs else None
 
 
 @dataclass(frozen=True)
-class Evaluate(Unit):
-    """Episodes of an entrant with one number of objects."""
+class Evaluate(_VariantUnit):
+    """Run episodes with one number of objects."""
 
     kind: ClassVar[str] = "evaluate"
-    entrant: Entrant
-    seed: int
     objects: int
     episodes: int
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return (f"episodes/{self.task}/{self.entrant.name}-{self.seed}/{self.objects}",)
+    def outputs(self) -> tuple[str, ...]:
+        return (f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        if self.entrant.learner is None or self.entrant.recipe is None:
-            return ()
-        return Train(self.task, self.entrant.learner, self.entrant.recipe, (self.seed,)).gives
+    def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
+        return read_episodes(folder.path / self.outputs[0], self.policy(folder), to_resume)
 
-    def _file(self, kept: Kept) -> Path:
-        return kept.episodes(self.task, self.entrant.name, self.seed, self.objects)
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return len(self.records(folder)) >= self.episodes
 
-    def is_done(self, kept: Kept) -> bool:
-        return len(kept_records(kept, self.task, self.entrant, self.seed, self.objects)) >= self.episodes
-
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        policy = kept.policy_of(self.entrant, self.task, self.seed)
-        return [*([policy] if policy else []), *self.products(kept)]
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [self._file(kept)]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
-        records = kept_records(kept, self.task, self.entrant, self.seed, self.objects, to_go_on=True)
-        evaluation = measured(kept, self.task, self.entrant, self.seed, self.objects, self.episodes)
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        records = self.records(folder, to_resume=True)
+        evaluation = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, self.episodes)
         saved = time.monotonic()
         for index in range(len(records), self.episodes):
             records.append(evaluation.record(index))
             if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
-                write_atomically(self._file(kept), "".join(record.line() for record in records))
+                write_atomically(folder.path / self.outputs[0], "".join(record.line() for record in records))
                 saved = time.monotonic()
-                tick(f"episode {len(records)} of {self.episodes}")
+                callback(f"episode {len(records)} of {self.episodes}")
 
 
 @dataclass(frozen=True)
-class Weigh(Unit):
-    """How much memory an entrant needs: that of a process of its own for one episode."""
+class MeasureMemory(_VariantUnit):
+    """Measure how much memory a process of its own needs for one episode."""
 
-    kind: ClassVar[str] = "weigh"
-    entrant: Entrant
-    seed: int
+    kind: ClassVar[str] = "memory"
+    needs_own_process: ClassVar[bool] = True
     objects: int
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return (f"memory/{self.task}/{self.entrant.name}",)
+    def outputs(self) -> tuple[str, ...]:
+        return (f"memory/{self.task}/{self.variant.name}.json",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return Evaluate(self.task, self.entrant, self.seed, self.objects, 1).needs
-
-    @property
-    def is_alone(self) -> bool:
-        return True
-
-    def is_done(self, kept: Kept) -> bool:
-        known = read_json(kept.memory(self.task, self.entrant.name)) or {}
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        known = read_json(folder.path / self.outputs[0]) or {}
         return int(known.get("objects", 0)) >= self.objects
 
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        policy = kept.policy_of(self.entrant, self.task, self.seed)
-        return [policy] if policy else []
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [kept.memory(self.task, self.entrant.name)]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
-        record = measured(kept, self.task, self.entrant, self.seed, self.objects, 1).record(0)
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        record = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, 1).record(0)
         found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
-        write_atomically(kept.memory(self.task, self.entrant.name), json.dumps(found) + "\n")
+        write_atomically(folder.path / self.outputs[0], json.dumps(found) + "\n")
 
 
 @dataclass(frozen=True)
 class Scale(Unit):
-    """How long learned rules, or LAMA, take for a large problem of the task's domain."""
+    """Measure how long learned rules, or LAMA, take for a large problem of the task's domain."""
 
     kind: ClassVar[str] = "scale"
+    needs_own_process: ClassVar[bool] = True
     solver: str
     objects: int
-    rules: Train | None  # whose rules, for `RULES`
+    network: Network | None = None  # with the rules, for `RULES`
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return (f"scaling/{self.task}/{self.solver}-{self.objects}",)
+    def outputs(self) -> tuple[str, ...]:
+        return (f"scaling/{self.task}-{self.solver}-{self.objects}.json",)
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        return self.rules.gives[:1] if self.rules else ()
+    def inputs(self) -> tuple[str, ...]:
+        return (self.network.policy,) if self.network else ()
 
-    @property
-    def is_alone(self) -> bool:
-        return True
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return read_json(folder.path / self.outputs[0]) is not None
 
-    def is_done(self, kept: Kept) -> bool:
-        return read_json(kept.scaling(self.task, self.solver, self.objects)) is not None
-
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        return [self._policy(kept, self.rules)] if self.rules else []
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [kept.scaling(self.task, self.solver, self.objects)]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
-        found = (
-            measure_rules(self.task, self.objects, self._policy(kept, self.rules))
-            if self.rules
-            else measure_lama(self.task, self.objects, kept.experiment.lama_seconds)
-        )
-        write_atomically(kept.scaling(self.task, self.solver, self.objects), json.dumps(asdict(found)) + "\n")
-
-    @staticmethod
-    def _policy(kept: Kept, source: Train) -> Path:
-        return kept.policy(source.task, source.learner, source.recipe, source.seeds[0])
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        if self.network:
+            found = measure_rules(self.task, self.objects, folder.path / self.network.policy)
+        else:
+            found = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
+        write_atomically(folder.path / self.outputs[0], json.dumps(asdict(found)) + "\n")
 
 
 @dataclass(frozen=True)
-class Film(Unit):
-    """An episode to look at."""
+class Film(_VariantUnit):
+    """Film an episode to look at; what has a timeline has a film."""
 
     kind: ClassVar[str] = "film"
-    entrant: Entrant
-    seed: int
 
     @property
-    def gives(self) -> tuple[str, ...]:
-        return (f"films/{self.task}",)
+    def outputs(self) -> tuple[str, ...]:
+        return f"films/{self.task}.mp4", f"films/{self.task}.json"
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return Evaluate(self.task, self.entrant, self.seed, 1, 1).needs
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return (folder.path / self.outputs[1]).exists()
 
-    def is_done(self, kept: Kept) -> bool:
-        return kept.timeline(self.task).exists()
-
-    def sources(self, kept: Kept) -> Sequence[Path]:
-        policy = kept.policy_of(self.entrant, self.task, self.seed)
-        assert policy is not None
-        return [policy]
-
-    def products(self, kept: Kept) -> Sequence[Path]:
-        return [kept.film(self.task), kept.timeline(self.task)]
-
-    def perform(self, kept: Kept, tick: Tick) -> None:
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.experiments.reproduction.films import FILMED, interesting_seed, make_film
 
-        policy = kept.policy_of(self.entrant, self.task, self.seed)
-        assert policy is not None
+        film, timeline = (folder.path / name for name in self.outputs)
+        policy = self.policy(folder)
         seed = interesting_seed(policy, self.task, FILMED)
-        timeline = make_film(policy, self.task, FILMED, seed, kept.film(self.task), self.entrant.name)
-        write_atomically(kept.timeline(self.task), timeline.text())
+        write_atomically(timeline, make_film(policy, self.task, FILMED, seed, film, self.variant.name).text())

@@ -7,36 +7,35 @@ from collections import Counter
 import pytest
 
 from bilevel.experiments.methods import Method
-from bilevel.experiments.reproduction.costs import Forecast, guess
-from bilevel.experiments.reproduction.plan import SCALED, SIZES, left_out, plan_units, require_methods
+from bilevel.experiments.reproduction.costs import Forecast
+from bilevel.experiments.reproduction.selection import SCALED, SIZES, Selection, left_out, require_methods, select_units
 from bilevel.experiments.reproduction.settings import (
-    ENTRANTS,
     PAPER,
     QUICK,
     USUAL,
+    VARIANTS,
     Experiment,
-    Wanted,
-    find_entrant,
+    find_variant,
 )
-from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, Scale, Train, Weigh
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.tasks import TASKS
 
-ALL = Wanted()
+ALL = Selection()
 
 
-def wanted(*names: str, **parts: bool) -> Wanted:
+def wanted(*names: str, **parts: bool) -> Selection:
     shown = {"table": True, "memory": False, "scaling": False, "films": False, **parts}
-    entrants = [ENTRANTS[name] for name in names]
-    return Wanted(tasks=["blocks", "gacha"], entrants=entrants, objects=[1, 10], seeds=[0, 1], **shown)
+    variants = [VARIANTS[name] for name in names]
+    return Selection(tasks=["blocks", "gacha"], variants=variants, objects=[1, 10], seeds=[0, 1], **shown)
 
 
-def names(unit_type: type, given: Wanted, side_by_side: bool = False) -> list[str]:
-    return [unit.name for unit in plan_units(given, side_by_side) if isinstance(unit, unit_type)]
+def names(unit_type: type, given: Selection, side_by_side: bool = False) -> list[str]:
+    return [unit.name for unit in select_units(given, side_by_side) if isinstance(unit, unit_type)]
 
 
 def test_the_whole_experiment() -> None:
-    units = plan_units(ALL)
+    units = select_units(ALL)
     kinds = Counter(unit.kind for unit in units)
     assert kinds["collect"] == len(TASKS)
     assert kinds["train"] == 4 * 3 * len(TASKS)  # bison in two settings, pddl-nn, pure-nn
@@ -45,22 +44,22 @@ def test_the_whole_experiment() -> None:
     assert kinds["film"] == len(TASKS)
     assert kinds["scale"] >= len(SCALED) * len(SIZES)
     assert len(set(units)) == len(units) == len({unit.name for unit in units})
-    assert len({name for unit in units for name in unit.gives}) == sum(len(unit.gives) for unit in units)
+    assert len({name for unit in units for name in unit.outputs}) == sum(len(unit.outputs) for unit in units)
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])
 def test_everything_that_is_needed_is_made_before_and_nothing_else(side_by_side: bool) -> None:
     for given in (ALL, wanted("det-plan", "expert"), wanted("bison", table=False, films=True)):
         known: set[str] = set()
-        needed = {need for unit in plan_units(given, side_by_side) for need in unit.needs}
-        for unit in plan_units(given, side_by_side):
-            assert known.issuperset(unit.needs)
-            known.update(unit.gives)
+        needed = {need for unit in select_units(given, side_by_side) for need in unit.inputs}
+        for unit in select_units(given, side_by_side):
+            assert known.issuperset(unit.inputs)
+            known.update(unit.outputs)
             if isinstance(unit, Collect | Train):
-                assert needed.intersection(unit.gives)
+                assert needed.intersection(unit.outputs)
 
 
-def test_entrants_share_networks() -> None:
+def test_rows_share_networks() -> None:
     given = wanted("bison-paper", "det-plan", "det-replan", "ndt-replan")
     assert names(Train, given) == [
         "train blocks/bison-paper-0",
@@ -74,48 +73,50 @@ def test_entrants_share_networks() -> None:
 
 
 def test_no_more_objects_than_a_world_has_room_for() -> None:
-    for unit in plan_units(ALL):
+    for unit in select_units(ALL):
         if isinstance(unit, Evaluate):
             assert 1 <= unit.objects <= TASKS[unit.task].most_objects
 
 
 def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left_out(ALL) == []
-    many = Wanted(tasks=["blocks", "factory", "gacha"], objects=[1, 10, 11, 20])
+    many = Selection(tasks=["blocks", "factory", "gacha"], objects=[1, 10, 11, 20])
     assert left_out(many) == ["11, 20 objects in factory, gacha: there is room for 10"]
     said = "they are made with policies of BISON, which is not among --methods"
     assert left_out(wanted("expert")) == []
     assert left_out(wanted("expert", films=True)) == [f"films: {said}"]
     assert left_out(wanted("expert", films=True, scaling=True)) == [f"films and large problems: {said}"]
-    (line,) = left_out(Wanted(tasks=["factory"]))
+    (line,) = left_out(Selection(tasks=["factory"]))
     assert line == "large problems: they are those of blocks, colour, gacha, none of which is among --tasks"
     monkeypatch.setattr(Method, "missing", lambda method: "no planner")
     assert left_out(ALL) == ["LAMA on large problems: no planner"]
     assert left_out(wanted("bison", scaling=False)) == []
 
 
-def test_each_row_is_weighed_once_with_as_many_objects_as_it_is_measured_with() -> None:
-    assert names(Weigh, wanted("bison", "expert", memory=True)) == [
-        "weigh blocks/bison",
-        "weigh blocks/expert",
-        "weigh gacha/bison",
-        "weigh gacha/expert",
+def test_memory_of_each_row_is_measured_once_with_as_many_objects_as_it_is_measured_with() -> None:
+    assert names(MeasureMemory, wanted("bison", "expert", memory=True)) == [
+        "memory blocks/bison",
+        "memory blocks/expert",
+        "memory gacha/bison",
+        "memory gacha/expert",
     ]
-    units = plan_units(Wanted(tasks=["blocks", "factory"], objects=[1, 10, 11, 20]))
-    weighed = {(unit.task, unit.objects) for unit in units if isinstance(unit, Weigh)}
-    assert weighed == {("blocks", 20), ("factory", 10)}
-    assert not [unit for unit in plan_units(Wanted(tasks=["factory"], objects=[20])) if isinstance(unit, Weigh)]
+    units = select_units(Selection(tasks=["blocks", "factory"], objects=[1, 10, 11, 20]))
+    measured = {(unit.task, unit.objects) for unit in units if isinstance(unit, MeasureMemory)}
+    assert measured == {("blocks", 20), ("factory", 10)}
+    assert not [
+        unit for unit in select_units(Selection(tasks=["factory"], objects=[20])) if isinstance(unit, MeasureMemory)
+    ]
 
 
 def test_who_needs_no_network_needs_no_demonstrations() -> None:
-    assert {unit.kind for unit in plan_units(wanted("expert"))} == {"evaluate"}
+    assert {unit.kind for unit in select_units(wanted("expert"))} == {"evaluate"}
 
 
 def test_parts_that_are_not_wanted_are_not_made() -> None:
     nothing = wanted("bison", "expert", table=False)
-    assert plan_units(nothing) == []
+    assert select_units(nothing) == []
     films = wanted("bison-paper", "bison", "pddl-nn", table=False, films=True)
-    assert [unit.name for unit in plan_units(films)] == [
+    assert [unit.name for unit in select_units(films)] == [
         "collect blocks",
         "collect gacha",
         "train blocks/bison-best-0",
@@ -123,18 +124,18 @@ def test_parts_that_are_not_wanted_are_not_made() -> None:
         "film blocks",
         "film gacha",
     ]
-    assert plan_units(wanted("expert", table=False, films=True, scaling=True)) == []
+    assert select_units(wanted("expert", table=False, films=True, scaling=True)) == []
 
 
 def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
-    units = plan_units(wanted("bison", "bison-paper", "expert", table=False, films=True, scaling=True))
-    assert {unit.entrant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
-    assert {unit.rules.recipe for unit in units if isinstance(unit, Scale) and unit.rules} == {PAPER}
+    units = select_units(wanted("bison", "bison-paper", "expert", table=False, films=True, scaling=True))
+    assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
+    assert {unit.network.recipe for unit in units if isinstance(unit, Scale) and unit.network} == {PAPER}
 
 
 def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(BadInput, match=r"unknown method 'bizon'; what can be reproduced: bison-paper, bison, "):
-        find_entrant("bizon")
+        find_variant("bizon")
 
 
 def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,10 +147,9 @@ def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch
 
 @pytest.mark.parametrize("experiment", [Experiment(), QUICK])
 def test_every_unit_takes_some_time(experiment: Experiment) -> None:
-    forecast = Forecast(experiment)
-    for unit in plan_units(ALL):
-        assert 0 < guess(unit, experiment) < 24 * 3600
-        assert 0 < guess(unit, experiment, gpu=True) <= guess(unit, experiment)
-    ranked = sorted(plan_units(ALL), key=forecast.rank)
+    forecast, with_gpu = Forecast(experiment), Forecast(experiment, gpu=True)
+    for unit in select_units(ALL):
+        assert 0 < with_gpu.guess(unit) <= forecast.guess(unit) < 24 * 3600
+    ranked = sorted(select_units(ALL), key=forecast.rank)
     assert [unit.kind for unit in ranked[: len(TASKS)]] == ["collect"] * len(TASKS)
     assert ranked[-1].kind == "evaluate"
