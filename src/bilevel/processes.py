@@ -82,18 +82,14 @@ class Worker:
     def __init__(self, serve: Callable[[Connection], None]) -> None:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(serve, theirs), daemon=True)
+        self.process = context.Process(target=_serve, args=(serve, theirs), daemon=True)
         resource_tracker.ensure_running()  # which lets Ctrl-C through when it starts
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
         try:
-            self._process.start()
+            self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()  # so that ours breaks when the process dies
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.is_alive()
 
     def send(self, message: object) -> None:
         """Send it; where the process has died, `receive` will say so."""
@@ -105,30 +101,22 @@ class Worker:
         try:
             return self.connection.recv()
         except (EOFError, ConnectionError):
-            self._process.join()
+            self.process.join()
             raise WorkerDied(
-                f"a worker process ended early (exit code {self._process.exitcode}), perhaps for want of memory"
+                f"a worker process ended early (exit code {self.process.exitcode}), perhaps for want of memory"
             ) from None
 
-    def terminate(self) -> None:
-        self._process.terminate()
 
-    def join(self) -> None:
-        """Wait until it has ended, and end one that does not: Python may lose what a signal raises."""
-        self._process.join(PATIENCE)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self.connection.close()
-
-
-def stop_workers(workers: Iterable[Worker]) -> None:
-    """End these processes, all at the same time."""
-    stopped = list(workers)
-    for worker in stopped:
-        worker.terminate()
-    for worker in stopped:
-        worker.join()
+def stop_workers(workers: Sequence[Worker]) -> None:
+    """End these processes, all at the same time, and wait until they have ended."""
+    for worker in workers:
+        worker.process.terminate()
+    for worker in workers:
+        worker.process.join(PATIENCE)
+        if worker.process.is_alive():  # Python may lose what a signal raises
+            worker.process.kill()
+            worker.process.join()
+        worker.connection.close()
 
 
 def _serve(serve: Callable[[Connection], None], connection: Connection) -> None:

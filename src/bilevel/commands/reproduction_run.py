@@ -20,7 +20,7 @@ from bilevel.experiments.machines import cores
 from bilevel.experiments.reproduction.backends import Backend
 from bilevel.experiments.reproduction.costs import Forecast
 from bilevel.experiments.reproduction.driver import Driver, RunProgress
-from bilevel.experiments.reproduction.folder import ExperimentFolder, open_folder
+from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder, open_folder
 from bilevel.experiments.reproduction.locks import Locks
 from bilevel.experiments.reproduction.process_backend import Processes
 from bilevel.experiments.reproduction.ray_backend import RayCluster
@@ -83,7 +83,7 @@ def _experiment(options: Reproduce) -> Experiment:
 
 def _work(options: Reproduce, folder: ExperimentFolder, selection: Selection) -> RunProgress:
     units = select_units(selection, side_by_side=options.gpu_share > 0)
-    with closing(Locks(folder.locks)) as locks, closing(_backend(options, folder)) as backend:
+    with closing(Locks(folder.path / "locks")) as locks, closing(_backend(options, folder)) as backend:
         driver = Driver(folder, units, backend, locks, Forecast(folder.experiment, options.gpu_share > 0))
         _require_packages(options, {unit.kind for unit in driver.progress.waiting})
         folder.note_run()
@@ -165,4 +165,4 @@ def _print(
         more = " …" if left[5:] else ""
         print(f"not done, since they need what failed: {', '.join(left[:5])}{more}", file=sys.stderr)
     report = f"; report: {page}" if page else "; no report: there are no results" if "report" in options.parts else ""
-    print(f"findings: {folder.findings}{report}")
+    print(f"findings: {folder.path / FINDINGS}{report}")

@@ -246,11 +246,11 @@ def test_a_folder_in_which_nothing_was_measured_yet(tmp_path: Path, capsys: pyte
 
 def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
     """Its findings are written when a run ends, and it may be at work, or have been killed."""
-    folder = open_folder(tmp_path, Experiment())
+    open_folder(tmp_path, Experiment())
     (one, *others) = large_problems()
     write_atomically(tmp_path / f"scaling/{one.task}-{one.solver}-{one.objects}.json", json.dumps(asdict(one)))
     assert read_source(tmp_path).findings.scaling == [one]
-    folder.findings.write_text(Findings(about(), [], others).lines(), encoding="utf-8")
+    (tmp_path / "findings.jsonl").write_text(Findings(about(), [], others).lines(), encoding="utf-8")
     found = read_source(tmp_path).findings
     assert (found.scaling, found.about.command) == ([one], about().command)
 

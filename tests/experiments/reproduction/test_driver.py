@@ -110,7 +110,7 @@ def folder(tmp_path: Path) -> ExperimentFolder:
 
 @pytest.fixture
 def locks(folder: ExperimentFolder) -> Iterator[Locks]:
-    with closing(Locks(folder.locks)) as locks:
+    with closing(Locks(folder.path / "locks")) as locks:
         yield locks
 
 
@@ -121,6 +121,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drive(backend: Slowly, locks: Locks, *units: Unit) -> RunProgress:
     return Driver(backend.folder, units, backend, locks, Alphabetical(backend.folder.experiment)).run()
+
+
+def failures(folder: ExperimentFolder) -> list[Path]:
+    return list(folder.path.glob("failures/*"))
 
 
 def names(units: Sequence[Unit]) -> list[str]:
@@ -191,7 +195,7 @@ def test_a_unit_that_fails_once_is_tried_again_after_the_others(folder: Experime
     progress = drive(backend, locks, Piece("a"), Piece("b"), Piece("c", ("a",)))
     assert backend.started == ["a", "b", "a", "c"]
     assert progress.failed == {}
-    assert not folder.failures.exists() or not list(folder.failures.iterdir())
+    assert failures(folder) == []
 
 
 def test_one_that_fails_twice_is_listed_and_what_needs_it_is_not_tried(folder: ExperimentFolder, locks: Locks) -> None:
@@ -202,17 +206,17 @@ def test_one_that_fails_twice_is_listed_and_what_needs_it_is_not_tried(folder: E
     assert {unit.task: failed.error for unit, failed in progress.failed.items()} == {"a": "a cannot be done"}
     assert names(progress.waiting) == ["c", "d"]
     assert (sorted(names(progress.done)), progress.total) == (["b", "e"], 5)
-    (file,) = folder.failures.iterdir()
+    (file,) = failures(folder)
     assert json.loads(file.read_text()).items() >= {"unit": "piece a", "error": "a cannot be done"}.items()
-    assert list(folder.locks.iterdir()) == []
+    assert list((folder.path / "locks").iterdir()) == []
 
 
 def test_a_failure_is_forgotten_once_it_is_mended(folder: ExperimentFolder, locks: Locks) -> None:
     drive(Slowly(folder, fails={"a": 9}), locks, Piece("a"))
-    assert len(list(folder.failures.iterdir())) == 1
+    assert len(failures(folder)) == 1
     progress = drive(Slowly(folder), locks, Piece("a"))
     assert (names(progress.done), progress.failed) == (["a"], {})
-    assert list(folder.failures.iterdir()) == []
+    assert failures(folder) == []
 
 
 def test_what_nobody_gives_is_not_waited_for(folder: ExperimentFolder, locks: Locks) -> None:
@@ -248,7 +252,7 @@ def test_what_another_run_does_meanwhile_is_not_done_again(folder: ExperimentFol
 
 
 def test_what_another_run_is_at_is_waited_for(folder: ExperimentFolder, locks: Locks) -> None:
-    with closing(Locks(folder.locks)) as others:
+    with closing(Locks(folder.path / "locks")) as others:
         assert others.acquire(Piece("a").outputs)
         backend, seen = Slowly(folder), []
         driver = Driver(folder, [Piece("a"), Piece("b", ("a",))], backend, locks, Alphabetical(folder.experiment))
@@ -265,7 +269,7 @@ def test_what_another_run_is_at_is_waited_for(folder: ExperimentFolder, locks: L
 
 
 def test_what_another_run_gives_up_is_done_here(folder: ExperimentFolder, locks: Locks) -> None:
-    with closing(Locks(folder.locks)) as others:
+    with closing(Locks(folder.path / "locks")) as others:
         assert others.acquire(Piece("a").outputs)
         backend = Slowly(folder)
         driver = Driver(folder, [Piece("a"), Piece("b")], backend, locks, Alphabetical(folder.experiment))
@@ -277,7 +281,7 @@ def test_what_another_run_gives_up_is_done_here(folder: ExperimentFolder, locks:
 def test_two_runs_share_the_work(folder: ExperimentFolder, locks: Locks) -> None:
     """They take turns: whenever one is told what has happened, the other goes on for a while, too."""
     units = [Piece("a"), *(Piece(letter, ("a",)) for letter in "bcdefgh"), Piece("i", tuple("bcdefgh"))]
-    with closing(Locks(folder.locks)) as others:
+    with closing(Locks(folder.path / "locks")) as others:
         first, second = Slowly(folder), Slowly(folder)
         other = Driver(folder, units, second, others, Alphabetical(folder.experiment))
 

@@ -137,15 +137,14 @@ def test_what_nature_moves_is_drawn_where_it_is(
 
 
 def test_a_seed_worth_a_film_is_one_of_an_evaluation(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = [evaluation_seed(3, episode) for episode in range(films.TRIED)]
-    assert interesting_seed(policy, "blocks", 1, base=3) == seeds[0]
-    noisy = interesting_seed(policy, "blocks-noisy", NOISY, base=3)
-    assert noisy in seeds
-    assert noisy == interesting_seed(policy, "blocks-noisy", NOISY, base=3)
+    monkeypatch.setattr(films, "TRIED", 3)
+    seeds = [evaluation_seed(0, episode) for episode in range(films.TRIED)]
+    assert interesting_seed(policy, "blocks", 1) == seeds[0]
+    assert interesting_seed(policy, "blocks-noisy", NOISY) in seeds
     monkeypatch.setattr(films, "SURPRISE", "what never happens")
-    assert interesting_seed(policy, "blocks-noisy", 1, base=3, tried=2) == seeds[0]  # the first that succeeds
+    assert interesting_seed(policy, "blocks-noisy", 1) == seeds[0]  # the first that succeeds
     monkeypatch.setattr(films, "LONGEST", 1)
-    assert interesting_seed(policy, "blocks", 1, base=3, tried=2) == seeds[0]  # or the first of all
+    assert interesting_seed(policy, "blocks", 1) == seeds[0]  # or the first of all
 
 
 def test_an_endless_episode_is_not_shown_to_its_end(

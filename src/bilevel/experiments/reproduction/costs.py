@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from bilevel.experiments.methods import METHODS
+from bilevel.experiments.reproduction.measurements import LAMA
 from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import LAMA, Collect, Evaluate, Film, MeasureMemory, Scale, Train
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
 from bilevel.tabletop.tasks import TASKS
 
 # Steps that an expert takes with three objects.

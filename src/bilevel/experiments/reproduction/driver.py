@@ -144,4 +144,4 @@ class Driver:
         write_atomically(self._failure_file(unit), json.dumps(content, indent=1) + "\n")
 
     def _failure_file(self, unit: Unit) -> Path:
-        return self._folder.failures / f"{unit.name.replace('/', '+').replace(' ', '+')}.json"
+        return self._folder.path / "failures" / f"{unit.name.replace('/', '+').replace(' ', '+')}.json"

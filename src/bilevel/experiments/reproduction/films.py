@@ -26,6 +26,7 @@ from bilevel.video import Video
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
 TRIED = 10  # episodes, in search of one worth looking at
+FILM_STEPS_PER_SECOND = STEPS_PER_SECOND / 2  # half of what really happens; a sentence takes a while to read
 SURPRISE = "teleport"  # the kind of event that noisy worlds have and others have not
 
 
@@ -35,12 +36,7 @@ class Look:
 
     width: int = 480  # pixels
     quality: str = "large"  # of the pictures before they are made smaller
-    speed: float = 0.5  # of what really happens; a sentence takes a while to read
     encoder: Mapping[str, str] = field(default_factory=lambda: {"crf": "29", "preset": "medium", "threads": "1"})
-
-    @property
-    def steps_per_second(self) -> float:
-        return self.speed * STEPS_PER_SECOND
 
 
 LOOK = Look()
@@ -58,7 +54,7 @@ def make_film(
     with closing(environment):
         environment.render()  # where that is impossible, it is said before a file is begun
         teller = Teller(make_policy(known, environment))
-        pictures_per_second = look.steps_per_second / DRAWN
+        pictures_per_second = FILM_STEPS_PER_SECOND / DRAWN
         with Video(video, pictures_per_second, width=look.width, encoder=look.encoder) as film:
             episode, pictures = _shoot(environment, teller, seed, film)
     return Timeline(
@@ -68,7 +64,7 @@ def make_film(
         seed=seed,
         outcome=episode.outcome,
         steps=episode.steps,
-        steps_per_second=look.steps_per_second,
+        steps_per_second=FILM_STEPS_PER_SECOND,
         pictures_per_second=pictures_per_second,
         seconds=pictures / pictures_per_second,
         beats=teller.beats,
@@ -152,24 +148,23 @@ def _texts(facts: Facts) -> list[str]:
     return [str(fact) for fact in sorted(facts)]
 
 
-def interesting_seed(
-    policy: Path | None, task: str, objects: int = FILMED, base: int = 0, variant: str = BISON, tried: int = TRIED
-) -> int:
-    """The seed of the first episode of an evaluation that is worth a film: it succeeds, in a noisy world in spite of a
-    surprise. Where there is none among the first few, that of the first that succeeds, or else of the first.
+def interesting_seed(policy: Path | None, task: str, objects: int = FILMED) -> int:
+    """Return the seed of the first episode of an evaluation that is worth a film.
+
+    That is one that succeeds, in a noisy world in spite of a surprise. Where there is none among the first few, it is
+    the first that succeeds, or else the first.
     """
-    known, make_policy = find_task(task), _maker(policy, task, variant)
-    environment = known.make(objects)
-    with closing(environment):
+    known, make_policy = find_task(task), _maker(policy, task, BISON)
+    succeeded: list[int] = []
+    with closing(known.make(objects)) as environment:
         acting = make_policy(known, environment)
-        succeeded: list[int] = []
-        for episode in range(tried):
-            run = run_episode(environment, acting, evaluation_seed(base, episode))
+        for seed in (evaluation_seed(0, episode) for episode in range(TRIED)):
+            run = run_episode(environment, acting, seed)
             if run.outcome == SUCCESS and run.steps <= LONGEST:
                 if not known.noisy or SURPRISE in run.events:
-                    return run.seed
-                succeeded.append(run.seed)
-    return succeeded[0] if succeeded else evaluation_seed(base, 0)
+                    return seed
+                succeeded.append(seed)
+    return [*succeeded, evaluation_seed(0, 0)][0]
 
 
 def _maker(policy: Path | None, task: str, variant: str) -> MakePolicy:

@@ -30,25 +30,9 @@ class ExperimentFolder:
     path: Path
     experiment: Experiment
 
-    @property
-    def findings(self) -> Path:
-        return self.path / FINDINGS
-
-    @property
-    def failures(self) -> Path:
-        return self.path / "failures"
-
-    @property
-    def locks(self) -> Path:
-        return self.path / "locks"
-
-    @property
-    def runs(self) -> Path:
-        return self.path / "runs"
-
     def note_run(self) -> None:
         """Note that a run was started on this machine."""
-        write_atomically(self.runs / f"{uuid.uuid4().hex}.json", json.dumps({"machine": machine()}) + "\n")
+        write_atomically(self.path / "runs" / f"{uuid.uuid4().hex}.json", json.dumps({"machine": machine()}) + "\n")
 
 
 def open_folder(path: Path, experiment: Experiment) -> ExperimentFolder:

@@ -31,6 +31,7 @@ from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tabletop.problems import generate_problem
 from bilevel.tabletop.tasks import find_task
 
+RULES, LAMA = "rules", "lama"
 SCALING_SEED = 0
 SAVED_EVERY = 2.0  # seconds
 
@@ -98,48 +99,31 @@ def measure_rules(task: str, objects: int, policy: Path) -> Scaling:
         began = time.process_time()
         solution = solve(domain, problem, rules, seed=SCALING_SEED)
         seconds = time.process_time() - began
-    return Scaling(
-        task=task,
-        solver="rules",
-        objects=objects,
-        seconds=round(seconds, 4),
-        solved=solution.is_solved,
-        timed_out=False,
-        actions=len(solution.plan.actions),
-        peak_mebibytes=peak.mebibytes,
-        versions=_versions(),
-        machine=machine(),
-    )
+    return _scaling(task, RULES, objects, seconds, solution.is_solved, len(solution.plan.actions), peak.mebibytes)
 
 
 def measure_lama(task: str, objects: int, limit: float) -> Scaling:
     """Measure LAMA's first plan for the same problem, by the wall clock."""
     problem = _problem(task, objects, SCALING_SEED)
     began = time.perf_counter()
-    result = planner_named("lama")(find_task(task).domain, problem, limit)
+    result = planner_named(LAMA)(find_task(task).domain, problem, limit)
     seconds = time.perf_counter() - began
     if result.status is Status.ERROR:
         raise BadInput(result.message)
-    return Scaling(
-        task=task,
-        solver="lama",
-        objects=objects,
-        seconds=round(seconds, 4),
-        solved=result.status is Status.SOLVED,
-        timed_out=result.status is Status.TIMED_OUT,
-        actions=len(result.steps),
-        peak_mebibytes=programs_peak(),
-        versions={**_versions(), "up-fast-downward": metadata.version("up-fast-downward")},
-        machine=machine(),
-    )
+    solved, timed_out = result.status is Status.SOLVED, result.status is Status.TIMED_OUT
+    return _scaling(task, LAMA, objects, seconds, solved, len(result.steps), programs_peak(), timed_out)
 
 
 def _problem(task: str, objects: int, seed: int | str) -> Problem:
     return generate_problem(find_task(task).domain_name, objects, random.Random(seed))
 
 
-def _versions() -> dict[str, str]:
-    return {"bilevel": bilevel.__version__, "python": versions()["python"]}
+def _scaling(
+    task: str, solver: str, objects: int, seconds: float, solved: bool, actions: int, peak: float, late: bool = False
+) -> Scaling:
+    packages = {"up-fast-downward": metadata.version("up-fast-downward")} if solver == LAMA else {}
+    known = {"bilevel": bilevel.__version__, "python": versions()["python"], **packages}
+    return Scaling(task, solver, objects, round(seconds, 4), solved, late, actions, peak, known, machine())
 
 
 # Training

@@ -47,7 +47,7 @@ class Processes:
         self._busy, self._idle = {}, []
 
     def _free_worker(self, unit: Unit) -> _UnitWorker:
-        self._idle = [worker for worker in self._idle if worker.is_alive]
+        self._idle = [worker for worker in self._idle if worker.process.is_alive()]
         if self._idle and not unit.needs_own_process:
             return self._idle.pop()
         if self._idle and len(self._idle) + len(self._busy) >= self.workers:

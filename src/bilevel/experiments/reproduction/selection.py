@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bilevel.experiments.methods import METHODS
+from bilevel.experiments.reproduction.measurements import LAMA, RULES
 from bilevel.experiments.reproduction.settings import BISON, USUAL, VARIANTS, Network, Variant
 from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import LAMA, RULES, Collect, Evaluate, Film, MeasureMemory, Scale, Train
+from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.tasks import TASKS
 

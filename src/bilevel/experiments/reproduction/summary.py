@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
+from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder, read_json
 from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
 from bilevel.experiments.reproduction.settings import BISON, OURS, PAPER, VARIANTS, Network, Variant
 from bilevel.experiments.reproduction.units import Evaluate, MeasureMemory
@@ -37,7 +37,7 @@ def summarise(folder: ExperimentFolder, command: str) -> Findings:
 def write_findings(folder: ExperimentFolder) -> None:
     """Write what was found, and which command made it."""
     command = shlex.join(["bilevel", *sys.argv[1:]])
-    write_atomically(folder.findings, summarise(folder, command).lines())
+    write_atomically(folder.path / FINDINGS, summarise(folder, command).lines())
 
 
 def _machines(folder: ExperimentFolder) -> list[Mapping[str, Any]]:

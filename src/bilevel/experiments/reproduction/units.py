@@ -31,7 +31,6 @@ from bilevel.policies.policy_files import POLICY
 if TYPE_CHECKING:  # it needs torch, which only training does
     from bilevel.learning.bilevel import Progress
 
-RULES, LAMA = "rules", "lama"
 SAVED_EVERY = 2.0  # seconds
 
 
