@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from bilevel.experiments.reproduction.unit import Unit
 
 MOST_SHOWN = 16  # units that are being worked on
-TOLD_EVERY = 30.0  # seconds, where nobody looks at a terminal
+SAID_EVERY = 30.0  # seconds, where nobody looks at a terminal
 
 
 def duration(seconds: float) -> str:
-    """In words that a person plans with."""
+    """Return a time in words that a person plans with."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
@@ -40,7 +40,7 @@ class Display:
         self._progress, self._backend, self._silent = progress, backend, silent
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, transient=True, refresh_per_second=2, get_renderable=self._draw)
-        self._told = time.monotonic()
+        self._said = time.monotonic()
 
     def __enter__(self) -> Display:
         if self._console.is_terminal and not self._silent:
@@ -51,31 +51,31 @@ class Display:
         self._live.stop()
 
     def announce(self, units: Sequence[Unit], left_out: Sequence[str]) -> None:
-        """What there is to do, and about how long it will take."""
+        """Say what there is to do, and about how long it will take."""
         for line in left_out:
             self._say(f"left out: {line}")
         kinds = Counter(unit.kind for unit in self._progress.waiting)
         what = ", ".join(f"{kind} {number}" for kind, number in kinds.items()) or "nothing"
         self._say(f"{count(units, 'unit')} of work, {self._progress.there} of them there; to do: {what}")
         if kinds:
-            workers = self._backend.workers
-            left = duration(self._progress.seconds_left(workers))
-            self._say(
-                f"about {left} with {workers} worker{'s' if workers > 1 else ''}; the estimate gets better on the way"
-            )
+            workers, left = count(range(self._backend.workers), "worker"), self._left()
+            self._say(f"about {left} with {workers}; the estimate gets better on the way")
 
     def show(self) -> None:
-        if not self._live.is_started and time.monotonic() - self._told > TOLD_EVERY:
-            self._told = time.monotonic()
+        """Say now and then how far it is, where there is no terminal that shows it."""
+        if not self._live.is_started and time.monotonic() - self._said > SAID_EVERY:
+            self._said = time.monotonic()
             self._say(self.state())
 
     def state(self) -> str:
         progress = self._progress
-        done = progress.there + len(progress.done)
         failed = f", {len(progress.failed)} failed" if progress.failed else ""
         others = f", {len(progress.elsewhere)} with another run" if progress.elsewhere else ""
-        left = duration(progress.seconds_left(self._backend.workers))
-        return f"{done} of {progress.total} units there{failed}{others}; about {left} left"
+        done = progress.there + len(progress.done)
+        return f"{done} of {progress.total} units there{failed}{others}; about {self._left()} left"
+
+    def _left(self) -> str:
+        return duration(self._progress.seconds_left(self._backend.workers))
 
     def _say(self, line: str) -> None:
         if not self._silent:

@@ -105,8 +105,8 @@ def started_worker() -> Iterator[RemoteWorker]:
         worker.stop()
 
 
-def inputs(folder: Path, unit: Unit) -> list[Files]:
-    return [read_files(folder, [name]) for name in (*unit.inputs, *unit.unfinished, *unit.outputs)]
+def files_of(folder: Path, unit: Unit) -> Files:
+    return read_files(folder, [*unit.inputs, *unit.unfinished, *unit.outputs])
 
 
 def received(worker: RemoteWorker, folder: Path, messages: int) -> Iterator[Event]:
@@ -141,7 +141,7 @@ def test_a_unit_is_done_elsewhere_and_its_files_come_back_on_the_way(tmp_path: P
     folder = make(tmp_path / "folder", {"demonstrations/shown": "pick", "unfinished/blocks/epoch": "1000"})
     unit = Training("blocks", str(tmp_path / "permission"))
     with started_worker() as worker:
-        assert isinstance(worker.begin(unit, *inputs(folder, unit)).event, Advanced)
+        assert isinstance(worker.begin(unit, files_of(folder, unit)).event, Advanced)
         events = []
         while texts(folder)["unfinished/blocks/epoch"] == "1000":
             events += list(received(worker, folder, 1))
@@ -163,14 +163,14 @@ def test_a_worker_is_used_again_after_a_failure(tmp_path: Path) -> None:
     (tmp_path / "permission").touch()
     failing = Training("blocks", str(tmp_path / "permission"), fails=True)
     with started_worker() as worker:
-        worker.begin(failing, *inputs(folder, failing))
+        worker.begin(failing, files_of(folder, failing))
         (failed,) = received(worker, folder, 100)
         assert isinstance(failed, Failed)
         assert failed.error.startswith("ValueError: diverged")
 
         make(folder, {"demonstrations/shown": "place"})
         good = Training("blocks", str(tmp_path / "permission"))
-        worker.begin(good, *inputs(folder, good))
+        worker.begin(good, files_of(folder, good))
         assert list(received(worker, folder, 100)) == [Finished(good)]
     assert texts(folder)["policies/weights"] == "place, learned"
 

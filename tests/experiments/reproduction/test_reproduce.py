@@ -122,7 +122,7 @@ def test_a_policy_that_was_removed_is_learned_again_and_to_the_same_bits(folder:
 def test_it_says_what_it_will_do_and_how_far_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduction_display, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(reproduction_display, "SAID_EVERY", 0.0)
     expert = ("--methods", "expert", "--objects", "1", "--episodes", "1", "--seeds", "2")
     code, out, err = reproduce(capsys, tmp_path / "folder", *expert)
     first, second, *others = err.splitlines()

@@ -1,4 +1,4 @@
-"""Films: an episode of a policy to look at, with a timeline that says, moment by moment, what was done and why."""
+"""Films: an episode of a policy to look at, with a timeline that says, step by step, what was done and why."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def make_film(
     environment = known.make(objects, render_mode="rgb_array", quality=look.quality)
     with closing(environment):
         environment.render()  # where that is impossible, it is said before a file is begun
-        teller = Teller(make_policy(known, environment))
+        recorder = TimelineRecorder(make_policy(known, environment))
         pictures_per_second = FILM_STEPS_PER_SECOND / DRAWN
         with Video(video, pictures_per_second, width=look.width, encoder=look.encoder) as film:
-            episode, pictures = _shoot(environment, teller, seed, film)
+            episode, pictures = _shoot(environment, recorder, seed, film)
     return Timeline(
         task=task,
         entrant=variant,
@@ -67,11 +67,11 @@ def make_film(
         steps_per_second=FILM_STEPS_PER_SECOND,
         pictures_per_second=pictures_per_second,
         seconds=pictures / pictures_per_second,
-        beats=teller.beats,
+        beats=recorder.beats,
     )
 
 
-def _shoot(environment: Tabletop, teller: Teller, seed: int, film: Video) -> tuple[Episode, int]:
+def _shoot(environment: Tabletop, recorder: TimelineRecorder, seed: int, film: Video) -> tuple[Episode, int]:
     """Draw an episode, and its end for a second; how it went, and how many pictures there are.
 
     A step that is not drawn is shown with the next one that is.
@@ -80,22 +80,22 @@ def _shoot(environment: Tabletop, teller: Teller, seed: int, film: Video) -> tup
 
     def watch(moment: Moment) -> None:
         nonlocal pictures
-        teller(moment)
+        recorder(moment)
         if moment.info["events"]:
             environment.save()  # things that nature has put elsewhere are drawn there from now on, not one step later
-        if (teller.steps - 1) % DRAWN == 0:
-            film.add(environment.render(), teller.caption, LINES_BELOW)
+        if (recorder.steps - 1) % DRAWN == 0:
+            film.add(environment.render(), recorder.caption, LINES_BELOW)
             pictures += 1
 
-    episode = rollout(environment, teller.policy, seed, watch=watch, stop=lambda: teller.steps >= LONGEST)
-    teller.end(episode)
+    episode = rollout(environment, recorder.policy, seed, watch=watch, stop=lambda: recorder.steps >= LONGEST)
+    recorder.end(episode)
     last, held = environment.render(), round(film.fps)
     for _ in range(held):
         film.add(last, episode.outcome, LINES_BELOW)
     return episode, pictures + held
 
 
-class Teller:
+class TimelineRecorder:
     """Watches a policy along an episode, and keeps a beat of each step at which something is new."""
 
     def __init__(self, policy: WatchedPolicy) -> None:
@@ -110,19 +110,17 @@ class Teller:
         if seen != self._seen or moment.info["events"]:
             rules = rules_of(self.policy)
             match = rules.explain(state, goal) if rules and action else None
-            self._tell(action, _fired(rules, match), state, goal, moment.info["events"])
+            self._add(action, _fired(rules, match), state, goal, moment.info["events"])
             self.caption = Decision(self.steps, action, match).caption() if action else ""
             self._seen = seen
         self.steps += 1
 
     def end(self, episode: Episode) -> None:
-        """Tell what was seen last, whether or not it is new."""
+        """Add what was seen last, whether or not it is new."""
         labels, seen = self.policy.labels, episode.observation
-        self._tell(None, None, labels.state(seen), labels.goal(seen), episode.info["events"])
+        self._add(None, None, labels.state(seen), labels.goal(seen), episode.info["events"])
 
-    def _tell(
-        self, action: Action | None, rule: Fired | None, state: Facts, goal: Facts, events: Sequence[str]
-    ) -> None:
+    def _add(self, action: Action | None, rule: Fired | None, state: Facts, goal: Facts, events: Sequence[str]) -> None:
         _, before, _ = self._seen or (None, state, goal)  # at the beginning, nothing changes
         self.beats.append(
             Beat(

@@ -56,7 +56,6 @@ class RayCluster:
         self._busy: dict[Any, tuple[_Actor, Unit]] = {}  # by the reference of a `Message` to come
         self._idle: list[_Actor] = []
         self._events: list[Event] = []
-        self._stored: dict[str, Any] = {}  # references to what several units read
         if gpu_share and not self._resource("GPU"):
             self._ray.shutdown()
             raise BadInput("--gpu-share: the cluster has no GPU; leave it out to train on CPUs")
@@ -72,8 +71,8 @@ class RayCluster:
     def start(self, unit: Unit) -> None:
         with _connected():
             actor = self._free_actor(self._gpu_share if unit.uses_gpu else 0.0)
-            unfinished = read_files(self._folder.path, [*unit.unfinished, *unit.outputs])
-            self._busy[actor.worker.begin.remote(unit, *self._stored_inputs(unit), unfinished)] = actor, unit
+            files = read_files(self._folder.path, [*unit.inputs, *unit.unfinished, *unit.outputs])
+            self._busy[actor.worker.begin.remote(unit, files)] = actor, unit
         self._events.append(Advanced(unit, "waiting for a core of the cluster"))
 
     def events(self, timeout: float) -> list[Event]:
@@ -95,7 +94,7 @@ class RayCluster:
         with suppress(Exception):
             if stopping := [actor.worker.stop.remote() for actor in actors]:
                 self._ray.wait(stopping, num_returns=len(stopping), timeout=PATIENCE)
-        self._busy, self._idle, self._stored = {}, [], {}
+        self._busy, self._idle = {}, []
         self._ray.shutdown()
 
     def _resource(self, name: str) -> int:
@@ -110,15 +109,6 @@ class RayCluster:
                 return actor
         remote = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0, max_task_retries=0)(RemoteWorker)
         return _Actor(remote.remote(self._folder.experiment, share, versions_here()), share)
-
-    def _stored_inputs(self, unit: Unit) -> list[Any]:
-        """Store what it reads in the cluster, once for all units that read it while one of them is at work."""
-        used = {name for _, busy in self._busy.values() for name in busy.inputs}
-        self._stored = {name: stored for name, stored in self._stored.items() if name in used}
-        for name in unit.inputs:
-            if name not in self._stored:
-                self._stored[name] = self._ray.put(read_files(self._folder.path, [name]))
-        return [self._stored[name] for name in unit.inputs]
 
     def _receive(self, answer: Any) -> Event | None:
         actor, unit = self._busy.pop(answer)

@@ -19,18 +19,18 @@ from pathlib import Path
 from types import ModuleType
 
 import bilevel
-from bilevel.demonstrations.manifest import MANIFEST, PACKAGES
+from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.reproduction.backends import Advanced, Event
 from bilevel.experiments.reproduction.folder import ExperimentFolder
 from bilevel.experiments.reproduction.process_backend import Processes
 from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import taken_by_another, write_atomically
-from bilevel.policies.policy_files import LEARNING_PACKAGES, POLICY
+from bilevel.policies.policy_files import POLICY
 from bilevel.symbolic.domain import BadInput
 
 COMPLETING = (MANIFEST, POLICY)  # files that are written after all others of their folder
-PLANNER_PACKAGES = ("up-fast-downward",)
+PACKAGES = ("mujoco", "metaworld", "gymnasium", "numpy", "torch", "safetensors", "up-fast-downward")
 LISTEN = 1.0  # seconds between messages, unless the unit is over
 SEND_EVERY = 3.0  # seconds between files of a unit that goes on
 
@@ -66,14 +66,13 @@ class RemoteWorker:
         self._known: Known = {}
         self._sent = 0.0
 
-    def begin(self, unit: Unit, *inputs: Files) -> Message:
+    def begin(self, unit: Unit, files: Files) -> Message:
         check_versions(self._versions)
         # Else the process for the unit would import the program that runs here, which is Ray's, and large.
         sys.modules["__main__"] = ModuleType("__main__")
         for child in self._folder.path.iterdir():
             shutil.rmtree(child)
-        for files in inputs:
-            write_files(self._folder.path, files)
+        write_files(self._folder.path, files)
         self._unit, self._known, self._sent = unit, {}, time.monotonic()
         self._new_files()  # which are those that came from there
         self._processes.start(unit)
@@ -159,7 +158,7 @@ def make_scratch_folder() -> Path:
 def versions_here() -> dict[str, str]:
     """Return the versions of all that results depend on, as far as it is installed."""
     found = {"bilevel": bilevel.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
-    for package in (*PACKAGES, *LEARNING_PACKAGES, *PLANNER_PACKAGES):
+    for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package).partition("+")[0]  # builds for a GPU differ in what follows
     return found

@@ -47,11 +47,11 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Row:
+class Finding:
     """A row of the table on one task, with one seed."""
 
     task: str
-    entrant: str  # in `ENTRANTS`
+    entrant: str  # in `VARIANTS`
     method: str
     recipe: str | None
     seed: int
@@ -98,7 +98,7 @@ class About:
     rules: Mapping[str, str]  # the text of the rules that were learned, by task
 
 
-KINDS: Mapping[str, type[Any]] = {"about": About, "row": Row, "scaling": Scaling}
+KINDS: Mapping[str, type[Any]] = {"about": About, "row": Finding, "scaling": Scaling}
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ class Findings:
     """All that was found in an experiment."""
 
     about: About
-    rows: Sequence[Row]
+    rows: Sequence[Finding]
     scaling: Sequence[Scaling]
 
     def lines(self) -> str:
         """Return one line of JSON for each of them."""
         kinds = {kind: name for name, kind in KINDS.items()}
-        found: Iterable[About | Row | Scaling] = (self.about, *self.rows, *self.scaling)
+        found: Iterable[About | Finding | Scaling] = (self.about, *self.rows, *self.scaling)
         return "".join(f"{json.dumps({'kind': kinds[type(line)], **asdict(line)})}\n" for line in found)
 
 
@@ -139,3 +139,6 @@ def refusing(message: str) -> Iterator[None]:
         yield
     except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
         raise BadInput(message) from None
+
+
+Row = Finding

@@ -10,7 +10,7 @@ from typing import Any
 
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder, read_json
-from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
+from bilevel.experiments.reproduction.rows import About, Finding, Findings, Scaling, Size, Training
 from bilevel.experiments.reproduction.settings import BISON, OURS, PAPER, VARIANTS, Network, Variant
 from bilevel.experiments.reproduction.units import Evaluate, MeasureMemory
 from bilevel.experiments.summary import make_row
@@ -31,7 +31,7 @@ def summarise(folder: ExperimentFolder, command: str) -> Findings:
     )
     scaling = [Scaling(**found) for found in _objects(folder, "scaling/*.json")]
     scaling.sort(key=lambda one: (list(TASKS).index(one.task), one.solver, one.objects))
-    return Findings(about, list(_rows(folder)), scaling)
+    return Findings(about, list(_findings(folder)), scaling)
 
 
 def write_findings(folder: ExperimentFolder) -> None:
@@ -63,17 +63,17 @@ def _rules(folder: ExperimentFolder, task: str) -> str | None:
     return None
 
 
-def _rows(folder: ExperimentFolder) -> Iterator[Row]:
+def _findings(folder: ExperimentFolder) -> Iterator[Finding]:
     for task in TASKS:
         for variant in VARIANTS.values():
             folders = (folder.path / "episodes" / task).glob(f"{variant.name}-*")
             endings = [path.name.removeprefix(f"{variant.name}-") for path in folders]
             for seed in sorted(int(ending) for ending in endings if ending.isdecimal()):
-                if row := _row(folder, task, variant, seed):
-                    yield row
+                if found := _finding(folder, task, variant, seed):
+                    yield found
 
 
-def _row(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> Row | None:
+def _finding(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> Finding | None:
     files = (folder.path / "episodes" / task / f"{variant.name}-{seed}").glob("*.jsonl")
     sizes = sorted(int(path.stem) for path in files if path.stem.isdecimal())
     by_size = {size: Evaluate(task, variant, seed, size, 0).records(folder) for size in sizes}
@@ -84,7 +84,7 @@ def _row(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> Ro
     memory = read_json(folder.path / MeasureMemory(task, variant, seed, 0).outputs[0])
     peaks = {memory["objects"]: memory["peak_mebibytes"]} if memory else {}
     network = variant.network(task, seed)
-    return Row(
+    return Finding(
         task=task,
         entrant=variant.name,
         method=variant.method,
