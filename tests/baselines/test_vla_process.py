@@ -121,8 +121,9 @@ def test_it_ends_with_its_owner(tmp_path: Path) -> None:
 
 
 OWNER = """
-import os, sys, time
+import os, signal, sys, time
 from bilevel.baselines.vla_process import ServerProcess
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where we ignore it
 server = ServerProcess([sys.executable, sys.argv[1]], os.environ)
 print(server._process.pid, flush=True)
 if sys.argv[2] == "stays":

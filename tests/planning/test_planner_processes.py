@@ -125,10 +125,12 @@ def test_an_exception_anywhere(tmp_path: Path, error: type[BaseException], progr
     pipe.assert_all_gone()
 
 
-# Runs the program above with its own standard output and ends as the command line does.
+# Runs the program above with its own standard output and ends as the command line does, also where we ignore signals.
 CALLER = """
 import signal, sys
 from bilevel.planning.processes import private_directory, run_in_group
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # under nohup and in the background it is inherited as ignored
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

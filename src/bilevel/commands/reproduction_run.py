@@ -64,10 +64,7 @@ def _selection(options: Reproduce) -> Selection:
         objects=parse_numbers(options.objects or objects, max(task.most_objects for task in tasks)),
         episodes=options.episodes or episodes,
         seeds=range(options.seeds or seeds),
-        table="table" in options.parts,
-        memory="memory" in options.parts,
-        scaling="scaling" in options.parts,
-        films="films" in options.parts,
+        parts=options.parts,
     )
 
 

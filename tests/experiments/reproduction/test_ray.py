@@ -30,7 +30,7 @@ from local_cluster import LocalCluster, local_cluster
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
-KILLS = 2  # benchmarks/killing.py --backend ray kills ten times
+KILLS = 1  # benchmarks/killing.py --backend ray kills ten times
 ENDLESS = Evaluate("blocks", VARIANTS["expert"], seed=0, objects=2, episodes=100_000)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -24,10 +25,9 @@ from bilevel.tabletop.tasks import TASKS
 ALL = Selection()
 
 
-def wanted(*names: str, **parts: bool) -> Selection:
-    shown = {"table": True, "memory": False, "scaling": False, "films": False, **parts}
+def wanted(*names: str, parts: Sequence[str] = ("table",)) -> Selection:
     variants = [VARIANTS[name] for name in names]
-    return Selection(tasks=["blocks", "gacha"], variants=variants, objects=[1, 10], seeds=[0, 1], **shown)
+    return Selection(tasks=["blocks", "gacha"], variants=variants, objects=[1, 10], seeds=[0, 1], parts=parts)
 
 
 def names(unit_type: type, given: Selection, side_by_side: bool = False) -> list[str]:
@@ -49,7 +49,7 @@ def test_the_whole_experiment() -> None:
 
 @pytest.mark.parametrize("side_by_side", [False, True])
 def test_everything_that_is_needed_is_made_before_and_nothing_else(side_by_side: bool) -> None:
-    for given in (ALL, wanted("det-plan", "expert"), wanted("bison", table=False, films=True)):
+    for given in (ALL, wanted("det-plan", "expert"), wanted("bison", parts=["films"])):
         known: set[str] = set()
         needed = {need for unit in select_units(given, side_by_side) for need in unit.inputs}
         for unit in select_units(given, side_by_side):
@@ -84,17 +84,17 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left_out(many) == ["11, 20 objects in factory, gacha: there is room for 10"]
     said = "they are made with policies of BISON, which is not among --methods"
     assert left_out(wanted("expert")) == []
-    assert left_out(wanted("expert", films=True)) == [f"films: {said}"]
-    assert left_out(wanted("expert", films=True, scaling=True)) == [f"films and large problems: {said}"]
+    assert left_out(wanted("expert", parts=["films"])) == [f"films: {said}"]
+    assert left_out(wanted("expert", parts=["films", "scaling"])) == [f"films and large problems: {said}"]
     (line,) = left_out(Selection(tasks=["factory"]))
     assert line == "large problems: they are those of blocks, colour, gacha, none of which is among --tasks"
     monkeypatch.setattr(Method, "missing", lambda method: "no planner")
     assert left_out(ALL) == ["LAMA on large problems: no planner"]
-    assert left_out(wanted("bison", scaling=False)) == []
+    assert left_out(wanted("bison")) == []
 
 
 def test_memory_of_each_row_is_measured_once_with_as_many_objects_as_it_is_measured_with() -> None:
-    assert names(MeasureMemory, wanted("bison", "expert", memory=True)) == [
+    assert names(MeasureMemory, wanted("bison", "expert", parts=["memory"])) == [
         "memory blocks/bison",
         "memory blocks/expert",
         "memory gacha/bison",
@@ -113,9 +113,9 @@ def test_who_needs_no_network_needs_no_demonstrations() -> None:
 
 
 def test_parts_that_are_not_wanted_are_not_made() -> None:
-    nothing = wanted("bison", "expert", table=False)
+    nothing = wanted("bison", "expert", parts=[])
     assert select_units(nothing) == []
-    films = wanted("bison-paper", "bison", "pddl-nn", table=False, films=True)
+    films = wanted("bison-paper", "bison", "pddl-nn", parts=["films"])
     assert [unit.name for unit in select_units(films)] == [
         "collect blocks",
         "collect gacha",
@@ -124,11 +124,11 @@ def test_parts_that_are_not_wanted_are_not_made() -> None:
         "film blocks",
         "film gacha",
     ]
-    assert select_units(wanted("expert", table=False, films=True, scaling=True)) == []
+    assert select_units(wanted("expert", parts=["films", "scaling"])) == []
 
 
 def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
-    units = select_units(wanted("bison", "bison-paper", "expert", table=False, films=True, scaling=True))
+    units = select_units(wanted("bison", "bison-paper", "expert", parts=["films", "scaling"]))
     assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
     assert {unit.network.recipe for unit in units if isinstance(unit, Scale) and unit.network} == {PAPER}
 

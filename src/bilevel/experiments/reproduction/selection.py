@@ -28,10 +28,7 @@ class Selection:
     objects: Sequence[int] = tuple(range(1, 11))
     episodes: int = 10  # for each number of objects
     seeds: Sequence[int] = (0, 1, 2)  # a network each, and worlds of its own
-    table: bool = True
-    memory: bool = True  # how much each row needs on each task
-    scaling: bool = True  # how long rules and LAMA take for large problems
-    films: bool = True  # an episode of each task to look at
+    parts: Sequence[str] = ("table", "memory", "scaling", "films")
 
     def sizes(self, task: str) -> list[int]:
         """Return the numbers of objects that the task has room for."""
@@ -51,7 +48,7 @@ def left_out(selection: Selection) -> list[str]:
 
 
 def _too_many_objects(selection: Selection) -> Iterator[str]:
-    rooms = sorted({TASKS[task].most_objects for task in selection.tasks}) if selection.table else []
+    rooms = sorted({TASKS[task].most_objects for task in selection.tasks}) if "table" in selection.parts else []
     for room in rooms:
         if more := [str(objects) for objects in selection.objects if objects > room]:
             tasks = [task for task in selection.tasks if TASKS[task].most_objects == room]
@@ -59,14 +56,14 @@ def _too_many_objects(selection: Selection) -> Iterator[str]:
 
 
 def _not_shown(selection: Selection) -> Iterator[str]:
-    parts = {"films": selection.films, "large problems": selection.scaling}
-    if asked := [part for part, is_wanted in parts.items() if is_wanted]:
-        if not any(variant.method == BISON for variant in selection.variants):
-            yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
-        elif selection.scaling and not set(SCALED).intersection(selection.tasks):
-            yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
-        elif selection.scaling and set(LAMAS_TASKS) & set(selection.tasks) and (missing := METHODS[LAMA].missing()):
-            yield f"LAMA on large problems: {missing}"
+    parts = {"films": "films", "scaling": "large problems"}
+    asked, scaling = [parts[part] for part in parts if part in selection.parts], "scaling" in selection.parts
+    if asked and not any(variant.method == BISON for variant in selection.variants):
+        yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
+    elif scaling and not set(SCALED).intersection(selection.tasks):
+        yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
+    elif scaling and set(LAMAS_TASKS) & set(selection.tasks) and (missing := METHODS[LAMA].missing()):
+        yield f"LAMA on large problems: {missing}"
 
 
 def select_units(selection: Selection, side_by_side: bool = False) -> list[Unit]:
@@ -81,11 +78,11 @@ def select_units(selection: Selection, side_by_side: bool = False) -> list[Unit]
 def _measurements(selection: Selection) -> Iterator[Unit]:
     """Yield the episodes of each row of the table, then an episode with the most objects to measure memory."""
     rows = [(task, variant) for task in selection.tasks for variant in selection.variants]
-    for task, variant in rows if selection.table else ():
+    for task, variant in rows if "table" in selection.parts else ():
         for seed in selection.seeds:
             for objects in selection.sizes(task):
                 yield Evaluate(task, variant, seed, objects, selection.episodes)
-    for task, variant in rows if selection.memory else ():
+    for task, variant in rows if "memory" in selection.parts else ():
         if sizes := selection.sizes(task):
             yield MeasureMemory(task, variant, selection.seeds[0], max(sizes))
 
@@ -107,9 +104,9 @@ def _showpieces(selection: Selection) -> Iterator[Unit]:
         return
     variant, seed = shown[-1], selection.seeds[0]
     for task in selection.tasks:
-        if selection.films:
+        if "films" in selection.parts:
             yield Film(task, variant, seed)
-        if selection.scaling and task in SCALED:
+        if "scaling" in selection.parts and task in SCALED:
             yield from _large_problems(task, variant.network(task, seed))
 
 

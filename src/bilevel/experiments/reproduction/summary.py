@@ -122,13 +122,7 @@ def _training(folder: ExperimentFolder, network: Network) -> Training | None:
     about, cost = read_json(folder.path / network.policy / POLICY), read_json(folder.path / network.cost)
     if about is None or cost is None:
         return None
+    settings, summary = about["settings"]["training"], about["summary"]
     return Training(
-        seconds=cost["seconds"],
-        peak_mebibytes=cost["peak_mebibytes"],
-        device=cost["device"],
-        networks=cost["networks"],
-        epochs=about["settings"]["training"]["epochs"],
-        samples=about["summary"]["samples"],
-        validation_loss=about["summary"]["validation_loss"],
-        machine=cost["machine"],
+        **cost, epochs=settings["epochs"], samples=summary["samples"], validation_loss=summary["validation_loss"]
     )
