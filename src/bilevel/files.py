@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def require_writable(path: Path) -> None:
 
 
 def taken_by_another(handle: int) -> bool:
-    """Whether another process keeps this open file or folder to itself. If none does, we do, until it is closed."""
+    """Return whether another process has locked this open file or folder; if none has, we have, until it is closed."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -58,21 +59,15 @@ def remove_leftovers(path: Path) -> None:
 
 def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
+            if path.exists():
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    """What a new file may not be; it can only be asked for by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,14 +8,12 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.measurements import LAMA
 from bilevel.experiments.reproduction.settings import BISON, Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
-from bilevel.tabletop.tasks import TASKS
 
 # Steps that an expert takes with three objects.
 STEPS = {
@@ -57,19 +55,10 @@ def _training(unit: Train, experiment: Experiment) -> float:
 
 def _episode(unit: Evaluate | MeasureMemory, experiment: Experiment) -> float:
     method = METHODS[unit.variant.method]
-    if method.planners and _is_beyond_planners(unit.task):
-        return 0.1
     like_shown = unit.objects <= experiment.shown  # networks that do all are good at what they were shown
     per_object = _steps(unit.task) / 3 if like_shown else STALLED.get(method.name, _steps(unit.task) / 3)
     plans = PLAN.get(method.name, 0.0) * (unit.objects / 2 if method.replan else 1)
     return unit.objects * per_object * (0.2e-3 + THINK.get(method.name, 0.1e-3)) + plans
-
-
-@cache
-def _is_beyond_planners(task: str) -> bool:
-    """Return whether objects come into being, of which planners have no model."""
-    schemas = TASKS[task].domain.schemas.values()
-    return any(outcome.new for schema in schemas for outcome in schema.outcomes)
 
 
 class Forecast:
