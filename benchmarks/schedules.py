@@ -1,10 +1,10 @@
-"""What a shorter schedule costs: how often a network succeeds after 1, 2, 4, … epochs of cloning, without practice.
+"""What a shorter schedule costs: how often a network succeeds after 1, 2, 4, … epochs of cloning, without DAgger.
 
     python benchmarks/schedules.py                       # a quarter of an hour on 2 cores
     python benchmarks/schedules.py --tasks blocks --epochs 1 4
 
 Each schedule is a training of its own, with its own cosine, from 200 three-object demonstrations. Its networks are run
-with 10 objects, and with 3 and a jostled hand, in worlds that they have not seen.
+with 10 objects, and with 3 and perturbed controls, in worlds that they have not seen.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ DEMONSTRATIONS = 200
 TASK_NAMES = ("blocks", "colour", "gacha")
 EPOCHS = (1, 2, 4, 8, 16)
 SEEDS = (0, 1, 2)
-TRIALS = {"n = 10": (10, 0.0, 10), "n = 3, jostled": (3, Bursts().amplitude, 20)}  # objects, noise, episodes of a seed
+# By their names in the results: objects, control noise, episodes of a seed.
+TRIALS = {"n = 10": (10, 0.0, 10), "n = 3, jostled": (3, Bursts().amplitude, 20)}
 
 
 @dataclass(frozen=True)
