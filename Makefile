@@ -17,10 +17,19 @@ INSTALL_OPENGL = { export DEBIAN_FRONTEND=noninteractive; \
 INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
   apt-get install -qy chromium || { apt-get update -q && apt-get install -qy chromium; }; }
 
-.PHONY: demo test lint gallery benchmark fuzz clean
+.PHONY: demo check test lint gallery benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
+
+# A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
+CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
+
+check: $(VENV)/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	@changed="$(CHANGED)"; if [ -z "$$changed" ]; then echo "no Python file has changed"; else $(BIN)/mypy $$changed; fi
+	$(BIN)/python -m pytest -n auto -m 'not slow'
 
 test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
@@ -48,7 +57,7 @@ $(VENV)/installed: pyproject.toml
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(PIP) $(TORCH) \
-	  --editable '.[worlds,learning,video,minari,planners,report,ray,dev]'
+	  --editable '.[tabletop,learning,video,minari,planners,report,ray,dev]'
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@

@@ -10,17 +10,15 @@ definition, which the tests spell out, and each policy for one of them is checke
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from rule_scaling import ROOT, Record, versions
+from result_files import Row, origin, write_rows
+from revisions import ROOT
 
-from bilevel.experiments.machines import machine
-from bilevel.files import write_atomically
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import Status
 from bilevel.planning.strong_cyclic import check_policy
@@ -47,7 +45,7 @@ def with_colours(problem: Problem, count: int) -> Problem:
     return replace(problem, objects=objects, state=frozenset(f for f in problem.state if not dropped & {*f.terms}))
 
 
-def planned(domain: Domain, problem: Problem) -> Record:
+def planned(domain: Domain, problem: Problem) -> Row:
     started = time.process_time()
     result = fond(domain, problem, LIMIT)
     seconds = time.process_time() - started
@@ -55,7 +53,7 @@ def planned(domain: Domain, problem: Problem) -> Record:
     return {"answer": result.status.value, "decisions": decisions, "cpu_seconds": round(seconds, 3)}
 
 
-def compared(count: int) -> Record:
+def compared(count: int) -> Row:
     """How many of the first random problems, of those small enough, are answered as the definition says."""
     answers = {"agree": 0, "disagree": 0, "with_policy": 0, "too_large": 0}
     seed, seconds = 0, 0.0
@@ -83,7 +81,7 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=1000, help="how many random problems to compare")
     given = parser.parse_args()
     colour = shipped_domain("colour")
-    records: list[Record] = []
+    records: list[Row] = []
     for blocks, colours in COLOURS:
         problem = with_colours(colour_problem(blocks, random.Random(0)), colours)
         records.append({"problem": "colour", "blocks": blocks, "colours": colours, **planned(colour, problem)})
@@ -91,8 +89,7 @@ def main() -> None:
     records.append({"problem": "random", **compared(given.random)})
     for record in records:
         print(" ".join(f"{key}={value}" for key, value in record.items()))
-    about: Record = {"command": "python benchmarks/fond_planning.py", "versions": versions(), "machine": machine()}
-    write_atomically(given.output, "".join(json.dumps({**record, **about}) + "\n" for record in records))
+    write_rows(given.output, [{**record, **origin()} for record in records])
 
 
 if __name__ == "__main__":

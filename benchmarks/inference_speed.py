@@ -14,31 +14,29 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from learning_speed import write
+from result_files import Row, origin, replace_row
 
-from bilevel.demonstrations.manifest import versions
-from bilevel.experiments.evaluation import Run, run_episode
-from bilevel.experiments.machines import machine
-from bilevel.experiments.reproduction.folder import ExperimentFolder, read_experiment
-from bilevel.experiments.reproduction.measurements import load_variant
-from bilevel.experiments.reproduction.settings import OURS, USUAL, VARIANTS, Variant
+from bilevel.experiments.methods import find_policy
+from bilevel.methods.methods import END_TO_END, METHODS
 from bilevel.planning.plan_policies import PlannedPolicy
-from bilevel.policies.policies import BilevelPolicy, WatchedPolicy
+from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
+from bilevel.policies.policy_folder import BISON
 from bilevel.seeds import evaluation_seed
-from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tabletop.tasks import TASKS, Task
+from bilevel.tabletop import TASKS
+from bilevel.tasks.registry import find_task
+from bilevel.tasks.scene_env import SceneEnv
 
-MEASURED = tuple(name for name in USUAL if VARIANTS[name].recipe != OURS)  # a recipe does not change how long it takes
-SEED = 0  # of the policies, and of the worlds
+PRESET = "paper"  # of the policies: a preset does not change how long a step takes
+SEED = 0  # of the policies, and of the episodes
 
 
 @dataclass(frozen=True)
 class Thought:
     """What an episode took."""
 
-    run: Run
+    run: EpisodeRun
     plans: int
     planning: float  # seconds
 
@@ -48,63 +46,60 @@ class Thought:
         return {part: 1e6 * value / steps for part, value in seconds.items()}
 
 
-def think(environment: Tabletop, policy: WatchedPolicy, seed: int) -> Thought:
-    run = run_episode(environment, policy, seed)
+def think(env: SceneEnv, policy: ObservedPolicy, seed: int) -> Thought:
+    run = run_episode(env, policy, seed)
     high = policy.high if isinstance(policy, BilevelPolicy) else None
     return Thought(run, high.plans, high.seconds) if isinstance(high, PlannedPolicy) else Thought(run, 0, 0.0)
 
 
-def make_policy(folder: ExperimentFolder, variant: Variant, task: Task, environment: Tabletop) -> WatchedPolicy:
-    network = variant.network(task.name, SEED)
-    if network and not (folder.path / network.policy).exists():
-        path = folder.path / network.policy
-        sys.exit(f"{path}: no such policy; `bilevel reproduce --methods {variant.name}` learns it")
-    contender = load_variant(folder, task.name, variant, SEED)
-    assert contender.make is not None
-    return contender.make(task, environment)
+def make_policy(folder: Path, name: str, env: SceneEnv) -> ObservedPolicy:
+    """Return the policy of a method; those that plan run on BISON's network."""
+    method, policy = METHODS[name], None
+    if method.training:
+        policy = folder / f"{name if method.training == END_TO_END else BISON}-{PRESET}-{SEED}"
+        if not policy.exists():
+            sys.exit(f"{policy}: no such policy; `bilevel reproduce --methods {name}` learns it")
+    make = find_policy(name, policy).make
+    assert make is not None
+    return make(env)
 
 
-def summary(variant: Variant, task: str, objects: int, thoughts: list[Thought]) -> dict[str, Any]:
+def summary(method: str, env: SceneEnv, thoughts: list[Thought]) -> Row:
     parts = [thought.microseconds() for thought in thoughts]
     return {
-        "method": variant.method,
-        "task": task,
-        "objects": objects,
-        "recipe": variant.recipe,
+        "method": method,
+        "task": env.task.name,
+        "objects": env.objects,
+        "preset": PRESET if METHODS[method].training else None,
         "episodes": len(thoughts),
         "successes": sum(thought.run.reason is None for thought in thoughts),
         "steps": [thought.run.steps for thought in thoughts],
         "plans": [thought.plans for thought in thoughts],
         "microseconds_per_step": {name: round(median(part[name] for part in parts), 1) for name in parts[0]},
-        "command": "python benchmarks/inference_speed.py",
-        "versions": versions(),
-        "machine": machine(),
+        **origin(env.task.packages),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="+", choices=MEASURED, default=list(MEASURED))
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=["blocks", "colour"])
     parser.add_argument("--objects", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path("build/reproduction"), help="of `bilevel reproduce`")
     parser.add_argument("--output", type=Path, default=Path("results/inference.jsonl"))
     given = parser.parse_args()
-    folder = ExperimentFolder(given.folder, read_experiment(given.folder))
-    variants = [VARIANTS[name] for name in given.methods]
-    for task in (TASKS[name] for name in given.tasks):
-        environment = task.make(given.objects)
-        policies = {variant: make_policy(folder, variant, task, environment) for variant in variants}
-        thoughts: dict[Variant, list[Thought]] = {variant: [] for variant in variants}
+    for task in given.tasks:
+        env = SceneEnv(find_task(task), given.objects)
+        policies = {name: make_policy(given.folder / "policies" / task, name, env) for name in given.methods}
+        thoughts: dict[str, list[Thought]] = {name: [] for name in policies}
         for episode in range(given.episodes):
-            for variant, policy in policies.items():  # in turn, so that a busy machine is busy for all
-                thoughts[variant].append(think(environment, policy, evaluation_seed(SEED, episode)))
-        for variant in variants:
-            found = summary(variant, task.name, given.objects, thoughts[variant])
-            write(given.output, found, ("task", "method", "objects", "recipe"))
-            times, plans = found["microseconds_per_step"], found["plans"]
-            print(f"{task.name:8} {variant.name:11} {times} plans {plans}", flush=True)
+            for name, policy in policies.items():  # in turn, so that a busy machine is busy for all
+                thoughts[name].append(think(env, policy, evaluation_seed(SEED, episode)))
+        for name, found in thoughts.items():
+            row = summary(name, env, found)
+            replace_row(given.output, row, ("task", "method", "objects"))
+            print(f"{task:8} {name:11} {row['microseconds_per_step']} plans {row['plans']}", flush=True)
 
 
 if __name__ == "__main__":

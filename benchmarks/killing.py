@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bilevel.baselines.end_to_end_folder import read_any
-from bilevel.demonstrations.dataset import read_dataset
-from bilevel.experiments.sweep import read_results
+from bilevel.demonstrations.manifest import read_manifest
+from bilevel.experiments.evaluation import read_results
 
 TINY = (
     *("--methods", "bison-paper", "expert", "--tasks", "blocks", "--parts", "table", "--seeds", "1"),
@@ -49,7 +49,7 @@ def results(folder: Path) -> dict[str, Any]:
     """All that must not depend on what happened on the way: demonstrations, policies, and episodes."""
     found: dict[str, Any] = {}
     for path in sorted(folder.glob("demonstrations/*")):
-        found[path.name] = read_dataset(path).manifest.entries
+        found[path.name] = read_manifest(path).files
     for path in sorted(folder.glob("policies/*/*")):
         found[f"{path.parent.name} {path.name}"] = read_any(path).digest
     for path in sorted(folder.glob("episodes/*/*/*.jsonl")):

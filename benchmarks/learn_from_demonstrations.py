@@ -10,20 +10,20 @@ at once to results/demonstrations.jsonl, in place of the same row of an earlier 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from result_files import Row, origin, replace_row
+
 from bilevel.demonstrations.checking import Report, check
-from bilevel.demonstrations.manifest import Manifest
-from bilevel.experiments.machines import machine
-from bilevel.files import write_atomically
+from bilevel.demonstrations.manifest import Manifest, read_manifest
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
-from bilevel.tabletop.tasks import TASKS, Task
+from bilevel.tabletop import TASKS
+from bilevel.tasks.task import Task
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "rules" / "golden"
 
@@ -39,38 +39,39 @@ def collect(task: Task, given: argparse.Namespace, folder: Path) -> float:
     return time.perf_counter() - started
 
 
-def measure(task: Task, given: argparse.Namespace) -> tuple[dict[str, object], str]:
+def measure(task: Task, given: argparse.Namespace) -> tuple[Row, str]:
     """The row of a task, and the text of its rules."""
     with tempfile.TemporaryDirectory() as name:
         seconds = collect(task, given, Path(name) / task.name)
         started = time.perf_counter()
-        report = check(Path(name) / task.name)
+        report = check(Path(name) / task.name, task)
+        manifest = read_manifest(Path(name) / task.name)
     read = time.perf_counter()
-    text = format_rules(learn_rules(report.summary.traces, task.domain), [domain_line(task.domain_name)])
+    text = format_rules(learn_rules(report.summary.traces, task.domain), [domain_line(task.domain.name)])
     learned = time.perf_counter()
-    if report.problems or report.manifest is None:
+    if report.problems:
         sys.exit("\n".join(report.problems))
     times = {
         "collecting_seconds": round(seconds, 1),
         "labelling_seconds": round(read - started, 1),
         "learning_seconds": round(learned - read, 3),
     }
-    golden = (GOLDEN / f"{task.domain_name}.rules").read_text(encoding="utf-8")
-    return row(report, report.manifest, text == golden, times, given.workers), text
+    golden = (GOLDEN / f"{task.domain.name}.rules").read_text(encoding="utf-8")
+    return row(report, manifest, text == golden, times, given.workers), text
 
 
-def row(report: Report, manifest: Manifest, golden: bool, times: dict[str, float], workers: int) -> dict[str, object]:
-    found = report.summary
+def row(report: Report, manifest: Manifest, golden: bool, times: dict[str, float], workers: int) -> Row:
+    found, settings = report.summary, manifest.settings
     return {
-        "task": manifest.recipe.task,
-        "objects": manifest.recipe.arguments["objects"],
-        "noise": manifest.recipe.noise["amplitude"] if manifest.recipe.noise else None,
+        "task": settings.task,
+        "objects": settings.arguments["objects"],
+        "noise": settings.noise.amplitude if settings.noise else None,
         "episodes": found.episodes,
-        "seed": manifest.recipe.seed,
+        "seed": settings.seed,
         "workers": workers,
         "golden_rules": golden,
         "steps": found.steps,
-        "failed_attempts": sum(entry.attempts - 1 for entry in manifest.entries),
+        "failed_attempts": sum(entry.attempts - 1 for entry in manifest.files),
         "megabytes": round(report.megabytes, 2),
         **times,
         "traces": len(found.traces),
@@ -80,17 +81,9 @@ def row(report: Report, manifest: Manifest, golden: bool, times: dict[str, float
         "ambiguous": found.ambiguous,
         "explained_steps": found.explained,
         "agreeing_steps": found.agreeing,
-        "command": "python benchmarks/learn_from_demonstrations.py",
+        **origin(),
         "versions": dict(manifest.versions),
-        "machine": machine(),
     }
-
-
-def write(path: Path, new: dict[str, object]) -> None:
-    old = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    key = ("task", "objects", "noise", "episodes", "seed")
-    kept = [entry for entry in old if any(entry[name] != new[name] for name in key)]
-    write_atomically(path, "".join(json.dumps(entry) + "\n" for entry in [*kept, new]))
 
 
 def main() -> None:
@@ -99,13 +92,13 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=3)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--noise", type=float, help="amplitude of the bursts that disturb the expert")
+    parser.add_argument("--noise", type=float, help="amplitude of the control noise")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("results/demonstrations.jsonl"))
     given = parser.parse_args()
     for name in given.tasks:
         found, text = measure(TASKS[name], given)
-        write(given.output, found)
+        replace_row(given.output, found, ("task", "objects", "noise", "episodes", "seed"))
         print(
             f"{name:14} golden rules: {'yes' if found['golden_rules'] else 'NO '}  {found['episodes']} episodes, "
             f"{found['steps']} steps, {found['megabytes']} MB; {found['collecting_seconds']} s collecting, "

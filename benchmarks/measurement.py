@@ -28,8 +28,7 @@ from types import FrameType
 from sqlite_executor import SqliteExecutor
 from sqlite_join_order import join_orders
 
-from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program
-from bilevel.planning.processes import run_in_group
+from bilevel.planning.fast_downward import FOUND, QUICK, determinise, find_program, run_in_group
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import read_rules
 from bilevel.rules.solving import solve
@@ -164,9 +163,9 @@ def measure_lama(task: Task, size: int) -> Measurement:
         folder = Path(name)
         (folder / "domain.pddl").write_text(write_domain(determinised), encoding="utf-8")
         (folder / "problem.pddl").write_text(write_problem(task.problem, determinised), encoding="utf-8")
-        command = [sys.executable, str(find_program()), "--plan-file", "plan", *QUICK, "domain.pddl", "problem.pddl"]
+        command = [sys.executable, str(find_program()), "--plan-file", "plan", *QUICK]
         start = time.perf_counter()
-        code = run_in_group(command, folder, log.fileno(), task.limit)
+        code = run_in_group(command, folder, log.fileno(), task.limit, {})
         seconds = time.perf_counter() - start
         solved = code in FOUND
         actions = (folder / "plan").read_text(encoding="utf-8").count("(a") if solved else 0
@@ -219,7 +218,7 @@ def main() -> None:
     problem = generate(given.size, random.Random(given.seed))
     example = generate(min(given.size, EXAMPLE_SIZE), random.Random(EXAMPLE_SEED))
     domain = shipped_domain(problem.domain_name)
-    rules = read_rules(given.rules).rules
+    rules = read_rules(given.rules)
     task = Task(domain, problem, example, rules, given.rules, given.limit, given.seed)
     measurement = METHODS[given.method](task, given.size)
     if measurement.peak_mebibytes is None:

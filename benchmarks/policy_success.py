@@ -1,47 +1,46 @@
-"""How often learned policies succeed: for each task, recipe and seed, over all sizes, at larger ones, and jostled.
+"""How often learned policies succeed: for each task, preset and seed, over sizes, at larger ones, and perturbed.
 
-    python benchmarks/policy_success.py                                   # everything: hours on 2 cores
-    python benchmarks/policy_success.py --tasks blocks --recipes best     # minutes
-    python benchmarks/policy_success.py --seeds 1 --episodes 2 --demonstrations 20 --epochs 30      # to try it out
+    python benchmarks/policy_success.py                                          # everything: hours on 2 cores
+    python benchmarks/policy_success.py --tasks blocks --presets best            # minutes
+    python benchmarks/policy_success.py --sizes 1 3 10 --episodes 20 --kinds sizes
 
-Collects 200 three-object demonstrations of each task, learns a policy from them for each recipe and seed (those of the
-paper's recipe together, on a GPU if there is one), and runs it in worlds that it has not seen. Everything is kept in a
-folder, and what is there already is not made again, so an interrupted run can be taken up.
+Collects 200 three-object demonstrations of each task, learns a policy from them for each preset and seed, and runs it
+in episodes that it has not seen. Everything is kept in a folder, and what is there already is not made again, so an
+interrupted run can be taken up.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from multiprocessing.pool import AsyncResult, Pool
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from learning_speed import write
+from msgspec.structs import replace
+from result_files import Row, origin, write_rows
 
-from bilevel.demonstrations.collection import open_collection
-from bilevel.demonstrations.dataset import read_dataset
-from bilevel.demonstrations.manifest import versions
-from bilevel.demonstrations.recording import make_recipe
-from bilevel.experiments.machines import machine
-from bilevel.experiments.methods import find_contender
+from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.experiments.evaluation import Evaluation, open_results, read_results
+from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.summary import make_row, rows_by_objects
-from bilevel.experiments.sweep import Evaluation, open_results, read_results
-from bilevel.learning.bilevel import RECIPES, LearningConfig, learn_policies
-from bilevel.lowlevel.dagger import DaggerConfig
-from bilevel.policies.policy_folder import POLICY, read_policy, saved_policy, write_policy
-from bilevel.tabletop.noise import Bursts
-from bilevel.tabletop.tasks import TASKS
+from bilevel.learning.config import PRESETS, DaggerConfig, LearningConfig
+from bilevel.learning.learn import learn
+from bilevel.policies.perturbation import Perturbation
+from bilevel.policies.policy_folder import POLICY, read_card
+from bilevel.tabletop import TASKS
+from bilevel.tasks.registry import find_task
 
-SIZES = tuple(range(1, 11))
 LARGE_SIZES = (15, 20)
-JOSTLED = 3  # objects
-KINDS = ("sizes", "jostled", "large")
+PERTURBED = 3  # objects
+KINDS = ("sizes", "perturbed", "large")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,187 +49,172 @@ class Settings:
 
     folder: Path
     demonstrations: int
+    sizes: tuple[int, ...]
     episodes: int  # for each number of objects
-    jostled_episodes: int
-    epochs: int | None = None  # instead of those of the recipes, and without practice
+    perturbed_episodes: int
 
-    def config(self, recipe: str) -> LearningConfig:
-        usual = RECIPES[recipe]
+    def data_set(self, task: str) -> Path:
+        return self.folder / "demonstrations" / task
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy to be learned; its seed is also that of the episodes it is run in, so each policy is run in others."""
+
+    task: str
+    preset: str
+    seed: int
+    epochs: int | None = None  # instead of those of the preset, and without DAgger
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}-{self.preset}-{self.seed}" + (f"-{self.epochs}" if self.epochs else "")
+
+    @property
+    def config(self) -> LearningConfig:
+        usual = PRESETS[self.preset]
         if self.epochs is None:
             return usual
         return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
 
-    def dataset(self, task: str) -> Path:
-        return self.folder / "demonstrations" / task
+    def folder(self, settings: Settings) -> Path:
+        return settings.folder / "policies" / self.name
 
-    def policy(self, task: str, recipe: str, seed: int) -> Path:
-        return self.folder / "policies" / f"{task}-{recipe}-{seed}"
+    def results(self, settings: Settings, kind: str) -> Path:
+        return settings.folder / "episodes" / f"{self.name}-{kind}.jsonl"
 
-
-@dataclass(frozen=True)
-class Trials:
-    """Episodes that are measured together: sizes from 1 to 10, larger ones, or a jostled hand."""
-
-    kind: str
-    task: str
-    recipe: str
-    seed: int  # of the policy, and of the worlds: each policy is run in others
-
-    def evaluation(self, settings: Settings) -> Evaluation:
-        contender = find_contender("bison", settings.policy(self.task, self.recipe, self.seed))
-        if self.kind == "jostled":
-            noise, episodes = Bursts().amplitude, settings.jostled_episodes
-            return Evaluation(contender, self.task, (JOSTLED,), episodes, self.seed, noise)
-        sizes = SIZES if self.kind == "sizes" else LARGE_SIZES
-        return Evaluation(contender, self.task, sizes, settings.episodes, self.seed)
-
-    def results(self, settings: Settings) -> Path:
-        return settings.folder / "episodes" / f"{self.task}-{self.recipe}-{self.seed}-{self.kind}.jsonl"
+    def evaluation(self, settings: Settings, kind: str) -> Evaluation:
+        policy, task = find_policy("bison", self.folder(settings)), find_task(self.task)
+        if kind == "perturbed":
+            noise = Perturbation().amplitude
+            return Evaluation(policy, task, (PERTURBED,), settings.perturbed_episodes, self.seed, noise)
+        return Evaluation(
+            policy, task, settings.sizes if kind == "sizes" else LARGE_SIZES, settings.episodes, self.seed
+        )
 
 
-def has(task: str, kind: str) -> bool:
-    return kind != "large" or TASKS[task].most_objects >= max(LARGE_SIZES)
+def make_data_set(settings: Settings, task: str, workers: int) -> str:
+    collect(find_task(task), settings.data_set(task), objects=3, episodes=settings.demonstrations, workers=workers)
+    return f"{task}: {settings.demonstrations} demonstrations"
 
 
-def collect(settings: Settings, task: str, workers: int) -> None:
-    recipe, slots = make_recipe(task, 3)
-    with open_collection(settings.dataset(task), recipe, slots, settings.demonstrations) as collection:
-        list(collection.collect(workers))
-    print(f"{task}: {settings.demonstrations} demonstrations", flush=True)
+def make_policy(settings: Settings, candidate: Candidate) -> Candidate:
+    """Learn the policy, unless it is there."""
+    folder = candidate.folder(settings)
+    if not (folder / POLICY).exists():
+        unfinished = settings.folder / "unfinished" / candidate.name
+        unfinished.mkdir(parents=True, exist_ok=True)
+        learn(
+            Demonstrations.read(settings.data_set(candidate.task)),
+            folder,
+            task=find_task(candidate.task),
+            preset=candidate.preset,
+            config=candidate.config,
+            seed=candidate.seed,
+            checkpoints=unfinished,
+        )
+        shutil.rmtree(unfinished)
+    return candidate
 
 
-def learn(settings: Settings, task: str, recipe: str, seeds: Sequence[int]) -> None:
-    """A policy for each seed, unless it is there."""
-    missing = [seed for seed in seeds if not (settings.policy(task, recipe, seed) / POLICY).exists()]
-    if not missing:
-        return
-    started = time.perf_counter()
-    dataset, config = read_dataset(settings.dataset(task)), settings.config(recipe)
-    for learned in learn_policies(dataset, missing, config, checkpoints=settings.folder / "unfinished"):
-        seconds = (time.perf_counter() - started) / len(missing)
-        saved = saved_policy(dataset, learned, config, recipe=recipe, seconds=seconds)
-        write_policy(settings.policy(task, recipe, learned.network.seed), saved)
-
-
-def evaluate(settings: Settings, trials: Trials) -> Trials:
-    with open_results(trials.results(settings), trials.evaluation(settings)) as results:
+def measure(settings: Settings, candidate: Candidate, kind: str) -> tuple[Candidate, str]:
+    with open_results(candidate.results(settings, kind), candidate.evaluation(settings, kind)) as results:
         list(results.collect())
-    return trials
+    return candidate, kind
 
 
-def row(settings: Settings, trials: Trials, records: Sequence[EpisodeRecord]) -> dict[str, Any]:
-    total = make_row(records).as_json()
-    policy = read_policy(settings.policy(trials.task, trials.recipe, trials.seed))
-    sizes = rows_by_objects(records).items()
-    seconds = {part: sum(record.seconds[part] for record in records) for part in ("policy", "physics")}
+def summary(settings: Settings, candidate: Candidate, kind: str) -> Row:
+    """One line: how a policy did in the episodes of one kind, and how it was learned."""
+    records = list(read_results(candidate.results(settings, kind)))
+    rows, card = rows_by_objects(records), read_card(candidate.folder(settings))
     steps = sum(record.steps for record in records)
     return {
-        **asdict(trials),
+        "kind": kind,
+        "task": candidate.task,
+        "preset": candidate.preset,
+        "seed": candidate.seed,
         "demonstrations": settings.demonstrations,
         "noise": records[0].noise,
-        **total,
-        "by_objects": {str(size): [found.successes, found.episodes] for size, found in sizes},
-        "mean_steps_by_objects": {str(size): found.as_json()["mean_steps"] for size, found in sizes},
-        "failures": [
-            {"objects": r.objects, "seed": r.seed, "outcome": r.outcome, "reason": r.reason}
-            for r in records
-            if not r.success
-        ],
-        "microseconds_per_step": {part: round(1e6 * total_ / steps) for part, total_ in seconds.items()},
-        "learning": {
-            name: value for name, value in policy.summary.items() if name not in ("demonstrations", "seconds")
+        **make_row(records).as_json(),
+        "by_objects": {str(size): [row.successes, row.episodes] for size, row in rows.items()},
+        "mean_steps_by_objects": {str(size): row.mean_steps for size, row in rows.items()},
+        "failures": [_failure(record) for record in records if not record.success],
+        "microseconds_per_step": {
+            part: round(1e6 * sum(record.seconds[part] for record in records) / steps) for part in ("policy", "physics")
         },
-        "settings": dict(policy.settings),
-        "command": "python benchmarks/policy_success.py",
-        "versions": {**versions(), "torch": policy.versions["torch"]},
-        "machine": machine(),
+        "learning": {name: value for name, value in card.summary.items() if name != "demonstrations"},
+        "settings": card.settings,
+        **origin(),
+        "versions": records[0].versions,
     }
 
 
-def has_gpu() -> bool:
-    """Asked in another process: this one shall not hold a GPU."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return bool(pool.apply(_sees_gpu))
+def _failure(record: EpisodeRecord) -> dict[str, Any]:
+    return {"objects": record.objects, "seed": record.seed, "outcome": record.outcome, "reason": record.reason}
 
 
-def _sees_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
-
-
-def hide_gpu() -> None:
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-
-def measure(arguments: argparse.Namespace, settings: Settings) -> None:
-    for task in arguments.tasks:
-        collect(settings, task, arguments.workers)
-    context = multiprocessing.get_context("spawn")
-    on_gpu = 2 if "paper" in arguments.recipes and has_gpu() else 0
-    with context.Pool(arguments.workers, hide_gpu) as pool, context.Pool(max(1, on_gpu)) as gpu_pool:
-        learning = list(_learning(arguments, settings, pool, gpu_pool if on_gpu else pool))
-        running: list[AsyncResult[Trials]] = []
-        while learning or running:
-            for entry in [entry for entry in learning if entry[0].ready()]:
-                learning.remove(entry)
-                done, task, recipe, seeds = entry
-                done.get()
-                print(f"{task}, {recipe}, {seeds}: learned", flush=True)
-                wanted = [
-                    Trials(kind, task, recipe, seed) for seed in seeds for kind in arguments.kinds if has(task, kind)
-                ]
-                running += [pool.apply_async(evaluate, (settings, trials)) for trials in wanted]
-            for finished in [result for result in running if result.ready()]:
-                running.remove(finished)
-                report(settings, finished.get(), arguments.output)
-            time.sleep(0.2)
+def run(settings: Settings, candidates: Sequence[Candidate], kinds: Sequence[str], workers: int) -> list[Row]:
+    """Collect, learn and measure, as much at the same time as there are workers."""
+    tasks = list(dict.fromkeys(candidate.task for candidate in candidates))
+    each = max(1, workers // len(tasks))
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        data_sets = {pool.submit(make_data_set, settings, task, each): task for task in tasks}
+        learned: dict[Future[Candidate], Candidate] = {}
+        for data_set in as_completed(data_sets):
+            print(data_set.result(), flush=True)
+            here = [candidate for candidate in candidates if candidate.task == data_sets[data_set]]
+            learned |= {pool.submit(make_policy, settings, candidate): candidate for candidate in here}
+        measured = []
+        for policy in as_completed(learned):
+            candidate = policy.result()
+            print(f"learned {candidate.name}", flush=True)
+            measured += [pool.submit(measure, settings, candidate, kind) for kind in kinds if has(candidate.task, kind)]
+        lines = []
+        for episodes in as_completed(measured):
+            lines.append(summary(settings, *episodes.result()))
+            print(_told(lines[-1]), flush=True)
+    return sorted(lines, key=lambda line: (line["kind"], line["task"], line["preset"], line["seed"]))
 
 
-def _learning(
-    arguments: argparse.Namespace, settings: Settings, pool: Pool, paper_pool: Pool
-) -> Iterator[tuple[AsyncResult[None], str, str, list[int]]]:
-    """All that is to be learned, the longest first."""
-    for task in reversed(arguments.tasks):
-        for recipe in arguments.recipes:
-            seeds = list(range(arguments.seeds))
-            for group in [seeds] if recipe == "paper" else [[seed] for seed in seeds]:
-                chosen = paper_pool if recipe == "paper" else pool
-                yield chosen.apply_async(learn, (settings, task, recipe, group)), task, recipe, group
+def has(task: str, kind: str) -> bool:
+    return kind != "large" or (TASKS[task].max_objects or 0) >= max(LARGE_SIZES)
 
 
-def report(settings: Settings, trials: Trials, output: Path) -> None:
-    found = row(settings, trials, list(read_results(trials.results(settings))))
-    write(output, found, ("task", "recipe", "seed", "kind"))
-    print(
-        f"{trials.task:14} {trials.recipe:6} seed {trials.seed} {trials.kind:8} "
-        f"{found['successes']}/{found['episodes']} {found['interval']} {found['reasons'] or ''}",
-        flush=True,
-    )
+def _told(line: Row) -> str:
+    about = f"{line['task']}, {line['preset']}, seed {line['seed']}, {line['kind']}"
+    return f"{about}: {line['successes']}/{line['episodes']} {json.dumps(line['by_objects'])}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
-    parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), default=list(RECIPES))
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=[name for name in TASKS if name != "swap"])
+    parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=list(PRESETS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--seeds", type=int, default=3, help="how many policies of each kind")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(range(1, 11)))
+    parser.add_argument("--episodes", type=int, default=10)
+    parser.add_argument("--perturbed-episodes", type=int, default=30)
     parser.add_argument("--demonstrations", type=int, default=200)
-    parser.add_argument("--epochs", type=int, help="train for so long and do not practise, to try this out")
-    parser.add_argument("--episodes", type=int, default=10, help="for each number of objects")
-    parser.add_argument("--jostled-episodes", type=int, default=30)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, default=Path("build/policy-success"))
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--folder", type=Path, default=Path("build/policies"))
     parser.add_argument("--output", type=Path, default=Path("results/policies.jsonl"))
     given = parser.parse_args()
     settings = Settings(
         folder=given.folder,
         demonstrations=given.demonstrations,
+        sizes=tuple(given.sizes),
         episodes=given.episodes,
-        jostled_episodes=given.jostled_episodes,
-        epochs=given.epochs,
+        perturbed_episodes=given.perturbed_episodes,
     )
-    measure(given, settings)
+    candidates = [
+        Candidate(task, preset, seed, given.epochs)
+        for task in given.tasks
+        for preset in given.presets
+        for seed in range(given.seeds)
+    ]
+    lines = run(settings, candidates, given.kinds, given.workers)
+    write_rows(given.output, lines)
 
 
 if __name__ == "__main__":

@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.paper import paper_rate
 from bilevel.experiments.report.differences import differences
-from bilevel.experiments.report.paper import paper_rate
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.table_formats import Table, filled, markdown, markdown_grid
 from bilevel.experiments.reproduction.rows import Findings, parse_findings
+from bilevel.experiments.statistics import wilson_interval
 
 Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
 
 NOTHING = "–"
-RECIPES = {"paper": "paper's setting", "best": "our recipe"}
-KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "jostled": "n = 3, perturbed"}
+PRESETS = {"paper": "paper's setting", "best": "our preset"}
+KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "perturbed": "n = 3, perturbed"}
 
 
 def below(text: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -51,14 +51,14 @@ def with_interval(rows: Sequence[Row]) -> str:
 # Learned policies
 
 
-def policies_of(rows: Sequence[Row], task: str, kind: str, recipe: str) -> list[Row]:
+def policies_of(rows: Sequence[Row], task: str, kind: str, preset: str) -> list[Row]:
     """Return the rows of one kind of policies on a task."""
-    return [row for row in rows if (row["task"], row["kind"], row["recipe"]) == (task, kind, recipe)]
+    return [row for row in rows if (row["task"], row["kind"], row["preset"]) == (task, kind, preset)]
 
 
 def success_table(rows: Sequence[Row], file: str) -> str:
-    columns = [("sizes", "paper"), ("sizes", "best"), ("jostled", "paper"), ("jostled", "best"), ("large", "best")]
-    header = ["task", "BISON in the paper", *(f"{RECIPES[recipe]}, {KINDS[kind]}" for kind, recipe in columns)]
+    columns = [("sizes", "paper"), ("sizes", "best"), ("perturbed", "paper"), ("perturbed", "best"), ("large", "best")]
+    header = ["task", "BISON in the paper", *(f"{PRESETS[preset]}, {KINDS[kind]}" for kind, preset in columns)]
     lines = [
         [
             task,
@@ -67,7 +67,7 @@ def success_table(rows: Sequence[Row], file: str) -> str:
         ]
         for task in tasks(rows)
     ]
-    models = len({(row["task"], row["recipe"], row["seed"]) for row in rows})
+    models = len({(row["task"], row["preset"], row["seed"]) for row in rows})
     text = (
         f"Successes of {models} policies in worlds that they have not seen, with 95% intervals: three of each kind, "
         f"each learned from {rows[0]['demonstrations']} demonstrations with three objects, and run 10 times with each "
@@ -79,11 +79,11 @@ def success_table(rows: Sequence[Row], file: str) -> str:
 def failure_table(rows: Sequence[Row], file: str) -> str:
     failed: dict[tuple[str, str, str], Counter[str]] = {}
     for row in rows:
-        failed.setdefault((row["task"], row["recipe"], row["kind"]), Counter()).update(row["reasons"])
+        failed.setdefault((row["task"], row["preset"], row["kind"]), Counter()).update(row["reasons"])
     reasons = sorted({reason for counts in failed.values() for reason in counts})
     lines = [
-        [task, RECIPES[recipe], KINDS[kind], *(str(counts[reason] or NOTHING) for reason in reasons)]
-        for (task, recipe, kind), counts in failed.items()
+        [task, PRESETS[preset], KINDS[kind], *(str(counts[reason] or NOTHING) for reason in reasons)]
+        for (task, preset, kind), counts in failed.items()
         if counts
     ]
     episodes = sum(row["episodes"] for row in rows)
@@ -92,7 +92,7 @@ def failure_table(rows: Sequence[Row], file: str) -> str:
 
 
 def refinement_table(rows: Sequence[Row], file: str) -> str:
-    columns = [(kind, recipe) for kind in ("sizes", "jostled") for recipe in RECIPES]
+    columns = [(kind, preset) for kind in ("sizes", "perturbed") for preset in PRESETS]
     lines = []
     for task in tasks(rows):
         counted = [sum((Counter(row["changes"]) for row in policies_of(rows, task, *column)), Counter[str]())
@@ -104,7 +104,7 @@ def refinement_table(rows: Sequence[Row], file: str) -> str:
         "The part of the changes of the symbolic state that were the chosen action's own effects, and in brackets how "
         f"many were not; those that the world reported (teleports, arrivals) count for neither. {origin(rows, file)}"
     )
-    return below(text, ["task", *(f"{RECIPES[recipe]}, {KINDS[kind]}" for kind, recipe in columns)], lines)
+    return below(text, ["task", *(f"{PRESETS[preset]}, {KINDS[kind]}" for kind, preset in columns)], lines)
 
 
 def schedule_table(rows: Sequence[Row], file: str) -> str:
@@ -119,44 +119,36 @@ def schedule_table(rows: Sequence[Row], file: str) -> str:
         for row in sorted(rows, key=lambda row: (row["task"], row["epochs"]))
     ]
     text = (
-        "Cloning alone, without practice: successes after schedules of so many epochs, and the mean squared error on "
+        "Cloning alone, without DAgger: successes after schedules of so many epochs, and the mean squared error on "
         f"what was set aside; three networks each. {origin(rows, file)}"
     )
-    names = [trial.replace("jostled", "perturbed") for trial in trials]
-    return below(text, ["task", "epochs", "validation loss", *names], lines)
+    return below(text, ["task", "epochs", "validation loss", *trials], lines)
 
 
 def learning_table(rows: Sequence[Row], file: str) -> str:
-    timed = [row for row in rows if row["part"] in ("training", "recipe")]
-    lines = [
-        [_what_was_learned(row), row.get("device", "cpu"), f"{row['samples']:,}", f"{row['seconds']:.0f}"]
-        for row in timed
-    ]
-    text = (
-        "Seconds to learn Blocks from 200 demonstrations; the last row is the whole of it, labels and practice "
-        f"included. {origin(timed, file)}"
-    )
-    text += "".join(f" The row of the {row['device']} was {row['note']}." for row in timed if "note" in row)
-    return below(text, ["what", "on", "samples", "seconds"], lines)
-
-
-def _what_was_learned(row: Row) -> str:
-    if row["part"] == "recipe":
-        return "`bilevel learn`, our recipe"
-    return f"{row['epochs']} epochs, " + ("one network" if row["networks"] == 1 else f"{row['networks']} at once")
+    lines = [[PRESETS[row["preset"]], row["device"], f"{row['samples']:,}", f"{row['seconds']:.0f}"] for row in rows]
+    text = f"Seconds of `bilevel learn` with {rows[0]['demonstrations']} demonstrations of Blocks. {origin(rows, file)}"
+    for row in rows:
+        if "note" in row:
+            text += f" The {row['seconds']:.0f} seconds on {row['device']} are those {row['note']}."
+    return below(text, ["learned by", "on", "samples", "seconds"], lines)
 
 
 def step_table(rows: Sequence[Row], file: str) -> str:
-    timed = [row for row in rows if row["part"] == "steps"]
+    timed = [row for row in rows if row["objects"] == 10]
     lines = []
     for row in timed:
-        policy, physics = (f"{row['microseconds'][part]:.0f}" for part in ("policy", "physics"))
-        lines.append([row["task"], policy, physics, f"{row['policy_over_physics']:.2f}"])
+        found, whole = row["microseconds"], row["ratio"]["step"]
+        policy = found["labels and choice"] + found["network"]
+        parts = (found["labels and choice"], found["network"], found["environment"])
+        ratios = (policy / found["environment"], whole)
+        lines.append([row["task"], *(f"{part:.0f}" for part in parts), *(f"{ratio:.2f}" for ratio in ratios)])
     text = (
-        "Microseconds of a step with 10 objects on one core: the policy's (label, choose, control) and the world's, in "
-        f"the same episodes. {origin(timed, file)}"
+        f"CPU microseconds of a step with 10 objects: the median of {timed[0]['repeats']} runs, in turns with commit "
+        f"`{timed[0]['before']}`, from before tasks were values. {origin(timed, file)}"
     )
-    return below(text, ["task", "policy", "physics", "policy : physics"], lines)
+    columns = ["labels, choice", "network", "environment", "policy : environment", f"step : `{timed[0]['before']}`"]
+    return below(text, ["task", *columns], lines)
 
 
 # Planning
@@ -304,7 +296,7 @@ def reproduction_speed_table(rows: Sequence[Row], file: str) -> str:
     total = sum(row["minutes"] for row in rows)
     lines = [[row["what"], f"{row['minutes']:.1f}", f"{100 * row['minutes'] / total:.0f}%", row["how"]] for row in rows]
     text = (
-        "**The rows of BISON, our recipe**, from nothing: 8 tasks, 24 networks, 2,400 episodes. Minutes on two cores, "
+        "**The rows of BISON, our preset**, from nothing: 8 tasks, 24 networks, 2,400 episodes. Minutes on two cores, "
         f"{total:.0f} in all: [`results/{file}`](results/{file})."
     )
     return below(text, ["what", "minutes", "part", "how it was measured"], lines)

@@ -12,10 +12,8 @@ output file already is not measured again, so an interrupted run can be taken up
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import importlib.util
 import json
-import platform
 import random
 import sqlite3
 import subprocess
@@ -25,10 +23,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from result_files import Row, origin, read_rows, write_rows
+from revisions import ROOT
 from scaling_tables import print_tables
 
-import bilevel
-from bilevel.experiments.machines import machine
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.problem_traces import traces_from_problems
@@ -37,7 +35,6 @@ from bilevel.symbolic.domain import Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
 from bilevel.tabletop.problems import DOMAINS, GENERATORS, shipped_domain, training_problems
 
-ROOT = Path(__file__).parents[1]
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (100, 1_000, 10_000)
 LARGEST = {"gacha": 100_000}  # n colours take n log n rolls: a million would be 70 million actions
@@ -47,8 +44,6 @@ COMMAND_SHAPE = "blocks"
 PLANNING_SECONDS = 60.0
 COMPARED = ("rules", "sqlite")
 METHODS = (*COMPARED, "command", "lama")  # the command is `bilevel solve`
-
-Record = dict[str, Any]
 
 
 class Run(NamedTuple):
@@ -67,13 +62,6 @@ class Run(NamedTuple):
 def rounds(size: int) -> int:
     """Small problems are quick and their times scatter."""
     return 5 if size <= 10_000 else 3 if size <= 100_000 else 1
-
-
-def versions() -> Record:
-    found = {"bilevel": bilevel.__version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    if has_lama():
-        found["up-fast-downward"] = importlib.metadata.version("up-fast-downward")
-    return found
 
 
 def has_lama() -> bool:
@@ -96,21 +84,20 @@ class Benchmark:
 
     def __init__(self, output: Path, rule_folder: Path, limit: float) -> None:
         self.output, self.rule_folder, self.limit = output, rule_folder, limit
-        self.records: dict[Run, Record] = {}
-        if output.is_file():
-            for line in output.read_text(encoding="utf-8").splitlines():
-                record = json.loads(line)
-                self.records[Run(*(record[key] for key in Run._fields))] = record
+        self.records: dict[Run, Row] = {}
+        for record in read_rows(output):
+            self.records[Run(*(record[key] for key in Run._fields))] = record
         output.parent.mkdir(parents=True, exist_ok=True)
-        self.context = {"versions": versions(), "machine": machine()}
+        self.origin = origin(["up-fast-downward"])
+        self.origin["versions"]["sqlite"] = sqlite3.sqlite_version
 
     def forget(self, methods: Sequence[str], shapes: Sequence[str]) -> None:
         """Drop the records of these methods and shapes, from the file too."""
         kept = {r: record for r, record in self.records.items() if r.method not in methods or r.shape not in shapes}
         self.records = kept
-        self.output.write_text("".join(json.dumps(record) + "\n" for record in kept.values()), encoding="utf-8")
+        write_rows(self.output, kept.values())
 
-    def measure(self, run: Run) -> Record:
+    def measure(self, run: Run) -> Row:
         """Make a measurement unless the file has it already."""
         if run in self.records:
             return self.records[run]
@@ -122,7 +109,7 @@ class Benchmark:
         shown = (
             f"python benchmarks/measurement.py {' '.join(measured)} --rules {domain_name}.rules --limit {self.limit:g}"
         )
-        record = {**run._asdict(), **json.loads(done.stdout), "limit": self.limit, "command": shown, **self.context}
+        record = {**run._asdict(), **json.loads(done.stdout), "limit": self.limit, **self.origin, "command": shown}
         self.records[run] = record
         with self.output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")

@@ -11,7 +11,8 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-from scaling_tables import Record, middle, select, shapes_of, sizes_of, timed_out
+from result_files import Row
+from scaling_tables import middle, select, shapes_of, sizes_of, timed_out
 
 TITLES = {
     "blocks": "Blocks",
@@ -32,14 +33,14 @@ SIZE_TICKS = {10: "10", 100: "100", 1_000: "1k", 10_000: "10k", 100_000: "100k",
 SECOND_TICKS = {0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1: "1 s", 10: "10 s", 100: "100 s"}
 
 
-def curve(records: Sequence[Record], method: str, shape: str) -> tuple[list[int], list[float]]:
+def curve(records: Sequence[Row], method: str, shape: str) -> tuple[list[int], list[float]]:
     """The sizes that were solved and the median seconds."""
     cells = {size: select(records, method, shape, size) for size in sizes_of(records, method, shape)}
     solved = {size: middle(cell, "seconds") for size, cell in cells.items() if not timed_out(cell)}
     return list(solved), list(solved.values())
 
 
-def out_of_time(records: Sequence[Record], method: str, shape: str) -> tuple[int, float] | None:
+def out_of_time(records: Sequence[Row], method: str, shape: str) -> tuple[int, float] | None:
     """The size at which the method ran out of time, and the limit."""
     for size in sizes_of(records, method, shape):
         cell = select(records, method, shape, size)
@@ -48,7 +49,7 @@ def out_of_time(records: Sequence[Record], method: str, shape: str) -> tuple[int
     return None
 
 
-def draw(records: Sequence[Record], path: Path) -> None:
+def draw(records: Sequence[Row], path: Path) -> None:
     shapes = shapes_of(records)
     rows = -(-(len(shapes) + 1) // COLUMNS)
     figure, grid = plt.subplots(
@@ -78,7 +79,7 @@ def draw(records: Sequence[Record], path: Path) -> None:
     plt.close(figure)
 
 
-def draw_shape(panel: Any, records: Sequence[Record], shape: str) -> None:
+def draw_shape(panel: Any, records: Sequence[Row], shape: str) -> None:
     panel.set_title(TITLES[shape], fontsize=11)
     for method, style in STYLES.items():
         sizes, seconds = curve(records, method, shape)
@@ -91,7 +92,7 @@ def draw_shape(panel: Any, records: Sequence[Record], shape: str) -> None:
             panel.plot(*end, marker="x", markersize=7, color=style["color"])
 
 
-def draw_all(panel: Any, records: Sequence[Record], shapes: Sequence[str]) -> None:
+def draw_all(panel: Any, records: Sequence[Row], shapes: Sequence[str]) -> None:
     panel.set_title("Rules, all shapes", fontsize=11)
     for number, shape in enumerate(shapes):
         sizes, seconds = curve(records, "rules", shape)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+
+from result_files import Row
 
 from bilevel.tabletop.problems import GENERATORS
 
-Record = dict[str, Any]
-Cell = list[Record]  # the rounds of one method, shape and size
+Cell = list[Row]  # the rounds of one method, shape and size
 
 
-def select(records: Sequence[Record], method: str, shape: str, size: int) -> Cell:
+def select(records: Sequence[Row], method: str, shape: str, size: int) -> Cell:
     wanted = (method, shape, size)
     return [record for record in records if (record["method"], record["shape"], record["size"]) == wanted]
 
@@ -25,12 +25,12 @@ def timed_out(cell: Cell) -> bool:
     return any(record["timed_out"] for record in cell)
 
 
-def shapes_of(records: Sequence[Record]) -> list[str]:
+def shapes_of(records: Sequence[Row]) -> list[str]:
     found = {record["shape"] for record in records}
     return [shape for shape in GENERATORS if shape in found]
 
 
-def sizes_of(records: Sequence[Record], method: str, shape: str) -> list[int]:
+def sizes_of(records: Sequence[Row], method: str, shape: str) -> list[int]:
     return sorted({record["size"] for record in records if (record["method"], record["shape"]) == (method, shape)})
 
 
@@ -50,7 +50,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
         print("  ".join(cells))
 
 
-def print_tables(records: Sequence[Record]) -> None:
+def print_tables(records: Sequence[Row]) -> None:
     print_table("Solving time, and cost per action without the set-up (medians)", *comparison(records))
     print_table("Cost per action, set-up included and left out", *growth(records))
     for method, title in (("lama", "LAMA, first plan"), ("command", "bilevel solve, with reading and writing")):
@@ -67,7 +67,7 @@ def memory(cell: Cell) -> str:
     return f"{middle(cell, 'peak_mebibytes'):,.0f}" if cell else "-"
 
 
-def comparison(records: Sequence[Record]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def comparison(records: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     measured = ("rules s", "µs/action", "MiB", "SQLite s", "µs/action", "MiB")
     header = ("shape", "size", "actions", *measured, "SQLite/rules s", "µs/action")
     rows: list[tuple[str, ...]] = []
@@ -92,7 +92,7 @@ def advantage(rules: Cell, sqlite: Cell) -> tuple[str, str]:
     return f"{'>' if timed_out(sqlite) else ''}{whole:.1f}", f"{action:.1f}"
 
 
-def growth(records: Sequence[Record]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def growth(records: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Per shape the cost per action at each size, and at 100,000 compared with 1,000."""
     sizes = sorted({record["size"] for record in records if record["method"] == "rules"})
     header = ("µs per action", *(f"{size:,}" for size in sizes), "100,000 : 1,000")

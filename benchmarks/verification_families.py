@@ -8,15 +8,13 @@ Prints a line for each family and writes them all to results/verification.jsonl.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from rule_scaling import plan_by_search, versions
+from result_files import Row, origin, write_rows
+from rule_scaling import plan_by_search
 
-from bilevel.experiments.machines import machine
-from bilevel.files import write_atomically
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule import Rule
@@ -36,7 +34,7 @@ class Case(NamedTuple):
 
     domain: str
     counts: dict[str, int]
-    starts: Starts = Starts.AT_REST
+    starts: Starts = "at-rest"
     complete_goals: bool = False
     printed: bool = False  # the rules as the paper prints them, instead of the learned ones
 
@@ -44,8 +42,8 @@ class Case(NamedTuple):
 CASES = (
     Case("blocks", {"block": 4, "place": 4}),
     Case("blocks", {"block": 4, "place": 4}, printed=True),
-    Case("blocks", {"block": 4, "place": 4}, Starts.INITIAL, printed=True),
-    Case("colour", {"block": 4, "colour+tray": 3}, Starts.INITIAL),
+    Case("blocks", {"block": 4, "place": 4}, "initial", printed=True),
+    Case("colour", {"block": 4, "colour+tray": 3}, "initial"),
     Case("colour", {"block": 4, "colour+tray": 3}, complete_goals=True),
     Case("gacha", {"colour+tray": 4}),
     Case("gacha", {"colour+tray": 5}),
@@ -54,12 +52,12 @@ CASES = (
 
 def rules_of(case: Case) -> tuple[Rule, ...]:
     if case.printed:
-        return parse_rules(PRINTED, "printed").rules
+        return parse_rules(PRINTED, "printed")
     domain = shipped_domain(case.domain)
     return learn_rules(traces_from_problems(domain, training_problems(case.domain), plan_by_search).traces, domain)
 
 
-def measure(case: Case) -> dict[str, object]:
+def measure(case: Case) -> Row:
     domain = shipped_domain(case.domain)
     rules = rules_of(case)
     seeds = (training_problems(case.domain)[0],)
@@ -69,16 +67,14 @@ def measure(case: Case) -> dict[str, object]:
         "domain": case.domain,
         "rules": "as printed" if case.printed else "learned",
         "counts": case.counts,
-        "starts": case.starts.name.lower(),
+        "starts": case.starts,
         "complete_goals": case.complete_goals,
         "answer": verdict.answer.value,
         "problems": verdict.problems,
         "out_of_reach": verdict.unattainable,
         "explored": verdict.explored,
         "cpu_seconds": round(time.process_time() - started, 2),
-        "command": "python benchmarks/verification_families.py",
-        "versions": versions(),
-        "machine": machine(),
+        **origin(),
     }
 
 
@@ -86,16 +82,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("results/verification.jsonl"))
     output: Path = parser.parse_args().output
-    lines = []
+    rows = []
     for case in CASES:
-        record = measure(case)
-        lines.append(json.dumps(record))
+        row = measure(case)
+        rows.append(row)
         grown = " ".join(f"{kind}={count}" for kind, count in case.counts.items())
         print(
-            f"{case.domain:8} {record['rules']:10} {grown:22} {record['starts']:8} {record['answer']:14} "
-            f"{record['problems']:5} problems {record['cpu_seconds']:6} s"
+            f"{case.domain:8} {row['rules']:10} {grown:22} {row['starts']:8} {row['answer']:14} "
+            f"{row['problems']:5} problems {row['cpu_seconds']:6} s"
         )
-    write_atomically(output, "\n".join(lines) + "\n")
+    write_rows(output, rows)
 
 
 if __name__ == "__main__":

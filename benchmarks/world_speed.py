@@ -11,31 +11,27 @@ median over all turns of CPU time. Prints a table and writes a line for each row
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import json
 import os
-import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metaworld.envs.sawyer_pick_place_v3 import SawyerPickPlaceEnvV3
 from metaworld.policies import SawyerPickPlaceV3Policy
+from result_files import origin, write_rows
 
-from bilevel.experiments.machines import machine
-from bilevel.files import write_atomically
-from bilevel.policies.rollout import Moment, rollout
-from bilevel.tabletop.tasks import TASKS, find_task
+from bilevel.policies.experts import expert_policy
+from bilevel.policies.rollout import Transition, rollout
+from bilevel.tabletop import TASKS
+from bilevel.tasks.scene_env import SceneEnv
 
 SEED = 1
 STEPS = 1000  # of an episode, at most
 METAWORLD_STEPS = 499  # its episodes end after 500
 SIZES = (3, 10, 20)  # as far as a world goes
 REQUIRED = {3: 2.5, 10: 2.0}  # times MetaWorld's steps per second
-PACKAGES = ("bilevel", "gymnasium", "metaworld", "mujoco", "numpy")
 
 Turn = Callable[[], float]  # runs for a while; its steps per second
 
@@ -86,22 +82,19 @@ def metaworld_turn() -> Turn:
 
 
 def world_turn(task_name: str, objects: int) -> Turn:
-    task = find_task(task_name)
-    environment = task.make(objects)
-    expert = task.expert(environment.slots)
-    moments: list[Moment] = []
-    rollout(environment, expert, SEED, watch=moments.append)
-    controls = [moment.executed for moment in moments[:STEPS]]
+    env = SceneEnv(TASKS[task_name], objects)
+    steps: list[Transition] = []
+    rollout(env, expert_policy(env), SEED, callback=steps.append)
+    controls = [step.executed for step in steps[:STEPS]]
 
     def run() -> None:
-        labels = task.labels(environment.slots)  # anew, so that they remember nothing of the last turn
         for control in controls:
-            observation, *_ = environment.step(control)
-            labels.state(observation)
-            labels.goal(observation)
+            scene = env.step(control)
+            env.labels.state(scene)
+            env.labels.goal(scene)
 
     def turn() -> float:
-        environment.reset(seed=SEED)
+        env.reset(seed=SEED)
         return rate(len(controls), run)
 
     return turn
@@ -111,21 +104,13 @@ def compare(tasks: Sequence[str], sizes: Sequence[int], rounds: int) -> Iterator
     metaworld = metaworld_turn()
     for task in tasks:
         for objects in sizes:
-            if objects > find_task(task).most_objects:
+            if objects > (TASKS[task].max_objects or objects):
                 continue
             world = world_turn(task, objects)
             world(), metaworld()  # warm up
             turns = [(world(), metaworld()) for _ in range(rounds)]
             ours, theirs = (statistics.median(rates) for rates in zip(*turns, strict=True))
             yield Row(task, objects, round(ours), round(theirs), round(statistics.median(a / b for a, b in turns), 2))
-
-
-def versions() -> dict[str, str]:
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in PACKAGES}
-
-
-def record(row: Row, rounds: int, command: str) -> dict[str, Any]:
-    return {**row._asdict(), "rounds": rounds, "command": command, "versions": versions(), "machine": machine()}
 
 
 def main() -> None:
@@ -138,13 +123,13 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"{'task':15}{'objects':>8}{'steps/s':>9}{'MetaWorld':>11}{'ratio':>8}{'required':>10}")
-    lines = []
+    rows = []
     for row in compare(options.tasks, options.objects, options.rounds):
         required = REQUIRED.get(row.objects, "")
         numbers = f"{row.objects:8}{row.steps_per_second:9}{row.metaworld_steps_per_second:11}{row.ratio:8.2f}"
         print(f"{row.task:15}{numbers}{required!s:>10}", flush=True)
-        lines.append(json.dumps(record(row, options.rounds, f"python benchmarks/{Path(sys.argv[0]).name}")))
-    write_atomically(options.output, "\n".join(lines) + "\n")
+        rows.append({**row._asdict(), "rounds": options.rounds, **origin(TASKS[row.task].packages)})
+    write_rows(options.output, rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The four worlds in one picture, each in the middle of an expert's episode: `make gallery`."""
+"""Four worlds in one picture, each in the middle of an expert's episode: `make gallery`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image as PillowImage
 
+from bilevel.policies.experts import expert_policy
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tabletop.rendering import Image
-from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tabletop.tasks import Task, find_task
+from bilevel.tasks.registry import find_task
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.video import captioned
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "worlds.jpg"
@@ -24,7 +25,7 @@ GAP = 8  # pixels, white
 JPEG_QUALITY = 85
 
 
-class Moment(NamedTuple):
+class Shot(NamedTuple):
     """What to show: a task, some steps into the expert's n-th action of a kind, and what to say about it."""
 
     task: str
@@ -34,49 +35,45 @@ class Moment(NamedTuple):
     caption: str
 
 
-MOMENTS = (
-    Moment("blocks", "place", 4, 25, "Blocks: every block belongs on the place of its colour"),
-    Moment("factory", "pick", 6, 25, "Factory: each block that is placed brings a new one"),
-    Moment("colour", "press", 3, 18, "Colour: the button colours the block on the platform"),
-    Moment("gacha", "open", 3, 40, "Gacha: the button rolls a new block into the box"),
+SHOTS = (
+    Shot("blocks", "place", 4, 25, "Blocks: every block belongs on the place of its colour"),
+    Shot("factory", "pick", 6, 25, "Factory: each block that is placed brings a new one"),
+    Shot("colour", "press", 3, 18, "Colour: the button colours the block on the platform"),
+    Shot("gacha", "open", 3, 40, "Gacha: the button rolls a new block into the box"),
 )
 
 
 def main() -> None:
-    pictures = [shown(moment) for moment in MOMENTS]
+    pictures = [shown(shot) for shot in SHOTS]
     rows = [beside(pictures[:2], axis=1), beside(pictures[2:], axis=1)]
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     PillowImage.fromarray(beside(rows, axis=0)).save(TARGET, quality=JPEG_QUALITY, optimize=True, progressive=True)
     print(f"{TARGET}: {TARGET.stat().st_size // 1000} kB")
 
 
-def shown(moment: Moment) -> Image:
-    """(height, width, 3): the world at that moment, with its caption."""
-    task = find_task(moment.task)
-    environment = task.make(OBJECTS, render_mode="rgb_array", quality="good")
+def shown(shot: Shot) -> Image:
+    """(height, width, 3): the world at that timestep, with its caption."""
+    env = SceneEnv(find_task(shot.task), OBJECTS, render_mode="rgb_array", quality="good")
     number, steps, last = 0, 0, None
-    for action in expert_actions(task, environment):
+    for action in expert_actions(env):
         steps = steps + 1 if action == last else 0
-        number += action != last and action.name == moment.action
+        number += action != last and action.name == shot.action
         last = action
-        if (action.name, number, steps) == (moment.action, moment.number, moment.steps):
+        if (action.name, number, steps) == (shot.action, shot.number, shot.steps):
             break
     else:
-        raise BadInput(f"in {moment.task} there is no moment {moment.steps} steps into {moment.action} {moment.number}")
-    picture = PillowImage.fromarray(environment.render()).resize(SIZE, PillowImage.Resampling.LANCZOS)
-    environment.close()
-    return captioned(np.asarray(picture), moment.caption)
+        raise BadInput(f"in {shot.task} there is no timestep {shot.steps} steps into {shot.action} {shot.number}")
+    picture = PillowImage.fromarray(env.render()).resize(SIZE, PillowImage.Resampling.LANCZOS)
+    env.close()
+    return captioned(np.asarray(picture), shot.caption)
 
 
-def expert_actions(task: Task, environment: Tabletop) -> Iterator[Action]:
+def expert_actions(env: SceneEnv) -> Iterator[Action]:
     """Run an episode; after each of its steps, what the expert was doing."""
-    observation, _ = environment.reset(seed=SEED)
-    expert = task.expert(environment.slots)
-    expert.reset(observation)
-    over = False
-    while not over and (control := expert.act(observation)) is not None:
-        observation, _, terminated, truncated, _ = environment.step(control)
-        over = terminated or truncated
+    expert = expert_policy(env)
+    expert.reset(env.reset(SEED))
+    while not env.outcome and (control := expert.act(env.scene)) is not None:
+        env.step(control)
         if expert.action is not None:
             yield expert.action
 

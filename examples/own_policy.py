@@ -1,51 +1,70 @@
 """A bilevel policy made of parts: python examples/own_policy.py [POLICY]
 
-Rules that a person wrote decide. What moves the hand is the network of a learned policy, if its folder is given, and
+A program of your own decides. What moves the hand is the network of a learned policy, if its folder is given, and
 otherwise the expert's hand-written skills.
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from bilevel.policies.policies import BilevelPolicy, LowLevelPolicy
-from bilevel.policies.rollout import Moment, rollout
-from bilevel.rules.explanation.formats import explain_match
-from bilevel.rules.rule_file import check_rules, parse_rules
-from bilevel.rules.rule_policy import RulePolicy
-from bilevel.tabletop.tasks import find_task
+import bilevel
 
-RULES = """\
-variables: ?b - block, ?p - place
-
-1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)
-2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)
-"""
 SEED = 1
+STEPS = 4096  # at most
 
 
-def main(folder: Path | None) -> None:
-    task = find_task("blocks")
-    world = task.make(objects=2)
-    file = parse_rules(RULES)
-    check_rules(file, task.domain)
-    low: LowLevelPolicy = (BilevelPolicy.load(folder, world.slots) if folder else task.expert(world.slots)).low
-    high = RulePolicy(file.rules, task.domain)
-    policy = BilevelPolicy(task.labels(world.slots), high, low)
+class FirstOpenGoal:
+    """Place the block in hand where it belongs, else pick the first one that is not there."""
 
-    steps, decided = 0, None
+    def reset(self, state: frozenset[bilevel.Atom], goal: frozenset[bilevel.Atom], objects: Mapping[str, str]) -> None:
+        """Begin an episode; there is nothing to remember."""
 
-    def watch(moment: Moment) -> None:
-        nonlocal steps, decided
-        if policy.action != decided and (match := high.explain(policy.state, policy.goal)):
-            decided = policy.action
-            print(f"{steps:5}  {decided}: rule {match.rule.priority}\n       {explain_match(match)}")
-        steps += 1
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Hear of objects that have appeared since."""
 
-    episode = rollout(world, policy, SEED, watch=watch)
-    print(f"{episode.steps:5}  {episode.outcome}")
+    def choose(self, state: frozenset[bilevel.Atom], goal: frozenset[bilevel.Atom]) -> bilevel.Action | None:
+        missing = [fact.terms for fact in sorted(goal - state)]
+        for block, place in missing:
+            if bilevel.Atom("holding", (block,)) in state:
+                return bilevel.Action("place", (block, place))
+        return bilevel.Action("pick", missing[0][:1]) if missing else None
+
+
+class Skills:
+    """The expert's own low level."""
+
+    def __init__(self, expert: bilevel.Expert) -> None:
+        assert expert.control is not None
+        self._control = expert.control
+
+    def control(self, scene: bilevel.Scene, state: object, goal: object, action: bilevel.Action) -> Any:
+        return self._control(scene, action)
+
+
+def main(folder: str | None) -> None:
+    task = bilevel.find_task("blocks")
+    env = task.make_env(objects=2)
+    expert = task.expert_for(env)
+    assert expert is not None
+    low = bilevel.load_policy(folder, task).low if folder else Skills(expert)
+    policy = bilevel.BilevelPolicy(task.labels, FirstOpenGoal(), low)
+
+    observation, info = env.reset(seed=SEED)
+    scene, doing = task.perceive(observation, info, env), None
+    for step in range(STEPS):
+        control = policy.act(scene)
+        if policy.action != doing:
+            doing = policy.action
+            print(f"{step:5}  {doing}")
+        observation, _, terminated, truncated, info = env.step(control)
+        scene = task.perceive(observation, info, env)
+        if terminated or truncated:
+            break
+    print(f"{step + 1:5}  {'success' if info['success'] else 'no success'}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -1,74 +1,67 @@
-"""Watch an expert at work, go back to an earlier moment, run several worlds at once: python examples/worlds.py"""
+"""Watch an expert at work, go back to an earlier timestep, run several worlds at once: python examples/worlds.py"""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv
-from numpy.typing import NDArray
 
-import bilevel.tabletop  # noqa: F401 (registers the worlds)
-from bilevel.policies.policies import BilevelPolicy
-from bilevel.tabletop.observation import Observation, features
-from bilevel.tabletop.tabletop import Snapshot, Tabletop
-from bilevel.tabletop.tasks import find_task
+from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import ObservedPolicy
+from bilevel.tasks.registry import find_task
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Snapshot
 
 SAVED_AT = 100  # steps
 
 
-def watch(world: Tabletop, expert: BilevelPolicy, seed: int) -> tuple[Snapshot, Observation]:
+def watch(env: SceneEnv, expert: ObservedPolicy, seed: int) -> tuple[Snapshot, Scene]:
     """Run an episode and print what the expert does and what happens; a snapshot from its middle, and its end."""
-    observation, info = world.reset(seed=seed)
-    expert.reset(observation)
-    action, step, snapshot = None, 0, world.save()
-    while not info["outcome"]:
-        control = expert.act(observation)
-        assert control is not None, "the expert always knows what to do"
-        for event in info["events"]:
-            print(f"{step:5}  ({event})")
+    expert.reset(env.reset(seed))
+    action, snapshot = None, env.save()
+    while not env.outcome:
+        control = expert.act(env.scene)
+        for event in env.events:
+            print(f"{env.steps:5}  ({event})")
         if expert.action != action:
             action = expert.action
-            print(f"{step:5}  {action}")
-        if step == SAVED_AT:
-            snapshot = world.save()
-        observation, _, _, _, info = world.step(control)
-        step += 1
-    print(f"{step:5}  {info['outcome']}")
-    return snapshot, observation
+            print(f"{env.steps:5}  {action}")
+        if env.steps == SAVED_AT:
+            snapshot = env.save()
+        env.step(control)
+    print(f"{env.steps:5}  {env.outcome}")
+    return snapshot, env.scene
 
 
-def go_on(world: Tabletop, expert: BilevelPolicy, snapshot: Snapshot) -> Observation:
+def go_on(env: SceneEnv, expert: ObservedPolicy, snapshot: Snapshot) -> Scene:
     """Run the rest of an episode from a snapshot; what is seen at its end."""
-    observation, info = world.restore(snapshot)
-    expert.reset(observation)
-    while not info["outcome"]:
-        control = expert.act(observation)
-        assert control is not None
-        observation, _, _, _, info = world.step(control)
-    return observation
+    expert.reset(env.restore(snapshot))
+    while not env.outcome:
+        env.step(expert.act(env.scene))
+    return env.scene
 
 
 def make_blocks() -> gymnasium.Env[Any, Any]:
-    """Runs in another process, where nobody has imported the worlds; hence the module before the colon."""
-    return gymnasium.make("bilevel.tabletop:bilevel/Blocks-v0", objects=2)
+    """Runs in another process, where nobody has registered the worlds; hence the module before the colon."""
+    return gymnasium.make("bilevel.tabletop.gymnasium_ids:bilevel/Blocks-v0", objects=2)
 
 
 def race(seeds: list[int]) -> list[int]:
     """Let an expert act in each of several worlds, which run in processes of their own; how many steps they take."""
     worlds = AsyncVectorEnv([make_blocks] * len(seeds))
-    experts = [find_task("blocks").expert(slots) for slots in worlds.get_attr("slots")]
+    slots = worlds.get_attr("slots")[0]  # what is in which row, the same in all of them
+    expert = expert_policy(SceneEnv(find_task("blocks"), objects=2))  # it has no memory, so one will do
     observations, _ = worlds.reset(seed=[*seeds])
-    for number, expert in enumerate(experts):
-        expert.reset(one_of(observations, number))
     steps = np.zeros(len(seeds), int)
     running = np.ones(len(seeds), bool)
     while running.any():
         controls = np.zeros((len(seeds), 4), np.float32)
-        for number, expert in enumerate(experts):
-            if running[number]:
-                controls[number] = expert.act(one_of(observations, number))
+        for number in np.flatnonzero(running):
+            scene = slots.scene({name: array[number] for name, array in observations.items()})
+            controls[number] = expert.act(scene)
         observations, _, terminated, truncated, _ = worlds.step(controls)
         steps += running
         running &= ~(terminated | truncated)
@@ -76,28 +69,22 @@ def race(seeds: list[int]) -> list[int]:
     return [int(count) for count in steps]
 
 
-def one_of(observations: dict[str, NDArray[Any]], number: int) -> Observation:
-    """What one of several worlds shows."""
-    return cast(Observation, {name: array[number] for name, array in observations.items()})
-
-
 def main() -> None:
-    world = cast(Tabletop, gymnasium.make("bilevel/Factory-v0", objects=2).unwrapped)
-    expert = find_task("factory").expert(world.slots)
+    env = SceneEnv(find_task("factory"), objects=2)
+    expert = expert_policy(env)
 
-    observation, info = world.reset(seed=0)
-    print("The goal:", *sorted(info["goal"]))
-    print("What holds:", *sorted(expert.labels.state(observation)))
-    x, y, z = (features(world.slots, observation, "block1")[axis] for axis in "xyz")
-    print(f"block1 is at ({x:.3f}, {y:.3f}, {z:.3f})\n")
+    scene = env.reset(seed=0)
+    print("The goal:", *sorted(env.labels.goal(scene)))
+    print("What holds:", *sorted(env.labels.state(scene)))
+    block = scene["block1"]
+    print(f"block1 is at ({block.x:.3f}, {block.y:.3f}, {block.z:.3f})\n")
 
-    snapshot, end = watch(world, expert, seed=0)
-    again = go_on(world, expert, snapshot)
-    same = all(np.array_equal(end[name], again[name]) for name in ("agent", "objects", "visible"))
+    snapshot, end = watch(env, expert, seed=0)
+    same = go_on(env, expert, snapshot) == end
     print(f"\nFrom step {SAVED_AT} once more: it ends {'the same, bit for bit' if same else 'otherwise'}")
 
     print("Three worlds at once take", *race([0, 1, 2]), "steps")
-    world.close()
+    env.close()
 
 
 if __name__ == "__main__":

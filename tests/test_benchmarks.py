@@ -1,4 +1,4 @@
-"""The scaling benchmark runs, checks what it measures, and can be taken up where it stopped."""
+"""The benchmarks of rules run, check what they measure, and can be taken up; the import graph has its cycles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from import_drawing import draw, levels
+from import_graph import cycles, read_parts
 
 from bilevel.tabletop.problems import GENERATORS
 
@@ -33,15 +35,16 @@ def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
     output, figure = tmp_path / "results.jsonl", tmp_path / "figure.png"
     options = ["--quick", "--output", str(output), "--figure", str(figure)]
 
-    first = run("rule_scaling.py", "--sizes", "10", "--shapes", "blocks", "gacha", *options)
-    assert len(records(output)) == 4
+    first = run("rule_scaling.py", "--sizes", "10", "30", "--shapes", "blocks", "gacha", *options)
+    assert len(records(output)) == 8
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "SQLite/rules" in first
 
-    run("rule_scaling.py", "--sizes", "10", "30", *options)
+    run("rule_scaling.py", "--sizes", "10", *options)
     found = records(output)
     measured = {(record["method"], record["shape"], record["size"]) for record in found}
-    assert measured == {(m, s, n) for m in ("rules", "sqlite") for s in GENERATORS for n in (10, 30)}
+    wanted = {(shape, 10) for shape in GENERATORS} | {("blocks", 30), ("gacha", 30)}
+    assert measured == {(method, *problem) for method in ("rules", "sqlite") for problem in wanted}
     assert len(found) == len(measured)
     assert all(record["solved"] and record["valid"] for record in found)
     assert str(tmp_path) not in output.read_text(encoding="utf-8")
@@ -91,3 +94,26 @@ def test_the_families_are_proved_and_the_printed_rule_refuted(tmp_path: Path) ->
     refuted = [record for record in records if record["answer"] != "solved always"]
     assert [record["rules"] for record in refuted] == ["as printed"] * 2
     assert len(records) == 7
+
+
+def test_every_kind_of_import_is_drawn_and_cycles_are_found(tmp_path: Path) -> None:
+    modules = {
+        "low/one.py": "import numpy",
+        "left/one.py": "from bilevel.low.one import x\nfrom bilevel import right",
+        "right/one.py": "def run() -> None:\n    import bilevel.left.one",
+        "cli.py": "from bilevel.left.one import x",
+    }
+    for name, text in modules.items():
+        (tmp_path / "bilevel" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / "bilevel" / name).write_text(text, encoding="utf-8")
+    parts = read_parts(tmp_path)
+    assert {name: part.imports for name, part in parts.items()} == {
+        "low": set(),
+        "left": {"low", "right"},
+        "right": {"left"},
+        "commands": {"left"},
+    }
+    assert cycles(parts) == [["left", "right"]]
+    assert levels(parts, cycles(parts)) == {"low": 0, "left": 1, "right": 1, "commands": 2}
+    draw({"here": (parts, cycles(parts))}, tmp_path / "graph.png")
+    assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")

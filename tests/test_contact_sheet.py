@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
 from bilevel.contact_sheet import COLUMNS, INK, PAPER, WIDTH, Tile, contact_sheet, thinned
-from bilevel.symbolic.domain import BadInput
 from bilevel.video import Image
 
 COLOURS = [(200, 30, 40), (30, 60, 190), (40, 160, 60), (220, 190, 30), (130, 50, 160)]
@@ -94,9 +92,3 @@ def test_a_headline_stands_above_and_is_no_wider_than_the_sheet() -> None:
 
 def test_no_pictures_at_all_are_a_headline() -> None:
     assert sheet().shape[1] == WIDTH
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL.ImageFont", None)
-    with pytest.raises(BadInput, match=r"contact sheets need the package pillow; .* pip install 'bilevel\[video\]'"):
-        contact_sheet("", "", [])

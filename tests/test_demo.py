@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import pytest
 
 from bilevel import demo
-from bilevel.demo import CommandFailed, Files, Size, demonstrate
+from bilevel.demo import CONTENTS, Size, demonstrate
 from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
@@ -33,18 +34,16 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest
     out, err = capfd.readouterr()
     assert "6 episodes" in out
     assert "-> pick(?b)" in out
-    assert (
-        "If you hold a block, a place is clear and the block belongs at the place, place the block at the place." in out
-    )
+    assert "If you hold a block, a place is clear and the block belongs there, place it there." in out
     assert "blocks, bison: 1 episode\n" in out
     assert "Because block1 is clear" in out
     assert " after " in out.split("Because")[-1]
     assert "solved in 40 steps" in err
     assert out.count(" s]\n") == 6
     written = {path.name for path in tmp_path.iterdir()}
-    assert written == set(Files(tmp_path).contents()) - (set() if can_draw() else PICTURES)
+    assert written == set(CONTENTS) - (set() if can_draw() else PICTURES)
     assert all(str(tmp_path / name) in out.split("Written:")[1] for name in written)
-    assert read_policy(tmp_path / "policy").task == "blocks"
+    assert read_policy(tmp_path / "policy").card.task == "blocks"
     (line,) = (tmp_path / "results.jsonl").read_text().splitlines()
     assert json.loads(line)["seed"] == evaluation_seed(0, 0)
     assert (tmp_path / "episode.txt").read_text().startswith("     0  pick(block1)\n")
@@ -113,8 +112,8 @@ def test_it_stops_where_a_command_cannot_go_on(
         demo.main()
     captured = capfd.readouterr()
     assert (stopped.value.code, captured.out.count("$ bilevel")) == (2, 1)
-    assert captured.err == "bilevel: Blocks takes 1 to 20 objects, not 21\n"
-    with pytest.raises(CommandFailed, match="exit code 2"):
+    assert captured.err == "bilevel: the task 'blocks' takes 1 to 20 objects, not 21\n"
+    with pytest.raises(CalledProcessError, match="exit status 2"):
         demonstrate(tmp_path, Size(objects=0))
 
 

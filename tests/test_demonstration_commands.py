@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tiny_task
 from bilevel import cli
 from bilevel.demonstrations import collection as collection_module
 from bilevel.demonstrations.manifest import file_name
@@ -20,8 +17,8 @@ from bilevel.demonstrations.recording import Recorder
 from bilevel.files import write_atomically
 from command_line import run
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-ARGUMENTS = ("collect", "blocks", "--objects", "1", "--episodes", "2")
+TASK = f"{tiny_task.__file__}:TINY"
+ARGUMENTS = ("collect", TASK, "--objects", "1", "--episodes", "2")
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +58,15 @@ def test_collecting_again_says_what_was_there_and_what_was_broken(
 
 def test_arguments_that_do_not_fit_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, reason in (
-        (("collect", "blocks", "--objects", "2"), "was begun with objects 1 instead of 2"),
-        (("collect", "blocks", "--draw", "uniform"), "the task 'blocks' takes no --draw"),
+        (("collect", TASK, "--objects", "2"), "was begun with objects 1 instead of 2"),
+        (
+            ("collect", TASK, "--env-args", "draw=uniform"),
+            "the task 'tiny' takes no argument 'draw'; it takes: slip_rate",
+        ),
+        (("collect", TASK, "--env-args", "slip_rate"), "--env-args takes KEY=VALUE, not 'slip_rate'"),
+        ((*ARGUMENTS, "--env-args", "slip_rate=0.5"), "was begun with slip rate 0.0 instead of 0.5"),
         (("collect", "cubes"), "unknown task 'cubes'; known tasks: blocks,"),
+        (("collect", "cubes.py:task"), "cubes.py: there is no such file"),
         ((*ARGUMENTS, "--workers", "0"), "--workers must be at least 1"),
         ((*ARGUMENTS, "--episodes", "0"), "the number of episodes must be at least 1"),
     ):
@@ -106,22 +109,33 @@ def test_a_full_disk_says_how_far_it_came(
     assert "1 of them already there" in run(capsys, *ARGUMENTS, "--output", tmp_path / "set")[1]
 
 
-def test_an_expert_that_always_fails_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bilevel.tabletop.expert.Expert.choose", lambda *_: None)
-    code, _, err = run(capsys, *ARGUMENTS, "--output", tmp_path / "set")
+HELPLESS = """
+from dataclasses import replace
+from bilevel.tasks.task import Expert
+from tiny_task import TINY, control
+task = replace(TINY, expert=Expert(lambda state, goal: None, control))
+silent = replace(TINY, expert=None)
+"""
+
+
+def test_an_expert_that_always_fails_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = tmp_path / "helpless.py"
+    task.write_text(HELPLESS)
+    code, _, err = run(capsys, "collect", f"{task}:task", "--output", tmp_path / "set")
     assert code == 2
     assert "the expert failed 20 times at episode 0 (no action); try less noise or other arguments" in err
+    code, _, err = run(capsys, "collect", f"{task}:silent", "--output", tmp_path / "other")
+    assert (code, err) == (2, "bilevel: the task 'tiny' has no expert that can show it\n")
 
 
 def test_checking_tells_what_is_there_and_what_is_broken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "demonstrations", "check", folder)
     assert code == 0
-    assert "blocks: 2 episodes" in out
-    assert "actions: pick 2, place 2" in out
+    assert "tiny: 2 episodes" in out
+    assert "actions: pick 2, put 2" in out
     assert "exogenous changes: 0" in out
     assert "all files are whole" in out
+    assert run(capsys, "demonstrations", "check", folder, "--task", TASK)[1] == out
     (folder / file_name(0)).unlink()
     code, out, _ = run(capsys, "demonstrations", "check", folder)
     assert code == 1
@@ -136,52 +150,67 @@ def test_checking_tells_what_is_there_and_what_is_broken(folder: Path, capsys: p
 
 
 def test_replaying_says_whether_it_matches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "demonstrations", "replay", folder)
+    code, out, _ = run(capsys, "demonstrations", "replay", folder, "--task", TASK)
     assert (code, out) == (0, "2 episodes, 2 the same bit for bit\n")
-    code, out, _ = run(capsys, "demonstrations", "replay", folder, "--episode", 1, "--json")
+    code, out, _ = run(capsys, "demonstrations", "replay", folder, "--episode", 1, "--json", "--task", TASK)
     assert (code, json.loads(out)) == (0, {"episode": 1, "matches": True, "difference": None})
-    code, _, err = run(capsys, "demonstrations", "replay", folder, "--episode", 2)
+    code, _, err = run(capsys, "demonstrations", "replay", folder, "--episode", 2, "--task", TASK)
     assert code == 2
     assert "there is no episode 2: they are counted from 0 to 1" in err
+    code, _, err = run(capsys, "demonstrations", "replay", folder)
+    assert code == 2
+    assert err == f"bilevel: {folder} is of the task 'tiny', which is not registered here; add --task file.py:task\n"
+
+
+SLOWER = """
+from dataclasses import replace
+from gymnasium.wrappers import TransformAction
+from tiny_task import TINY, make_env
+def make_slower(objects, slip_rate=0.0):
+    env = make_env(objects, slip_rate)
+    return TransformAction(env, lambda action: action * 0.9, env.action_space)
+task = replace(TINY, make_env=make_slower, save=None)
+"""
 
 
 def test_a_replay_that_differs_names_the_step_and_the_versions(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bilevel.tabletop.simulation.REACH", 0.0151)
+    slower = tmp_path / "slower.py"
+    slower.write_text(SLOWER)
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"mujoco": "', '"mujoco": "1.'))
-    code, out, _ = run(capsys, "demonstrations", "replay", folder)
+    manifest.write_text(manifest.read_text().replace('"numpy": "', '"numpy": "1.'))
+    code, out, _ = run(capsys, "demonstrations", "replay", folder, "--task", f"{slower}:task")
     assert code == 1
     assert "episode 0: first differs at step 1: 'agent' by " in out
     assert "2 episodes, 0 the same bit for bit" in out
-    assert "the data set was made with mujoco 1." in out
+    assert "the data set was made with numpy 1." in out
 
 
 def test_showing_tells_a_data_set_and_an_episode(collected: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "demonstrations", "show", collected)
     assert code == 0
     assert out.startswith(
-        f"bilevel collect blocks --objects 1 --teleport-rate 0.0 --episodes 2 --seed 0 --output {collected}"
+        f"bilevel collect tiny --objects 1 --env-args slip_rate=0.0 --episodes 2 --seed 0 --output {collected}"
     )
-    assert "block1 (block), place1 (place)" in out
+    assert "parcel1 (parcel), spot1 (spot)" in out
     code, out, _ = run(capsys, "demonstrations", "show", collected, "--episode", 0)
     assert [line.split(maxsplit=1)[1] for line in out.splitlines()] == [
-        "goal: at(block1, place1)", "pick(block1)", "place(block1, place1)", "success",
+        "goal: at(parcel1, spot1)", "pick(parcel1)", "put(parcel1, spot1)", "success",
     ]  # fmt: skip
     story = json.loads(run(capsys, "demonstrations", "show", collected, "--episode", 0, "--json")[1])["story"]
-    assert story[0] == [0, "goal: at(block1, place1)"]
+    assert story[0] == [0, "goal: at(parcel1, spot1)"]
     assert json.loads(run(capsys, "demonstrations", "show", collected, "--json")[1])["episodes"] == 2
 
 
 def test_rules_are_learned_from_a_data_set(collected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "blocks.rules"
+    output = tmp_path / "tiny.rules"
     arguments = ("rules", "learn", "--demonstrations", collected, "--output", output)
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert output.read_text() in out
-    assert "# learned from 2 demonstrations of blocks, 2 traces" in out
-    assert "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)" in out
+    assert "# learned from 2 demonstrations of tiny, 2 traces" in out
+    assert "1: carrying(?p) & empty(?s) & goal at(?p, ?s) -> put(?p, ?s)" in out
     assert "changes that no action explains: 0" in out
     found = json.loads(run(capsys, *arguments, "--json")[1])
     assert (found["rules"], found["demonstrations"], found["exogenous"]) == (2, 2, 0)
@@ -195,35 +224,20 @@ def test_rules_need_one_source(collected: Path, tmp_path: Path, capsys: pytest.C
     assert (code, "no problems to learn from" in err) == (2, True)
 
 
-def test_the_benchmark_learns_and_compares(tmp_path: Path) -> None:
-    program, output = BENCHMARKS / "learn_from_demonstrations.py", tmp_path / "results.jsonl"
-    command = [sys.executable, str(program), "--tasks", "blocks-noisy", "--objects", "1", "--episodes", "2"]
-    for _ in range(2):  # the second run takes the place of the first
-        subprocess.run([*command, "--workers", "1", "--output", str(output)], check=True, capture_output=True)
-    (row,) = [json.loads(line) for line in output.read_text().splitlines()]
-    assert row["golden_rules"]
-    assert row["explained_steps"] == row["agreeing_steps"] == row["steps"]
-    assert (row["task"], row["episodes"], row["exogenous"]) == ("blocks-noisy", 2, 0)
-
-
-@pytest.fixture
-def no_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    real = builtins.__import__
-
-    def without(name: str, *arguments: Any, **keywords: Any) -> Any:
-        if name.startswith("bilevel.demonstrations"):
-            raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
-        return real(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    yield
-    monkeypatch.undo()
-
-
-@pytest.mark.usefixtures("no_numpy")
-@pytest.mark.parametrize("command", [("collect", "blocks", "--output"), ("demonstrations", "check")])
-def test_without_the_extra_one_line_says_what_to_install(
-    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("missing", "line"),
+    [("torch.nn", "torch is missing; install it with: pip install 'bilevel[learning]'"), ("bilevel.nowhere", None)],
+)
+def test_a_missing_extra_is_one_line_and_a_missing_module_of_ours_is_a_bug(
+    missing: str, line: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, _, err = run(capsys, *command, tmp_path)
-    assert (code, err) == (2, "bilevel: numpy is missing; install it with: pip install 'bilevel[worlds]'\n")
+    def lack(*_: object) -> None:
+        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+
+    monkeypatch.setattr("bilevel.demonstrations.checking.check", lack)
+    if line is None:
+        with pytest.raises(ModuleNotFoundError):
+            run(capsys, "demonstrations", "check", tmp_path)
+    else:
+        code, _, err = run(capsys, "demonstrations", "check", tmp_path)
+        assert (code, err) == (2, f"bilevel: {line}\n")

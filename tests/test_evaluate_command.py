@@ -13,20 +13,17 @@ from typing import Any
 
 import pytest
 
+import tiny_task
 from bilevel.commands.evaluate_command import parse_numbers
-from bilevel.experiments.sweep import Evaluation
-from bilevel.policies.policy_folder import RULES, write_policy
+from bilevel.experiments.evaluation import EpisodeRunner
+from bilevel.policies.policy_folder import read_policy
 from bilevel.symbolic.domain import BadInput
 from command_line import run
-from idle_policy import idle_policy
+from tiny_policies import learned_folder, still_folder
 
-EXPERT = ("evaluate", "--method", "expert", "--task", "blocks")
-
-
-@pytest.fixture
-def policy(tmp_path: Path) -> Path:
-    write_policy(tmp_path / "policy", idle_policy())
-    return tmp_path / "policy"
+TINY = f"{tiny_task.__file__}:TINY"
+EXPERT = ("evaluate", "--method", "expert", "--task", TINY)
+ONE = ("--objects", "1", "--episodes", "1")
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -40,7 +37,7 @@ def test_a_table_tells_the_results_and_the_file_holds_each_episode(
     command = (*EXPERT, "--objects", "1-2", "--episodes", "2", "--output", output)
     code, out, err = run(capsys, *command)
     assert (code, err) == (0, "")
-    assert out.startswith("blocks, expert: 4 episodes\n")
+    assert out.startswith("tiny, expert: 4 episodes\n")
     assert [line.split()[:2] for line in out.splitlines()[2:5]] == [["1", "2/2"], ["2", "2/2"], ["total", "4/4"]]
     assert out.endswith(f"written to {output}\n")
     assert [(line["objects"], line["episode"]) for line in lines(output)] == [(1, 0), (1, 1), (2, 0), (2, 1)]
@@ -50,54 +47,38 @@ def test_a_table_tells_the_results_and_the_file_holds_each_episode(
     assert found["total"]["refinement"] == 1.0
 
 
-def test_a_policy_that_fails_is_measured_all_the_same(
-    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_policy_that_fails_is_measured_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "results.jsonl"
-    code, out, _ = run(capsys, "evaluate", "--policy", policy, "--objects", "1", "--episodes", "1", "--output", output)
+    policy = still_folder()
+    code, out, _ = run(capsys, "evaluate", "--policy", policy, "--task", TINY, *ONE, "--output", output)
     assert code == 0
     assert out.splitlines()[2].split()[-2:] == ["stall", "1"]
     (line,) = lines(output)
-    assert (line["task"], line["method"], line["policy"]) == ("blocks", "bison", str(policy))
-    assert (line["policy_seed"], line["policy_digest"]) == (7, idle_policy().digest)
-    assert (line["outcome"], line["reason"], line["steps"]) == ("step limit", "stall", 2048)
+    assert (line["task"], line["method"], line["policy"]) == ("tiny", "bison", str(policy))
+    assert (line["policy_seed"], line["policy_digest"]) == (7, read_policy(policy).digest)
+    assert (line["outcome"], line["reason"], line["steps"]) == ("step limit", "stall", 400)
 
 
-def test_a_policy_runs_in_other_tasks_of_its_domain(
-    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rules = policy / RULES
-    rules.write_text(rules.read_text(encoding="utf-8").replace("goal at", "at"), encoding="utf-8")  # never applies
-    for task in ("factory", "blocks-noisy"):
-        output = tmp_path / f"{task}.jsonl"
-        arguments = ("--task", task, "--objects", "1,2", "--episodes", "1", "--output", output, "--workers", "2")
-        assert run(capsys, "evaluate", "--policy", policy, *arguments)[0] == 0
-        assert [(line["task"], line["reason"]) for line in lines(output)] == [(task, "no rule")] * 2
-    assert (
-        "made with another task; choose another --output"
-        in run(capsys, "evaluate", "--policy", policy, "--objects", "1,2", "--episodes", "1", "--output", output)[2]
-    )
-
-
-def test_arguments_of_the_world_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_of_the_environment_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "results.jsonl"
-    world = ("--teleport-rate", "0.01", "--colours", "2", "--noise", "0.5")
-    command = ("evaluate", "--method", "expert", "--task", "colour", "--objects", "1", "--episodes", "1", *world)
-    assert run(capsys, *command, "--output", output)[0] == 0
+    assert run(capsys, *EXPERT, *ONE, "--env-args", "slip_rate=0.1", "--noise", "0.5", "--output", output)[0] == 0
     (line,) = lines(output)
-    assert (line["arguments"], line["noise"]) == ({"teleport_rate": 0.01, "colours": 2}, 0.5)
+    assert (line["arguments"], line["noise"]) == ({"slip_rate": 0.1}, 0.5)
+    code, _, err = run(capsys, *EXPERT, *ONE, "--output", output)
+    assert (code, err) == (2, f"bilevel: {output}: made with another --noise; choose another --output\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (("--task", "cubes"), "unknown task 'cubes'; known tasks: blocks,"),
+        (("--task", "nowhere.py:task"), "nowhere.py: there is no such file"),
         (("--method", "magic"), "unknown method 'magic'; known methods: bison, expert"),
         (("--method", "bison"), "the method 'bison' needs a --policy; `bilevel learn` makes one"),
         (("--policy", "nowhere"), "the method 'expert' takes no --policy"),
         (("--method", "bison", "--policy", "nowhere"), "nowhere: there is no such folder"),
-        (("--objects", "0"), "--objects: there can be 1 to 20 objects in this task, not 0"),
-        (("--objects", "1-21"), "--objects: there can be 1 to 20 objects in this task, not 1-21"),
+        (("--objects", "0"), "--objects: there can be 1 to 12 objects in this task, not 0"),
+        (("--objects", "1-21"), "--objects: there can be 1 to 12 objects in this task, not 1-21"),
         (("--objects", "x"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not 'x'"),
         (("--objects", "1,,2"), "--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not '1,,2'"),
         (("--objects", "5-2"), "--objects: the range 5-2 ends before it begins"),
@@ -105,8 +86,7 @@ def test_arguments_of_the_world_are_kept(tmp_path: Path, capsys: pytest.CaptureF
         (("--workers", "0"), "--workers must be at least 1, but is 0"),
         (("--seed", "-1"), "--seed must be at least 0, but is -1"),
         (("--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
-        (("--draw", "uniform"), "the task 'blocks' takes no --draw"),
-        (("--teleport-rate", "2"), "the teleport rate is a probability per object and step, 0 to 1, not 2"),
+        (("--env-args", "draw=uniform"), "the task 'tiny' takes no argument 'draw'; it takes: slip_rate"),
         (("--output", "."), ".: cannot be written: Is a directory"),
     ],
 )
@@ -124,18 +104,17 @@ def test_what_makes_no_sense_is_one_line(
     assert not Path("results.jsonl").exists()
 
 
-def test_a_policy_of_another_domain_is_refused(
-    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ("evaluate", "--policy", policy, "--task", "gacha", "--output", tmp_path / "results.jsonl")
-    code, _, err = run(capsys, *command)
-    assert code == 2
-    assert f"{policy}: a policy for the domain 'blocks', but the task 'gacha' is of the domain 'gacha'" in err
-
-
-def test_an_expert_needs_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "evaluate", "--method", "expert", "--output", tmp_path / "results.jsonl")
+def test_a_policy_needs_its_task_or_one_that_it_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output, policy = tmp_path / "results.jsonl", learned_folder()
+    code, _, err = run(capsys, "evaluate", "--method", "expert", "--output", output)
     assert (code, err) == (2, "bilevel: the method 'expert' needs a --task\n")
+    code, _, err = run(capsys, "evaluate", "--policy", policy, "--output", output)
+    told = "is of the task 'tiny', which is not registered here; add --task file.py:task"
+    assert (code, err) == (2, f"bilevel: {policy} {told}\n")
+    code, _, err = run(capsys, "evaluate", "--policy", policy, "--task", "gacha", "--output", output)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "the policy was learned on 'tiny': its domain lacks " in err
+    assert not output.exists()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +122,7 @@ def test_an_expert_needs_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [("3", (3,)), ("1-4", (1, 2, 3, 4)), ("1,3,10", (1, 3, 10)), ("1-3,10", (1, 2, 3, 10)), ("3,1-3", (1, 2, 3))],
 )
 def test_numbers_of_objects(text: str, numbers: tuple[int, ...]) -> None:
-    assert parse_numbers(text, 10) == numbers
+    assert parse_numbers(text, 10) == parse_numbers(text, None) == numbers
 
 
 @pytest.mark.parametrize("text", ["", "-", "1-", "-3", "1-2-3", "²", "1.5", "9" * 5000])
@@ -160,7 +139,7 @@ def test_files_that_hold_no_results_are_left_alone(tmp_path: Path, capsys: pytes
         (notes, "holds something else than results; choose another --output"),
         (pipe, "cannot be written: no file that can be taken up again"),
     ):
-        code, _, err = run(capsys, *EXPERT, "--objects", "1", "--episodes", "1", "--output", output)
+        code, _, err = run(capsys, *EXPERT, *ONE, "--output", output)
         assert (code, err) == (2, f"bilevel: {output}: {reason}\n")
     assert notes.read_text() == "mine, and no line break at the end"
 
@@ -168,14 +147,15 @@ def test_files_that_hold_no_results_are_left_alone(tmp_path: Path, capsys: pytes
 def test_an_interruption_says_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Evaluation.record
+    usual, asked = EpisodeRunner.run, list[int]()
 
-    def interrupted(evaluation: Evaluation, index: int) -> Any:
-        if index == 1:
+    def interrupted(runner: EpisodeRunner, objects: int, seed: int, noise: float = 0.0) -> Any:
+        asked.append(seed)
+        if len(asked) == 2:
             raise KeyboardInterrupt
-        return real(evaluation, index)
+        return usual(runner, objects, seed, noise)
 
-    monkeypatch.setattr(Evaluation, "record", interrupted)
+    monkeypatch.setattr(EpisodeRunner, "run", interrupted)
     output = tmp_path / "results.jsonl"
     code, _, err = run(capsys, *EXPERT, "--objects", "1", "--episodes", "3", "--output", output)
     assert code == 130
@@ -185,7 +165,7 @@ def test_an_interruption_says_how_far_it_came(
 def test_a_killed_evaluation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is killed, with all its processes at once, as soon as two lines are there."""
     output = tmp_path / "results.jsonl"
-    endless = [*EXPERT, "--objects", "1", "--episodes", "5000", "--workers", "2", "--output", str(output)]
+    endless = [*EXPERT, "--objects", "1", "--episodes", "500000", "--workers", "2", "--output", str(output)]
     process = subprocess.Popen([sys.executable, "-m", "bilevel.cli", *endless], start_new_session=True)
     while process.poll() is None and not (output.exists() and output.read_bytes().count(b"\n") >= 2):
         time.sleep(0.01)
@@ -194,8 +174,8 @@ def test_a_killed_evaluation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
     left = output.read_bytes()
     whole = left[: left.rfind(b"\n") + 1]
     there = whole.count(b"\n")
-    assert 2 <= there < 5000
-    output.write_bytes(whole + b'{"task": "blo')
+    assert there >= 2
+    output.write_bytes(whole + b'{"task": "ti')
     command = (*EXPERT, "--objects", "1", "--episodes", there + 1, "--output", output)
     assert f"{there + 1} episodes, {there} of them already there" in run(capsys, *command)[1]
     assert output.read_bytes().startswith(whole)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import select
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from bilevel.planning.planner import ContingentPolicy, PolicyResult, Status
-from bilevel.planning.planners import CONTINGENT_PLANNERS
+from bilevel.planning.planner import ContingentPolicy, PlanResult, Status
+from bilevel.planning.planners import PLANNERS
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.tabletop.problems import domain_text
 from command_line import run
@@ -163,21 +158,12 @@ def test_not_found_in_time(planner: str, capsys: pytest.CaptureFixture[str], tmp
         (["--timeout", "nan"], "--timeout must be between 0 and 1000000 seconds, but is nan"),
         (["--timeout", "inf"], "--timeout must be between 0 and 1000000 seconds, but is inf"),
         (["--max-states", "0"], "--max-states must be at least 1, but is 0"),
-        (["--pr2-command", "pr2"], "--pr2-command is only for --planner pr2"),
-        (["--planner", "pr2"], "name its command with --pr2-command or in BILEVEL_PR2"),
-        (["--planner", "pr2", "--pr2-command", "no-such-planner"], "there is no program 'no-such-planner'"),
-        (["--planner", "pr2", "--pr2-command", "false"], "' wrote no policy (exit code 1): no output"),
         (["--output", "/dev/null/policy.svg"], "/dev/null/policy.svg: cannot be written"),
     ],
 )
 def test_bad_input(
-    arguments: list[str],
-    message: str,
-    coins: tuple[Path, Path],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], message: str, coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("BILEVEL_PR2", raising=False)
     code, out, err = run(capsys, "plan", *coins, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
@@ -198,17 +184,17 @@ def test_new_objects_have_no_policy_but_a_plan(capsys: pytest.CaptureFixture[str
     files = tmp_path / "gacha-domain.pddl", tmp_path / "p.pddl"
     code, _, err = run(capsys, "plan", *files)
     assert code == 2
-    assert "use --planner search for a plan that hopes for the best" in err
+    assert "the planner 'search' finds a plan that hopes for the best" in err
     assert run(capsys, "plan", *files, "--planner", "search")[0] == 0
 
 
 def test_a_policy_is_not_believed_but_checked(
     coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def liar(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
-        return PolicyResult(Status.SOLVED, ContingentPolicy(()))
+    def liar(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+        return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
 
-    monkeypatch.setitem(CONTINGENT_PLANNERS, "fond", liar)
+    monkeypatch.setitem(PLANNERS, "fond", liar)
     code, out, err = run(capsys, "plan", *coins)
     assert (code, out) == (2, "")
     assert "its policy is not strong-cyclic: at the start: the policy has no action" in err
@@ -229,49 +215,6 @@ def test_a_check_that_is_not_finished_is_said(
     code, _, err = run(capsys, "plan", *coins, "--max-states", 2)
     assert code == 0
     assert "not checked: there are more than 2 reachable states" in err
-
-
-# Starts a child, and both hold a named pipe open for as long as they live.
-HANGS = """#!{python}
-import subprocess, sys, time
-pipe = open({pipe!r}, "w")
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], pass_fds=[pipe.fileno()])
-pipe.write("started")
-pipe.flush()
-time.sleep(600)
-"""
-
-
-@pytest.mark.parametrize(
-    ("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
-)
-def test_no_planner_is_left_behind(coins: tuple[Path, Path], tmp_path: Path, end: signal.Signals, code: int) -> None:
-    pipe, program, temporary = tmp_path / "pipe", tmp_path / "pr2", tmp_path / "temporary"
-    os.mkfifo(pipe)
-    temporary.mkdir()
-    program.write_text(HANGS.format(python=sys.executable, pipe=str(pipe)))
-    program.chmod(0o755)
-    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    command = ["plan", *map(str, coins), "--planner", "pr2", "--pr2-command", str(program), "--timeout", "600"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bilevel.cli", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(temporary)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # under nohup it is inherited as ignored
-    )
-    assert select.select([reading], [], [], 30)[0], "the planner did not start"
-    assert os.read(reading, 100) == b"started"
-    process.send_signal(end)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (code, "")
-    assert "Traceback" not in err
-    assert select.select([reading], [], [], 30)[0], "the planner is still running"
-    assert os.read(reading, 100) == b""  # nobody holds the pipe any more
-    os.close(reading)
-    if end is not signal.SIGKILL:
-        assert list(temporary.iterdir()) == []
 
 
 LAMPS = """(define (domain lamps) (:types lamp room)

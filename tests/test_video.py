@@ -173,8 +173,8 @@ def test_a_disk_without_room_is_one_line_and_leaves_nothing(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("module", "package"), [("av", "av"), ("PIL.ImageFont", "pillow")])
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str) -> None:
+@pytest.mark.parametrize("module", ["av", "PIL.ImageFont"])
+def test_a_missing_package_is_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(BadInput, match=rf"videos need the package {package}; .* pip install 'bilevel\[video\]'"):
+    with pytest.raises(ModuleNotFoundError, match=module):
         Video(tmp_path / "out.mp4", fps=25)

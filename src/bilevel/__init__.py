@@ -1,3 +1,91 @@
-"""BISON: bilevel policies, symbolic rules that decide what to do and a small network that does it."""
+"""Bilevel policies: symbolic rules that decide what to do next, and a small network that does it, from demonstrations.
 
-__version__ = "0.1.0"
+    import bilevel
+
+    task = bilevel.find_task("cubes.py:task")
+    demonstrations = bilevel.collect(task, "build/cubes", objects=3, episodes=100)
+    bilevel.learn(demonstrations, "build/policy", task=task)
+    records = bilevel.evaluate("build/policy", task, objects=[3, 10])
+
+Everything here is loaded when it is first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.2.0"
+
+if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
+    from bilevel.demonstrations.collection import collect as collect
+    from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
+    from bilevel.experiments.evaluation import evaluate as evaluate
+    from bilevel.learning.learn import learn as learn
+    from bilevel.learning.planned_traces import plan_traces as plan_traces
+    from bilevel.learning.task_checking import check_task as check_task
+    from bilevel.lowlevel.network import LowLevelNetwork as LowLevelNetwork
+    from bilevel.planning.planners import plan as plan
+    from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
+    from bilevel.policies.policy_folder import load_policy as load_policy
+    from bilevel.rules.learning import learn_rules as learn_rules
+    from bilevel.rules.rule import Rule as Rule
+    from bilevel.rules.rule_file import read_rules as read_rules
+    from bilevel.rules.solving import solve as solve
+    from bilevel.rules.verification.policies import verify as verify
+    from bilevel.symbolic.domain import Action as Action
+    from bilevel.symbolic.domain import Atom as Atom
+    from bilevel.symbolic.domain import BadInput as BadInput
+    from bilevel.symbolic.domain import Domain as Domain
+    from bilevel.symbolic.domain import Problem as Problem
+    from bilevel.symbolic.pddl import read_domain as read_domain
+    from bilevel.symbolic.pddl import read_problem as read_problem
+    from bilevel.tasks.registry import find_task as find_task
+    from bilevel.tasks.registry import register_task as register_task
+    from bilevel.tasks.scene import Scene as Scene
+    from bilevel.tasks.spec import Angle as Angle
+    from bilevel.tasks.spec import LabelOnly as LabelOnly
+    from bilevel.tasks.spec import Position as Position
+    from bilevel.tasks.spec import Scalar as Scalar
+    from bilevel.tasks.spec import Spec as Spec
+    from bilevel.tasks.task import Expert as Expert
+    from bilevel.tasks.task import Task as Task
+
+_MODULES = {
+    "demonstrations.collection": ["collect"],
+    "demonstrations.dataset": ["Demonstrations"],
+    "experiments.evaluation": ["evaluate"],
+    "learning.learn": ["learn"],
+    "learning.planned_traces": ["plan_traces"],
+    "learning.task_checking": ["check_task"],
+    "lowlevel.network": ["LowLevelNetwork"],
+    "planning.planners": ["plan"],
+    "policies.policy": ["BilevelPolicy"],
+    "policies.policy_folder": ["load_policy"],
+    "rules.learning": ["learn_rules"],
+    "rules.rule": ["Rule"],
+    "rules.rule_file": ["read_rules"],
+    "rules.solving": ["solve"],
+    "rules.verification.policies": ["verify"],
+    "symbolic.domain": ["Action", "Atom", "BadInput", "Domain", "Problem"],
+    "symbolic.pddl": ["read_domain", "read_problem"],
+    "tasks.registry": ["find_task", "register_task"],
+    "tasks.scene": ["Scene"],
+    "tasks.spec": ["Angle", "LabelOnly", "Position", "Scalar", "Spec"],
+    "tasks.task": ["Expert", "Task"],
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_MODULE_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'bilevel' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"bilevel.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,87 +5,83 @@ Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import signal
 import sys
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import make_dataclass
+from typing import Annotated, Any, Union
 
 import tyro
 
 import bilevel
-from bilevel.commands.demonstration_commands import (
-    CheckDemonstrations,
-    Collect,
-    ReplayDemonstrations,
-    ShowDemonstrations,
-)
-from bilevel.commands.evaluate_command import Evaluate
-from bilevel.commands.export_command import ExportDemonstrations
-from bilevel.commands.learning_command import LearnRules
-from bilevel.commands.methods_command import Methods
-from bilevel.commands.plan_command import FindPlan
-from bilevel.commands.policy_commands import Learn
-from bilevel.commands.problem_commands import MakeProblem, Solve, Validate
-from bilevel.commands.report_command import Report
-from bilevel.commands.reproduce_command import Reproduce
-from bilevel.commands.rule_commands import ShowRules, VerifyRules
-from bilevel.commands.run_command import Run
-from bilevel.commands.vla_command import Vla
 from bilevel.symbolic.domain import BadInput
 
-RulesCommand = (
-    Annotated[LearnRules, tyro.conf.subcommand("learn")]
-    | Annotated[ShowRules, tyro.conf.subcommand("show")]
-    | Annotated[VerifyRules, tyro.conf.subcommand("verify")]
-)
+# Where each command is. Only the one that is asked for is imported, and all of them for `bilevel --help`.
+COMMANDS: Mapping[str, str] = {
+    "check": "check_command:Check",
+    "collect": "demonstration_commands:Collect",
+    "demonstrations check": "demonstration_commands:CheckDemonstrations",
+    "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
+    "demonstrations show": "demonstration_commands:ShowDemonstrations",
+    "demonstrations export": "demonstration_commands:ExportDemonstrations",
+    "learn": "policy_commands:Learn",
+    "run": "run_command:Run",
+    "evaluate": "evaluate_command:Evaluate",
+    "methods": "evaluate_command:Methods",
+    "reproduce": "reproduce_command:Reproduce",
+    "report": "report_command:Report",
+    "vla": "vla_command:Vla",
+    "rules learn": "learning_command:LearnRules",
+    "rules show": "rule_commands:ShowRules",
+    "rules verify": "rule_commands:VerifyRules",
+    "solve": "problem_commands:Solve",
+    "plan": "plan_command:FindPlan",
+    "validate": "problem_commands:Validate",
+    "problem": "problem_commands:MakeProblem",
+}
+GROUPS = {
+    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
+    "rules": "Learn, show and verify rule policies.",
+}
+
+# Which extra has a package that only some commands need: these import it when they run.
+EXTRAS = {
+    **dict.fromkeys(("metaworld", "mujoco", "packaging"), "tabletop"),
+    "torch": "learning",
+    "tensorboard": "tensorboard",
+    **dict.fromkeys(("av", "PIL"), "video"),
+    **dict.fromkeys(("minari", "h5py"), "minari"),
+    **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),
+}
 
 
-@dataclass(frozen=True)
-class Rules:
-    """Learn, show and verify rule policies."""
-
-    command: Annotated[RulesCommand, tyro.conf.arg(name="")]
-
-    def run(self) -> int:
-        return self.command.run()
-
-
-DemonstrationsCommand = (
-    Annotated[CheckDemonstrations, tyro.conf.subcommand("check")]
-    | Annotated[ReplayDemonstrations, tyro.conf.subcommand("replay")]
-    | Annotated[ShowDemonstrations, tyro.conf.subcommand("show")]
-    | Annotated[ExportDemonstrations, tyro.conf.subcommand("export")]
-)
+def _command(words: Sequence[str]) -> tuple[Any, int]:
+    """The type of the command that the words name at first, and how many these are; if they name none, that of any."""
+    for number in (2, 1):
+        if " ".join(words[:number]) in COMMANDS:
+            return _load(" ".join(words[:number])), number
+    names = dict.fromkeys(name.split()[0] for name in COMMANDS)
+    return _any_of({name: _group(name) if name in GROUPS else _load(name) for name in names}), 0
 
 
-@dataclass(frozen=True)
-class Demonstrations:
-    """Check, replay, show and export data sets of demonstrations."""
-
-    command: Annotated[DemonstrationsCommand, tyro.conf.arg(name="")]
-
-    def run(self) -> int:
-        return self.command.run()
+def _load(name: str) -> Any:
+    module, _, kind = COMMANDS[name].partition(":")
+    return getattr(importlib.import_module(f"bilevel.commands.{module}"), kind)
 
 
-Command = (
-    Annotated[Rules, tyro.conf.subcommand("rules")]
-    | Annotated[Solve, tyro.conf.subcommand("solve")]
-    | Annotated[FindPlan, tyro.conf.subcommand("plan")]
-    | Annotated[Validate, tyro.conf.subcommand("validate")]
-    | Annotated[MakeProblem, tyro.conf.subcommand("problem")]
-    | Annotated[Run, tyro.conf.subcommand("run")]
-    | Annotated[Collect, tyro.conf.subcommand("collect")]
-    | Annotated[Demonstrations, tyro.conf.subcommand("demonstrations")]
-    | Annotated[Learn, tyro.conf.subcommand("learn")]
-    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Report, tyro.conf.subcommand("report")]
-    | Annotated[Methods, tyro.conf.subcommand("methods")]
-    | Annotated[Vla, tyro.conf.subcommand("vla")]
-)
+def _group(name: str) -> Any:
+    """The type of commands that begin with the same word."""
+    members = {command.split()[1]: _load(command) for command in COMMANDS if command.startswith(f"{name} ")}
+    command = ("command", Annotated[_any_of(members), tyro.conf.arg(name="")])
+    run = {"__doc__": GROUPS[name], "run": lambda self: self.command.run()}
+    return make_dataclass(name, [command], namespace=run, frozen=True)
+
+
+def _any_of(members: Mapping[str, Any]) -> Any:
+    return Union[tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in members.items())]  # noqa: UP007
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -93,30 +89,37 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words == ["--version"]:
         print(f"bilevel {bilevel.__version__}")
         sys.exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a script in the background has ignored
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
-    sys.exit(_run(arguments))
+    sys.exit(_run(words))
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(words: list[str]) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
     try:
+        kind, known = _command(words)
         command = tyro.cli(
-            Command,
-            prog="bilevel",
-            description="BISON: learn rule policies from small problems and run them on huge ones.",
-            args=arguments,
+            kind,
+            prog=" ".join(["bilevel", *words[:known]]),
+            description=None if known else "BISON: learn bilevel policies from demonstrations, run and measure them.",
+            args=words[known:],
             config=(tyro.conf.FlagCreatePairsOff,),
         )
-        code = command.run()
+        code: int = command.run()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except BadInput as error:
         return _complain(str(error), 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
     except KeyboardInterrupt as interruption:
         return _complain(str(interruption) or "interrupted; nothing was written", 130)
     except BrokenPipeError:  # the reader has seen enough, as with | head

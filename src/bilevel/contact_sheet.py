@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bilevel.video import Image, fitted, package
+from bilevel.video import Image, fitted
 
 PICTURES = 12
 COLUMNS = 4
@@ -41,7 +41,6 @@ def thinned(items: Sequence[Item], most: int) -> list[Item]:
 
 def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
     """The PNG; all pictures have the same shape."""
-    package("PIL.ImageFont", "contact sheets")
     from PIL import Image as PillowImage
     from PIL import ImageDraw
 

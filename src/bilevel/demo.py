@@ -43,82 +43,59 @@ class Size:
     workers: int = os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
-class Files:
-    """Everything that the demo writes, with what it is."""
-
-    folder: Path
-
-    def contents(self) -> dict[str, str]:
-        return {
-            "demonstrations": "the expert's episodes",
-            "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl, training.jsonl",
-            "results.jsonl": "the evaluation, one line for each episode",
-            "episode.mp4": "one episode, with the reason for every action",
-            "episode.png": "the same in a dozen pictures",
-            "episode.txt": "the same in words",
-            "blocks-domain.pddl": "the domain",
-            "blocks.pddl": "a large problem",
-            "blocks.plan": "its solution by the learned rules",
-        }
-
-    def __getitem__(self, name: str) -> str:
-        assert name in self.contents()
-        return str(self.folder / name)
-
-    def remove(self) -> None:
-        for name in self.contents():
-            path = self.folder / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            path.unlink(missing_ok=True)
-
-    def written(self) -> list[str]:
-        width = max(len(self[name]) for name in self.contents())
-        return [
-            f"  {self[name]:{width}}  {what}" for name, what in self.contents().items() if Path(self[name]).exists()
-        ]
-
-
-class CommandFailed(Exception):
-    """A command has said why it cannot go on; `code` is its exit code."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(f"exit code {code}")
-        self.code = code
+CONTENTS = {  # everything that the demo writes
+    "demonstrations": "the expert's episodes",
+    "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl, training.jsonl",
+    "results.jsonl": "the evaluation, one line for each episode",
+    "episode.mp4": "one episode, with the reason for every action",
+    "episode.png": "the same in a dozen pictures",
+    "episode.txt": "the same in words",
+    "blocks-domain.pddl": "the domain",
+    "blocks.pddl": "a large problem",
+    "blocks.plan": "its solution by the learned rules",
+}
 
 
 def demonstrate(folder: Path, size: Size) -> None:
-    """Run the whole demo; `CommandFailed` where a command does not go through."""
+    """Run the whole demo; `CalledProcessError` where a command says that it cannot go on."""
     began = time.perf_counter()
-    files = Files(folder)
-    files.remove()
-    policy, workers = files["policy"], ("--workers", size.workers)
+    _remove_old(folder)
+    policy, rules, workers = folder / "policy", folder / "policy" / "rules.txt", ("--workers", size.workers)
     with _stage(1, f"An expert demonstrates Blocks with {size.objects} objects, {size.episodes} times"):
         wanted = ("--objects", size.objects, "--episodes", size.episodes, *workers)
-        _run("collect", "blocks", *wanted, "--output", files["demonstrations"])
+        _run("collect", "blocks", *wanted, "--output", folder / "demonstrations")
     with _stage(2, "Both levels are learned: rules that decide, and a network that moves the hand"):
-        _run("learn", files["demonstrations"], "--output", policy, *workers, *size.learning)
+        _run("learn", folder / "demonstrations", "--output", policy, *workers, *size.learning)
     with _stage(3, "The rules in plain English"):
-        _run("rules", "show", f"{policy}/rules.txt", "--format", "english")
+        _run("rules", "show", rules, "--format", "english")
     with _stage(4, f"The policy in episodes that it has never seen, with {size.sizes} objects".replace("-", " to ")):
         measured = ("--objects", size.sizes, "--episodes", size.evaluated, *workers)
-        _run("evaluate", "--policy", policy, *measured, "--output", files["results.jsonl"])
+        _run("evaluate", "--policy", policy, *measured, "--output", folder / "results.jsonl")
     with _stage(5, f"One of these episodes, with {size.shown} objects, and why each thing is done"):
-        pictures = ("--video", files["episode.mp4"], "--sheet", files["episode.png"]) if _can_draw() else ()
+        pictures = ("--video", folder / "episode.mp4", "--sheet", folder / "episode.png") if _can_draw() else ()
         episode = ("--objects", size.shown, "--seed", evaluation_seed(0, 0), "--explain", *pictures)
-        _run("run", "blocks", "--policy", policy, *episode, copy=Path(files["episode.txt"]))
+        _run("run", "blocks", "--policy", policy, *episode, copy=folder / "episode.txt")
     with _stage(6, f"The same rules on a problem with {size.blocks:,} blocks, without a robot"):
-        _run("problem", "blocks", "--objects", size.blocks, "--output", files["blocks.pddl"])
-        given = (f"{policy}/domain.pddl", files["blocks.pddl"])
-        _run("solve", *given, "--rules", f"{policy}/rules.txt", "--plan", files["blocks.plan"])
-        _run("validate", *given, files["blocks.plan"])
+        _run("problem", "blocks", "--objects", size.blocks, "--output", folder / "blocks.pddl")
+        files = (policy / "domain.pddl", folder / "blocks.pddl")
+        _run("solve", *files, "--rules", rules, "--plan", folder / "blocks.plan")
+        _run("validate", *files, folder / "blocks.plan")
     print(f"\nAll of it took {time.perf_counter() - began:.0f} s, with {size.workers} processes. Written:")
-    print("\n".join(files.written()))
+    for name, what in CONTENTS.items():
+        if (folder / name).exists():
+            print(f"  {folder / name!s:{len(str(folder)) + 20}}  {what}")
     _suggest(policy)
 
 
-def _suggest(policy: str) -> None:
+def _remove_old(folder: Path) -> None:
+    """Remove what an earlier demo has written, and nothing else."""
+    for path in (folder / name for name in CONTENTS):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+
+
+def _suggest(policy: Path) -> None:
     print("\nTry next, after `source .venv/bin/activate`:")
     print(f"  bilevel run blocks --policy {policy} --objects 20 --noise 0.7 --explain")
     print(f"  bilevel evaluate --policy {policy} --task factory --output build/factory.jsonl")
@@ -140,7 +117,7 @@ def _run(*arguments: object, copy: Path | None = None) -> None:
     command = [sys.executable, "-m", "bilevel.cli", *words]
     code = subprocess.run(command).returncode if copy is None else _run_briefly(command, copy)
     if code and not (code == FAILED and words[0] in ANSWERING):
-        raise CommandFailed(code)
+        raise subprocess.CalledProcessError(code, command)
 
 
 def _run_briefly(command: Sequence[str], copy: Path) -> int:
@@ -177,8 +154,8 @@ def _can_draw() -> bool:
 def main() -> None:
     try:
         demonstrate(FOLDER, Size())
-    except CommandFailed as failure:
-        sys.exit(failure.code)
+    except subprocess.CalledProcessError as failure:
+        sys.exit(failure.returncode)
     except OSError as error:
         sys.exit(f"demo: {error}")
     except KeyboardInterrupt:

@@ -7,6 +7,9 @@ import fcntl
 import os
 import secrets
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bilevel.symbolic.domain import BadInput
@@ -49,6 +52,28 @@ def taken_by_another(handle: int) -> bool:
     except OSError:  # some file systems know no locks
         return False
     return False
+
+
+@contextmanager
+def alone_in(folder: Path, doing: str, patience: float = 0.0) -> Iterator[None]:
+    """Keep other processes from doing the same in a folder, made if need be; the lock goes with this process.
+
+    For some seconds, wait for another who is about to end, as workers of a killed process are.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
+    end = time.monotonic() + patience
+    try:
+        while taken_by_another(handle):
+            if time.monotonic() > end:
+                raise BadInput(f"{folder}: another process is {doing} here; wait for it or choose another --output")
+            time.sleep(0.2)
+        yield
+    finally:
+        os.close(handle)
 
 
 def remove_leftovers(path: Path) -> None:

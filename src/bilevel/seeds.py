@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_PRACTICE = 1  # makes the key longer than that of a demonstration, so that it is another
+_DAGGER = 1  # makes the key longer than that of a demonstration, so that it is another
 
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:
@@ -12,9 +12,9 @@ def training_seed(base: int, episode: int, attempt: int = 0) -> int:
     return 2 * _draw(base, episode, attempt)
 
 
-def practice_seed(base: int, round_: int, episode: int) -> int:
-    """The seed of an episode in which a learner practises; also one for training, but none of a demonstration."""
-    return 2 * _draw(base, round_, episode, _PRACTICE)
+def dagger_seed(base: int, round_: int, episode: int) -> int:
+    """The seed of a DAgger rollout; also one for training, but none of a demonstration."""
+    return 2 * _draw(base, round_, episode, _DAGGER)
 
 
 def evaluation_seed(base: int, episode: int) -> int:

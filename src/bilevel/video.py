@@ -5,12 +5,11 @@ Write `with Video(path, fps=40) as video:` and in it `video.add(environment.rend
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.files import require_writable
+from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first
 
-PACKAGES = {"av": "av", "PIL.ImageFont": "pillow"}  # by what is imported of them
 ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 the worst
 
 LINE = 1 / 14  # height of a caption's line, as a part of the picture's
@@ -43,14 +41,16 @@ class Video:
     def __init__(
         self, path: Path, fps: float, *, width: int | None = None, encoder: Mapping[str, str] = ENCODER
     ) -> None:
-        package("PIL.ImageFont")
-        self._av = package("av")
-        require_writable(path)  # at once, not after an hour of pictures
+        import av
+        import PIL.ImageFont  # noqa: F401 (at once, like the next line, not after an hour of pictures)
+
+        self._av: Any = av
+        require_writable(path)
         self.path = path
         self.fps = fps
         self._width = width
         self._encoder = dict(encoder)
-        self._part = path.parent / f".{path.name}.{os.getpid()}.part"
+        self._file = tempfile.NamedTemporaryFile(suffix=".mp4")  # noqa: SIM115 (closed with the video)
         self._container: Any = None
         self._stream: Any = None
 
@@ -66,28 +66,23 @@ class Video:
             picture = captioned(picture, caption)
         picture = _even(picture)
         height, width, _ = picture.shape
-        try:
+        with self._writing():
             if self._container is None:
                 self._begin(width, height)
             if (self._stream.width, self._stream.height) != (width, height):
                 size = f"{self._stream.width} x {self._stream.height}"
                 raise BadInput(f"{self.path}: a video of {size} pixels cannot take a picture of {width} x {height}")
             self._encode(self._av.VideoFrame.from_ndarray(picture, format="rgb24"))
-        except OSError as error:
-            raise self._unwritable(error) from None
 
     def close(self) -> None:
-        """Finish the video and move it to its path."""
-        try:
-            if self._container is None:
-                raise BadInput(f"{self.path}: a video needs at least one picture")
+        """Finish the video and put it at its path."""
+        if self._container is None:
+            raise BadInput(f"{self.path}: a video needs at least one picture")
+        with self._writing():
             self._encode(None)
             self._container.close()
-            os.replace(self._part, self.path)
-        except OSError as error:
-            raise self._unwritable(error) from None
-        finally:
-            self.discard()
+        write_atomically(self.path, Path(self._file.name).read_bytes())
+        self.discard()
 
     def discard(self) -> None:
         """Leave nothing behind of a video that is not closed; what was at its path stays."""
@@ -95,21 +90,20 @@ class Video:
         with suppress(OSError):
             if container is not None:
                 container.close()
-        with suppress(OSError):
-            self._part.unlink(missing_ok=True)
+        self._file.close()
 
     def __enter__(self) -> Video:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None:
-            self.close()
-        else:
+        try:
+            if error is None:
+                self.close()
+        finally:
             self.discard()
 
     def _begin(self, width: int, height: int) -> None:
-        # Without "file:" a colon in the name would be taken for the end of a protocol's.
-        self._container = self._av.open(f"file:{self._part}", "w", format="mp4", options={"movflags": "faststart"})
+        self._container = self._av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
         rate = Fraction(self.fps).limit_denominator(1000)
         self._stream = self._container.add_stream("libx264", rate=rate, options=self._encoder)
         self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
@@ -119,9 +113,12 @@ class Video:
         for packet in self._stream.encode(frame):
             self._container.mux(packet)
 
-    def _unwritable(self, error: OSError) -> BadInput:
-        self.discard()
-        return BadInput(f"{self.path}: cannot be written: {error.strerror}")
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BadInput(f"{self.path}: cannot be written: {error.strerror}") from None
 
 
 def captioned(picture: Image, caption: str) -> Image:
@@ -187,13 +184,3 @@ def _even(picture: Image) -> Image:
     """Double an odd last row or column: colours are stored for two by two pixels."""
     height, width, _ = picture.shape
     return np.ascontiguousarray(np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge"))
-
-
-def package(name: str, what: str = "videos") -> Any:
-    """Return a module that not everybody has; `what` needs it."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise BadInput(
-            f"{what} need the package {PACKAGES[name]}; install it with: pip install 'bilevel[video]'"
-        ) from None

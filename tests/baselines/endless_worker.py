@@ -10,38 +10,27 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import numpy as np
+sys.path.append(str(Path(__file__).parents[1]))  # where the tiny task is
 
-from bilevel.baselines import vla
+from bilevel.baselines.vla import VlaPolicy, VlaSettings
 from bilevel.policies.rollout import rollout
 from bilevel.processes import spread
-from bilevel.tabletop.rendering import Image
-from bilevel.tabletop.tasks import find_task
+from bilevel.tasks.scene_env import SceneEnv
+from drawn_task import DRAWN
 
 FAKE = Path(__file__).with_name("fake_vla_server.py")
 
 
-class Darkness:
-    """A picture that can be drawn everywhere."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def draw(self, data: object) -> Image:
-        return np.zeros((480, 640, 3), np.uint8)
-
-
 def start(model: str) -> Callable[[int], NoReturn]:
-    vars(vla)["Picture"] = Darkness
-    task = find_task("blocks")
-    world = task.make(1)
-    policy = vla.make_policy(vla.VlaSettings(sys.executable, model, "none", server=str(FAKE)), task, world)
+    env = SceneEnv(DRAWN, 1, render_mode="rgb_array")
+    policy = VlaPolicy(VlaSettings(sys.executable, model, "none", server=str(FAKE)), env, "Deliver.")
 
     def work(number: int) -> NoReturn:
         if number > 0:  # with one item alone there would be no worker
             time.sleep(600)
         print(os.getpid(), flush=True)
         while True:
-            rollout(world, policy, seed=3)
+            rollout(env, policy, seed=3)
 
     return work
 

@@ -1,6 +1,6 @@
-"""Speaks vla_protocol without any model. How it behaves is the name of the "model" that it is told to load.
+"""Speaks as vla_server does, without any model. How it behaves is the name of the "model" that it is told to load.
 
-What it is asked it writes beside that, one line of JSON for each question.
+What it is asked it writes beside that, one line of JSON for each question. It prints, too.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import os
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bilevel.baselines.vla_protocol import VERSION, Message, encode, read_message
-
 CHUNK = 5  # actions for each picture
-ACTIONS = {"six numbers": [0.5, -0.5, 2.0, 1.0, 9.0, 9.0], "not finite": [0.0, float("nan"), 0.0, 0.0]}
-FOUR_NUMBERS = [0.5, -0.5, 2.0, -3.0]
+THREE_NUMBERS = [0.5, -0.05, 0.7]
+ACTIONS = {
+    "two numbers": [0.0, 0.0],
+    "six numbers": [*THREE_NUMBERS, 9.0, 9.0, 9.0],
+    "not finite": [0.0, float("nan"), 0.0],
+}
 
 
 class Fake:
@@ -26,47 +29,47 @@ class Fake:
         self.log = Path(fields["model"]).with_suffix(".log")
         self.taken = 0
 
-    def answer(self, message: Message) -> dict[str, Any]:
-        fields = dict(message.fields)
+    def answer(self, fields: dict[str, Any]) -> dict[str, Any]:
+        pixels = fields.pop("pixels", b"")
         with self.log.open("a") as file:
-            print(json.dumps({**fields, "bytes": len(message.data), "pid": os.getpid()}), file=file)
+            print(json.dumps({**fields, "bytes": len(pixels), "pid": os.getpid()}), file=file)
         if fields["ask"] == "load":
             return self.load()
         if fields["ask"] == "reset":
             self.taken = 0
-            return {"answer": "done"}
+            return {}
         return self.act()
 
     def load(self) -> dict[str, Any]:
-        action = ACTIONS.get(self.name, FOUR_NUMBERS)
-        version = VERSION + 1 if self.name == "another version" else VERSION
+        action = ACTIONS.get(self.name, THREE_NUMBERS)
         if self.name == "refuses":
-            return {"answer": "error", "message": "no GPU: there is none"}
-        if self.name == "three numbers":
-            action = FOUR_NUMBERS[:3]
-        return {"answer": "ready", "version": version, "action_size": len(action)}
+            return {"error": "no GPU: there is none"}
+        return {"action_size": len(action)}
 
     def act(self) -> dict[str, Any]:
         if self.name == "dies":
             sys.exit("Killed by a lack of memory")
         if self.name == "hangs":
             time.sleep(600)
-        if self.name == "prints":
-            print("Loading weights …", flush=True)
+        print("Loading weights …", flush=True)  # as LeRobot does
         self.taken += 1
-        values = ACTIONS.get(self.name, FOUR_NUMBERS)
-        return {"answer": "action", "values": values, "wants_image": self.taken % CHUNK == 0}
+        values = ACTIONS.get(self.name, THREE_NUMBERS)
+        return {"values": values, "wants_image": self.taken % CHUNK == 0}
 
 
 def main() -> None:
     fake: Fake | None = None
-    while message := read_message(sys.stdin.buffer.read):
-        fake = fake or Fake(dict(message.fields))
-        answer = fake.answer(message)
+    connection = Connection(int(sys.argv[1]))
+    while True:
+        try:
+            fields = connection.recv()
+        except EOFError:
+            return
+        fake = fake or Fake(fields)
+        answer = fake.answer(fields)
         if fake.name == "with a child":
             answer["child"] = subprocess.Popen(["sleep", "600"]).pid
-        sys.stdout.buffer.write(encode(Message(answer)))
-        sys.stdout.buffer.flush()
+        connection.send(answer)
 
 
 if __name__ == "__main__":

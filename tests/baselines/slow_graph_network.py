@@ -2,58 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from math import cos, sin
 from typing import NamedTuple
 
-from bilevel.lowlevel.architecture import Weights
+from bilevel.lowlevel.weights_file import Weights
 from bilevel.symbolic.domain import NO_FACTS, Atom, Domain, Facts
-from bilevel.tabletop.observation import COLUMN, FEATURES_OF, Observation, Slots, visible_objects
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Scalar, Spec
 
 Vector = list[float]
+
+SPEC = Spec(
+    agent={"x": Position, "y": Position, "z": Position(absolute=True), "opening": Scalar, "mood": LabelOnly},
+    objects={
+        "block": {"x": Position, "y": Position, "z": Position, "red": LabelOnly, "serial": LabelOnly(None)},
+        "tray": {"x": Position, "y": Position, "yaw": Angle(symmetry=2), "end": LabelOnly(Position(along="x"))},
+        "button": {"travel": Scalar},
+    },
+)
 
 
 class Question(NamedTuple):
     """What a network is asked."""
 
     domain: Domain
-    slots: Slots
-    observation: Observation
+    scene: Scene
     state: Facts
     goal: Facts
+    has_facts: bool = True
 
     @property
     def without_facts(self) -> Question:
-        return self._replace(domain=Domain("", {}, {}, self.domain.types), state=NO_FACTS, goal=NO_FACTS)
+        return Question(Domain("", {}, {}, self.domain.types), self.scene, NO_FACTS, NO_FACTS, has_facts=False)
 
     def predicates(self, least: int, most: int) -> list[str]:
-        return sorted(name for name, p in self.domain.predicates.items() if least <= p.arity <= most)
+        return sorted(name for name, p in self.domain.predicates.items() if least <= len(p.parameters) <= most)
 
     @property
     def facts(self) -> list[Atom]:
         """Those that have nodes."""
         return [fact for fact in self.state | self.goal if len(fact.terms) >= 2]
 
+    def holds(self, predicates: Sequence[str], *terms: str) -> Vector:
+        return [float(Atom(name, terms) in facts) for facts in (self.state, self.goal) for name in predicates]
 
-def slow_control(asked: Question, weights: Weights, hidden: int, rounds: int) -> Vector:
-    """The control, not clipped."""
+
+def slow_outputs(asked: Question, weights: Weights, hidden: int, rounds: int) -> Vector:
+    """What the network puts out."""
 
     def layer(name: str, inputs: Vector) -> Vector:
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-        assert len(inputs) == len(weight)
+        assert len(inputs) == weight.shape[1]
         return [
-            float(bias[out]) + sum(x * float(weight[number, out]) for number, x in enumerate(inputs))
+            float(bias[out]) + sum(x * float(weight[out, number]) for number, x in enumerate(inputs))
             for out in range(len(bias))
         ]
 
-    arity = max((asked.domain.predicates[name].arity for name in asked.predicates(2, 99)), default=0)
-    g = layer("global.0", global_features(asked))
-    objects = {o: layer("object.0", object_features(asked, o)) for o in visible_objects(asked.slots, asked.observation)}
-    facts = {fact: layer("fact.0", fact_features(asked, fact)) for fact in asked.facts}
-    for number in range(1, rounds + 1):
-        messages = {fact: layer(f"fact-to-object.{number}", h) for fact, h in facts.items()}
+    agent_scale, object_scale = (list(map(float, weights[f"{name}_scale"])) for name in ("agent", "object"))
+    arity = max((len(asked.domain.predicates[name].parameters) for name in asked.predicates(2, 99)), default=0)
+    g = layer("embed.global", global_features(asked, agent_scale))
+    objects = {o: layer("embed.object", object_features(asked, o, object_scale)) for o in asked.scene.objects}
+    facts = {fact: layer("embed.fact", fact_features(asked, fact)) for fact in asked.facts}
+    for number in range(rounds):
+        messages = {fact: layer(f"rounds.{number}.fact_to_object", h) for fact, h in facts.items()}
         new_objects, new_facts = {}, {}
         for name, h in objects.items():
-            total = plus(layer(f"object.{number}", h), layer(f"global-to-object.{number}", g))
+            total = plus(layer(f"rounds.{number}.object", h), layer(f"rounds.{number}.global_to_object", g))
             for j in range(arity):
                 about = [f for f in facts if len(f.terms) > j and f.terms[j] == name]
                 total = plus(total, maximum([messages[f][j * hidden : (j + 1) * hidden] for f in about], hidden))
@@ -61,46 +76,52 @@ def slow_control(asked: Question, weights: Weights, hidden: int, rounds: int) ->
         for fact, h in facts.items():
             inputs = list(h)
             for j in range(arity):
-                inputs += objects[fact.terms[j]] if len(fact.terms) > j else [0.0] * hidden
-            new_facts[fact] = relu(plus(layer(f"fact.{number}", inputs), layer(f"global-to-fact.{number}", g)))
+                inputs += objects.get(fact.terms[j], [0.0] * hidden) if len(fact.terms) > j else [0.0] * hidden
+            told = layer(f"rounds.{number}.global_to_fact", g)
+            new_facts[fact] = relu(plus(layer(f"rounds.{number}.fact", inputs), told))
         objects, facts = new_objects, new_facts
-        from_objects = maximum([layer(f"object-to-global.{number}", h) for h in objects.values()], hidden)
-        from_facts = maximum([layer(f"fact-to-global.{number}", h) for h in facts.values()], hidden)
-        g = relu(plus(layer(f"global.{number}", g), from_objects, from_facts))
+        from_objects = maximum([layer(f"rounds.{number}.object_to_global", h) for h in objects.values()], hidden)
+        from_facts = maximum([layer(f"rounds.{number}.fact_to_global", h) for h in facts.values()], hidden)
+        g = relu(plus(layer(f"rounds.{number}.global", g), from_objects, from_facts))
     total = plus(g, maximum([*objects.values()], hidden), maximum([*facts.values()], hidden))
-    return layer("readout.1", relu(layer("readout.0", total)))
+    return layer("readout.2", relu(layer("readout.0", total)))
 
 
-def global_features(asked: Question) -> Vector:
-    _, _, z, opening = map(float, asked.observation["agent"])
-    nullary = asked.predicates(0, 0)
-    return [10 * z, 2 * opening, *(float(Atom(name) in facts) for facts in asked[-2:] for name in nullary)]
+def global_features(asked: Question, scale: Vector) -> Vector:
+    agent = asked.scene.agent
+    seen = [agent.z, agent.opening, *([] if asked.has_facts else [agent.mood])]
+    return [*scaled(seen, scale), *asked.holds(asked.predicates(0, 0))]
 
 
-def object_features(asked: Question, name: str) -> Vector:
-    row = asked.slots.find(name, asked.observation)
-    type_name = asked.slots[row].type
-    seen: Mapping[str, float] = {
-        feature: float(asked.observation["objects"][row, COLUMN[feature]]) for feature in FEATURES_OF[type_name]
-    }
-    x, y, z = map(float, asked.observation["agent"][:3])
-    types = sorted(set(asked.domain.types) & set(FEATURES_OF))
-    alike = [o for o, kind in visible_objects(asked.slots, asked.observation).items() if kind == type_name]
+def object_features(asked: Question, name: str, scale: Vector) -> Vector:
+    agent, thing, without_facts = asked.scene.agent, asked.scene[name], not asked.has_facts
+    block, tray, button = (thing.type == kind for kind in ("block", "tray", "button"))
+    seen = [
+        0.0 if button else thing.x - agent.x,
+        0.0 if button else thing.y - agent.y,
+        thing.z - agent.z if block else 0.0,
+        *([thing.red if block else 0.0] if without_facts else []),
+        sin(2 * thing.yaw) if tray else 0.0,
+        cos(2 * thing.yaw) if tray else 0.0,
+        *([thing.end - agent.x if tray else 0.0] if without_facts else []),
+        thing.travel if button else 0.0,
+    ]
+    alike = [other for other, kind in asked.scene.objects.items() if kind == thing.type]
     return [
-        *(10 * (seen[axis] - here) if axis in seen else 0.0 for axis, here in (("x", x), ("y", y), ("z", z))),
-        10 * seen.get("travel", 0.0),
-        *(10 * (seen[end] - x) if end in seen else 0.0 for end in ("start", "end")),
-        *(seen.get(feature, 0.0) for feature in ([] if asked.domain.predicates else ["red", "green", "blue"])),
-        seen.get("wanted", 0.0),
+        *scaled(seen, scale),
         sum(other < name for other in alike) / len(alike),
-        *(float(type_name == other) for other in types),
-        *(float(Atom(predicate, (name,)) in facts) for facts in asked[-2:] for predicate in asked.predicates(1, 1)),
+        *(float(thing.type == kind) for kind in ("block", "button", "tray")),
+        *asked.holds(asked.predicates(1, 1), name),
     ]
 
 
 def fact_features(asked: Question, fact: Atom) -> Vector:
     one_hot = [float(fact.predicate == name) for name in asked.predicates(2, 99)]
     return [float(fact in asked.state), float(fact in asked.goal), *one_hot]
+
+
+def scaled(numbers: Vector, scale: Vector) -> Vector:
+    return [number * by for number, by in zip(numbers, scale, strict=True)]
 
 
 def plus(*vectors: Vector) -> Vector:

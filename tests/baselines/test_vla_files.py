@@ -115,7 +115,7 @@ def test_weights_in_a_folder_are_as_downloaded_if_the_note_says_so(tmp_path: Pat
     assert not find_model(HUB, policy).as_downloaded
 
 
-@pytest.mark.parametrize(("text", "reason"), [("{", "cannot be read: "), ("[]", "not a JSON object")])
+@pytest.mark.parametrize(("text", "reason"), [("{", "Input data was truncated"), ("[]", "Expected `object`")])
 def test_settings_that_cannot_be_read(tmp_path: Path, text: str, reason: str) -> None:
     policy = make_policy_folder(tmp_path / "policy")
     for name in ("config.json", "policy_preprocessor.json"):
@@ -131,21 +131,14 @@ def test_settings_that_cannot_be_read(tmp_path: Path, text: str, reason: str) ->
         b"",
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 906713296\n",
         (2).to_bytes(8, "little") + b"[]",
-        (2).to_bytes(8, "little") + b"{}",
+        weights(100)[:-1],
         (1 << 60).to_bytes(8, "little") + b"{}",
     ],
 )
 def test_what_is_no_weights_is_told(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.safetensors"
     file.write_bytes(content)
-    with pytest.raises(BadInput, match="no weights, but perhaps a Git LFS pointer to them; download it again"):
-        check_weights(file)
-
-
-def test_torn_weights_are_told(tmp_path: Path) -> None:
-    file = tmp_path / "model.safetensors"
-    file.write_bytes(weights(100)[:-1])
-    with pytest.raises(BadInput, match=f"has {len(weights(100)) - 1} bytes, not {len(weights(100))}"):
+    with pytest.raises(BadInput, match=r"no weights, or not all of them; perhaps a Git LFS pointer .* again"):
         check_weights(file)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from model_folders import make_environment
 
-from bilevel.baselines.vla_setup import environment_folder, fetch_commands, require_environment, run_all, setup_commands
+from bilevel.baselines.vla_setup import environment_folder, require_environment, run_all, setup_commands
 from bilevel.symbolic.domain import BadInput
 
 
@@ -59,13 +59,6 @@ def test_the_commands_that_make_it() -> None:
     *_, torch, _ = setup_commands(Path("/there"), torch_index="file:///an/index")
     assert "file:///an/index" in torch
     assert torch[-2:] == ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")
-
-
-def test_the_commands_that_fetch_a_model() -> None:
-    assert list(fetch_commands(Path("/there"), "a/policy", "a/backbone", ["config.json", "tokenizer.json"])) == [
-        ("/there/bin/hf", "download", "a/policy"),
-        ("/there/bin/hf", "download", "a/backbone", "config.json", "tokenizer.json"),
-    ]
 
 
 def test_commands_run_until_one_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

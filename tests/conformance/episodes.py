@@ -1,43 +1,49 @@
-"""Episodes to look at: an expert's, a jostled expert's, and a clumsy one."""
+"""Episodes to look at: an expert's, a perturbed expert's, and a clumsy one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from simulator_truth import true_facts
 
+from bilevel.policies.experts import expert_policy
+from bilevel.policies.perturbation import Perturb, Perturbation
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tabletop.labelling import Labels
-from bilevel.tabletop.noise import Bursts, Jostle
+from bilevel.tabletop import TASKS
 from bilevel.tabletop.observation import Observation
 from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tabletop.tasks import TASKS
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
 
 Control = NDArray[np.float32]
 
 # In this order all tests of one task come together, so that its worlds and episodes are made only once.
 each_task = pytest.mark.parametrize("task", TASKS, scope="session")
-each_size = pytest.mark.parametrize("objects", [1, 3], scope="session")
+each_size = pytest.mark.parametrize(
+    ("task", "objects"),
+    [(task, objects) for task in TASKS for objects in ([3] if task.endswith("-noisy") else [1, 3])],
+    scope="session",
+)
 
 CLUMSY_STEPS = 600
 STEPS_PER_MOVEMENT = 40  # so that the hand gets somewhere
 
 
 @dataclass(frozen=True)
-class Moment:
+class Timestep:
     """After a step: what is seen, said and true; and what was being done at it."""
 
     observation: Observation
-    info: dict[str, Any]
-    terminated: bool
+    scene: Scene
+    events: tuple[str, ...]
+    outcome: str | None
     state: Facts
     goal: Facts
-    truth: Facts
+    truth: Facts | None  # where somebody has written down how to find it
     action: Action | None = None
 
 
@@ -49,51 +55,57 @@ def random_controls(steps: int, seed: int = 0) -> Control:
 
 
 @cache
-def world(task: str, objects: int) -> Tabletop:
+def scene_env(task: str, objects: int) -> SceneEnv:
     """One environment per task and size for all tests in a process: making one takes longer than many steps."""
-    return TASKS[task].make(objects)
+    return SceneEnv(TASKS[task], objects)
 
 
-def _moment(environment: Tabletop, labels: Labels, observation: Observation, *rest: Any) -> Moment:
-    info, terminated, action = rest
-    state, goal = labels.state(observation), labels.goal(observation)
-    return Moment(observation, info, terminated, state, goal, true_facts(environment), action)
+def world(task: str, objects: int) -> Tabletop:
+    env: Tabletop = scene_env(task, objects).env
+    return env
+
+
+def _timestep(env: SceneEnv, action: Action | None = None, with_truth: bool = True) -> Timestep:
+    state, goal = env.labels.state(env.scene), env.labels.goal(env.scene)
+    seen: Observation = env.env._observation
+    truth = true_facts(env.env) if with_truth else None
+    return Timestep(seen, env.scene, env.events, env.outcome, state, goal, truth, action)
 
 
 @cache
-def expert_episode(task: str, objects: int, seed: int, jostled: bool = False) -> tuple[Moment, ...]:
-    environment = world(task, objects)
-    labels, expert = TASKS[task].labels(environment.slots), TASKS[task].expert(environment.slots)
-    disturb = Jostle(Bursts(), seed) if jostled else None
-    observation, info = environment.reset(seed=seed)
-    expert.reset(observation)
-    moments = [_moment(environment, labels, observation, info, False, None)]
-    while info["outcome"] is None:
-        control = expert.act(observation)
+def expert_episode(task: str, objects: int, seed: int, perturbed: bool = False) -> tuple[Timestep, ...]:
+    """An expert's episode; what is true is noted in that of the first seed alone, as finding it out takes long."""
+    env = scene_env(task, objects)
+    expert = expert_policy(env)
+    perturb = Perturb(Perturbation(), env.controls, env.task.switches, seed) if perturbed else None
+    expert.reset(env.reset(seed))
+    timesteps = [_timestep(env, with_truth=seed == 1)]
+    while env.outcome is None:
+        control = expert.act(env.scene)
         assert control is not None, "the expert does not know what to do"
-        observation, _, terminated, _, info = environment.step(disturb(control) if disturb else control)
-        moments.append(_moment(environment, labels, observation, info, terminated, expert.action))
-    return tuple(moments)
+        env.step(perturb(control) if perturb else control)
+        timesteps.append(_timestep(env, expert.action, with_truth=seed == 1))
+    return tuple(timesteps)
 
 
 @cache
-def clumsy_episode(task: str, objects: int, seed: int) -> tuple[Moment, ...]:
+def clumsy_episode(task: str, objects: int, seed: int = 1) -> tuple[Timestep, ...]:
     """The hand goes for one thing after the other, misses more or less, and closes its fingers there."""
-    environment = world(task, objects)
-    labels = TASKS[task].labels(environment.slots)
+    env = scene_env(task, objects)
     rng = np.random.default_rng(seed)
-    observation, info = environment.reset(seed=seed)
-    moments = [_moment(environment, labels, observation, info, False, None)]
-    while len(moments) <= CLUMSY_STEPS and info["outcome"] is None:
-        phase = (len(moments) - 1) % STEPS_PER_MOVEMENT
+    env.reset(seed)
+    timesteps = [_timestep(env)]
+    while len(timesteps) <= CLUMSY_STEPS and env.outcome is None:
+        phase = (len(timesteps) - 1) % STEPS_PER_MOVEMENT
         if phase == 0:
-            blocks = np.flatnonzero(observation["visible"][environment.slots.rows("block")])
-            things = blocks if len(blocks) else np.flatnonzero(observation["objects"][:, 1])  # else what has a place
-            target = observation["objects"][rng.choice(things), :3] + rng.normal((0, 0, 0.03), 0.015)
+            blocks = env.scene.features[env.scene.roster.rows("block"), :3]
+            seen = env.scene.features[:, :3]
+            things = blocks if len(blocks) else seen[seen[:, 1] != 0]  # else what has a place
+            target = rng.choice(things) + rng.normal((0, 0, 0.03), 0.015)
             fingers = rng.choice([-1, 1])
         elif phase == STEPS_PER_MOVEMENT - 15:
             fingers = 1
-        control = np.append(10 * (target - observation["agent"][:3]), fingers).clip(-1, 1).astype(np.float32)
-        observation, _, terminated, _, info = environment.step(control)
-        moments.append(_moment(environment, labels, observation, info, terminated, None))
-    return tuple(moments)
+        control = np.append(10 * (target - env.scene.values[:3]), fingers).clip(-1, 1).astype(np.float32)
+        env.step(control)
+        timesteps.append(_timestep(env))
+    return tuple(timesteps)

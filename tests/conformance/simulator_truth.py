@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Atom, Facts
-from bilevel.tabletop.blocks import Blocks
-from bilevel.tabletop.colour import Colour
-from bilevel.tabletop.gacha import Gacha
 from bilevel.tabletop.tabletop import Tabletop
 
 Floats = NDArray[np.float64]
@@ -40,12 +38,11 @@ class Truth:
 
     def __init__(self, world: Tabletop) -> None:
         self.world, self.model, self.data = world, world.simulation.model, world.simulation.data
-        slots = [slot.name for slot in world.slots if slot.type == "block"]
-        self.blocks = dict(enumerate(slots))
+        self.blocks = dict(enumerate(world.slots.of_type("block")))
         self.held = [index for index, name in self.blocks.items() if self.visible(name) and self._gripped(name)]
 
     def visible(self, name: str) -> bool:
-        return bool(self.world.state.visible[self.world.slots.names.index(name)])
+        return bool(self.world.state.visible[self.world.slots.row[name]])
 
     def where(self, body: str) -> Floats:
         position: Floats = self.data.body(body).xpos
@@ -85,18 +82,8 @@ class Truth:
             yield Atom("holding", (names[index],))
 
 
-def true_facts(world: Tabletop) -> Facts:
-    truth = Truth(world)
-    if isinstance(world, Blocks):
-        return frozenset(_blocks(truth))
-    if isinstance(world, Colour):
-        return frozenset(_colour(truth, world))
-    assert isinstance(world, Gacha)
-    return frozenset(_gacha(truth, world))
-
-
 def _blocks(truth: Truth) -> Iterator[Atom]:
-    places = [slot.name for slot in truth.world.slots if slot.type == "place" and truth.visible(slot.name)]
+    places = [place for place in truth.world.slots.of_type("place") if truth.visible(place)]
     yield from truth.gripper(truth.blocks)
     at = {(i, place) for i in truth.blocks for place in places if truth.is_on(i, place)}
     yield from (Atom("at", (truth.blocks[i], place)) for i, place in at)
@@ -106,11 +93,22 @@ def _blocks(truth: Truth) -> Iterator[Atom]:
             yield Atom("clear", (block,))
 
 
+def _swap(truth: Truth) -> Iterator[Atom]:
+    yield from truth.gripper(truth.blocks)
+    places = truth.world.slots.of_type("place")
+    at = {(i, place) for i in truth.blocks for place in places if truth.is_on(i, place)}
+    yield from (Atom("at", (truth.blocks[i], place)) for i, place in at)
+    yield from (Atom("free", (surface,)) for surface in (*places, "table") if surface not in {taken for _, taken in at})
+    loose = truth.blocks.keys() - {i for i, _ in at} - {*truth.held}
+    yield from (Atom("at", (truth.blocks[i], "table")) for i in loose)
+
+
 def _trays(count: int) -> Iterator[Atom]:
     yield from (Atom("tray-colour", (f"tray{number + 1}", COLOUR_NAMES[number])) for number in range(count))
 
 
-def _colour(truth: Truth, world: Colour) -> Iterator[Atom]:
+def _colour(truth: Truth) -> Iterator[Atom]:
+    world: Any = truth.world
     yield from truth.gripper(truth.blocks)
     yield from _trays(world.colours)
     on_platform = {index for index in truth.blocks if truth.is_on(index, "platform")}
@@ -127,7 +125,8 @@ def _colour(truth: Truth, world: Colour) -> Iterator[Atom]:
             yield Atom("on", (block, "platform" if index in on_platform else "table"))
 
 
-def _gacha(truth: Truth, world: Gacha) -> Iterator[Atom]:
+def _gacha(truth: Truth) -> Iterator[Atom]:
+    world: Any = truth.world
     made = {index: f"block{serial}" for index, serial in enumerate(world.state.serials) if serial}
     yield from truth.gripper(made)
     yield from _trays(world.colours)
@@ -150,3 +149,18 @@ def _in_box(truth: Truth, index: int) -> bool:
     x, y = np.abs(truth.where(truth.blocks[index])[:2] - truth.where("box")[:2])
     between = x < 0.036 and y < 0.066
     return bool(between and truth.lowest_corner(truth.blocks[index]) < 0.04 and index not in truth.held)
+
+
+TRUTHS: Mapping[str, Callable[[Truth], Iterator[Atom]]] = {
+    "Blocks": _blocks,
+    "Factory": _blocks,
+    "Swap": _swap,
+    "Colour": _colour,
+    "Gacha": _gacha,
+}
+
+
+def true_facts(world: Tabletop) -> Facts | None:
+    """What is true of a world, if somebody has written down how to find it."""
+    truth = TRUTHS.get(type(world).__name__)
+    return None if truth is None else frozenset(truth(Truth(world)))

@@ -14,9 +14,13 @@ import pytest
 from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
-from bilevel.tabletop.observation import TRAVEL, Observation
-from bilevel.tabletop.tabletop import Snapshot, Tabletop
-from bilevel.tabletop.tasks import TASKS
+from bilevel.policies.experts import expert_policy
+from bilevel.tabletop import TASKS
+from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Snapshot
 
 OFTEN = 1 / 60  # how often objects teleport here, so that nature's draws are seen
 LONGEST = 700  # steps of an episode
@@ -33,8 +37,7 @@ class Seen:
     @classmethod
     def of(cls, observation: Observation, info: Mapping[str, Any]) -> Seen:
         arrays = observation["agent"], observation["objects"], observation["visible"]
-        words = repr([sorted(info["goal"]), info["objects"], info["events"], info["outcome"]])
-        return cls(tuple(array.tobytes() for array in arrays), words)
+        return cls(tuple(array.tobytes() for array in arrays), repr(info))
 
 
 def episode(environment: Tabletop, seed: int, steps: int = 60) -> list[Seen]:
@@ -45,21 +48,20 @@ def episode(environment: Tabletop, seed: int, steps: int = 60) -> list[Seen]:
 def follow(environment: Tabletop, controls: Sequence[Control] | Control) -> list[Seen]:
     seen = []
     for control in controls:
-        observation, _, _, _, info = environment.step(control)
+        observation, _, terminated, truncated, info = environment.step(control)
         seen.append(Seen.of(observation, info))
-        if info["outcome"]:
+        if terminated or truncated:
             break
     return seen
 
 
-@each_task
 @each_size
 def test_a_seed_gives_the_same_episode_again(task: str, objects: int) -> None:
     environment = world(task, objects)
     first = episode(environment, seed=5)
     other = episode(environment, seed=6)
     assert episode(environment, seed=5) == first
-    assert episode(TASKS[task].make(objects), seed=5) == first
+    assert episode(TASKS[task].make_env(objects), seed=5) == first
     assert other[0] != first[0]
 
 
@@ -92,24 +94,22 @@ def test_global_random_numbers_are_neither_used_nor_changed(task: str) -> None:
 # Saving and restoring
 
 
-def _holding(environment: Tabletop, observation: Observation) -> bool:
-    return bool(observation["agent"][3] < 0.55 and observation["agent"][2] > 0.1)
+def _holding(scene: Scene) -> bool:
+    return scene.agent.opening < 0.55 and scene.agent.z > 0.1
 
 
-def _pressing(environment: Tabletop, observation: Observation) -> bool:
-    return bool(observation["objects"][environment.slots.rows("button"), TRAVEL].max(initial=0.0) > 0.006)
+def _pressing(scene: Scene) -> bool:
+    return any(button.travel > 0.006 for button in scene.of_type("button"))
 
 
-def _lid_half_open(environment: Tabletop, observation: Observation) -> bool:
-    travel = observation["objects"][environment.slots.rows("box"), TRAVEL].max(initial=0.0)
-    return bool(0.03 < travel < 0.06)
+def _lid_half_open(scene: Scene) -> bool:
+    return any(0.03 < box.travel < 0.06 for box in scene.of_type("box"))
 
 
-POINTS: Mapping[str, tuple[Callable[[Tabletop, Observation], bool], ...]] = {
-    "blocks": (_holding,),
-    "colour": (_holding, _pressing),
-    "gacha": (_holding, _pressing, _lid_half_open),
-}
+def points(task: str) -> list[Callable[[Scene], bool]]:
+    """Where an episode is to be saved, as far as there is such a thing in it."""
+    kinds = TASKS[task].spec.objects
+    return [_holding, *[_pressing] * ("button" in kinds), *[_lid_half_open] * ("box" in kinds)]
 
 
 @dataclass(frozen=True)
@@ -121,30 +121,33 @@ class Recording:
     snapshots: Mapping[int, Snapshot]
 
 
+def lively_arguments(task: str) -> dict[str, Any]:
+    return {"teleport_rate": OFTEN} if task.endswith("-noisy") else {}
+
+
 @cache
-def lively_world(task: str) -> Tabletop:
-    return TASKS[task].make(3, **({"teleport_rate": OFTEN} if TASKS[task].noisy else {}))
+def lively_env(task: str) -> SceneEnv:
+    return SceneEnv(TASKS[task], 3, **lively_arguments(task))
 
 
 @cache
 def recording(task: str) -> Recording:
-    environment = lively_world(task)
-    expert = TASKS[task].expert(environment.slots)
-    waiting = list(POINTS[TASKS[task].domain_name])
-    observation, info = environment.reset(seed=2)
-    expert.reset(observation)
+    env = lively_env(task)
+    expert = expert_policy(env)
+    waiting = points(task)
+    expert.reset(env.reset(seed=2))
     controls: list[Control] = []
     seen, snapshots = [], {}
-    while len(controls) < LONGEST and info["outcome"] is None:
-        here = [point for point in waiting if point(environment, observation)]
+    while len(controls) < LONGEST and env.outcome is None:
+        here = [point for point in waiting if point(env.scene)]
         waiting = [point for point in waiting if point not in here]
-        if here or info["events"] or len(controls) in (0, 40):
-            snapshots[len(controls)] = environment.save()
-        control = expert.act(observation)
+        if here or env.events or len(controls) in (0, 40):
+            snapshots[len(controls)] = env.save()
+        control = expert.act(env.scene)
         assert control is not None
         controls.append(control)
-        observation, _, _, _, info = environment.step(control)
-        seen.append(Seen.of(observation, info))
+        env.step(control)
+        seen.append(Seen.of(env.env._observation, env.info))
     assert not waiting, "the episode has not come to all the points at which it is to be saved"
     return Recording(tuple(controls), tuple(seen), snapshots)
 
@@ -172,27 +175,26 @@ def _in_a_file(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
 @each_task
 def test_the_episode_to_be_restored_has_nature_in_it(task: str) -> None:
     record = recording(task)
-    if TASKS[task].noisy:
+    if task.endswith("-noisy"):
         assert any("teleport" in seen.info for seen in record.seen[min(set(record.snapshots) - {0}) :])
-    assert len(record.snapshots) > len(POINTS[TASKS[task].domain_name])
+    assert len(record.snapshots) > len(points(task))
 
 
 @each_task
 def test_saving_changes_nothing(task: str) -> None:
-    record, environment = recording(task), lively_world(task)
+    record, environment = recording(task), lively_env(task).env
     environment.reset(seed=2)
     assert follow(environment, record.controls) == list(record.seen)
 
 
 @each_task
 def test_a_restored_episode_goes_on_as_it_did(task: str) -> None:
-    assert list(restored(lively_world(task), task, lambda snapshot: snapshot))
+    assert list(restored(lively_env(task).env, task, lambda snapshot: snapshot))
 
 
 @each_task
 def test_a_fresh_world_goes_on_from_a_file_as_the_old_one_did(task: str) -> None:
-    arguments = {"teleport_rate": OFTEN} if TASKS[task].noisy else {}
-    assert list(restored(TASKS[task].make(3, **arguments), task, _in_a_file))
+    assert list(restored(TASKS[task].make_env(3, **lively_arguments(task)), task, _in_a_file))
 
 
 @each_task

@@ -6,17 +6,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_datasets import collect
 
+from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.recording import Recorder, make_recipe
+from bilevel.demonstrations.recording import Recorder, collection_settings
+from tiny_task import TINY
+
+EPISODES = 3
 
 
 @pytest.fixture(scope="session")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data set to read; not to be changed."""
     folder = tmp_path_factory.mktemp("collected")
-    collect(folder)
+    collect(TINY, folder, objects=1, episodes=EPISODES)
     return folder
 
 
@@ -28,8 +31,8 @@ def copied(collected: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def eventful() -> Demonstration:
-    """Three blocks, of which some teleport, and a hand that is jostled."""
-    recipe, _ = make_recipe("blocks", 3, seed=1, noise=0.7, teleport_rate=0.006)
-    recorder = Recorder(recipe)
+    """Three parcels, of which one slips, and controls that are perturbed, in more steps than two keyframes need."""
+    recorder = Recorder(TINY, collection_settings(TINY, 3, seed=1, noise=0.7, slip_rate=0.02))
     episodes = (recorder.record(index) for index in range(20))
-    return next(episode for episode in episodes if any(event.startswith("teleport") for _, event in episode.events))
+    slipping = (episode for episode in episodes if any(event.startswith("slip") for _, event in episode.events))
+    return next(episode for episode in slipping if episode.steps > 130)

@@ -13,11 +13,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.episode_file import decode, encode
+from bilevel.demonstrations.episode_file import decode as decode_with
+from bilevel.demonstrations.episode_file import encode
+from bilevel.demonstrations.recording import Recorder, collection_settings
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.controls import Controls, DiscreteControls
+from bilevel.tasks.scene_env import SceneEnv
+from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE
 
 Arrays = dict[str, NDArray[Any]]
+BOX = SceneEnv(TINY, 1).controls
+DISCRETE = SceneEnv(TINY_DISCRETE, 1).controls
+
+
+def decode(data: bytes, controls: Controls = BOX) -> Demonstration:
+    return decode_with(data, SPEC, controls)
 
 
 def test_everything_comes_back(eventful: Demonstration) -> None:
@@ -36,9 +48,34 @@ def test_everything_comes_back(eventful: Demonstration) -> None:
 
 
 def test_the_same_demonstration_gives_the_same_bytes(eventful: Demonstration) -> None:
-    data = encode(eventful)
-    assert encode(eventful) == data
-    assert encode(decode(data)) == data
+    discrete = Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0)
+    acting = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)
+    for demonstration, controls in ((eventful, BOX), (discrete, DISCRETE), (acting, BOX)):
+        data = encode(demonstration)
+        assert encode(demonstration) == data
+        again = decode(data, controls)
+        assert encode(again) == data
+        assert (again.actions, again.states) == (demonstration.actions, demonstration.states)
+
+
+def test_controls_outside_of_a_discrete_space_are_refused() -> None:
+    data = encode(Recorder(TINY_DISCRETE, collection_settings(TINY_DISCRETE, 1)).record(0))
+    with pytest.raises(BadInput, match="'controls' is out of range: there are 3 controls from 0"):
+        decode(data, DiscreteControls(3))
+
+
+def test_what_is_in_memory_is_checked_as_well(eventful: Demonstration) -> None:
+    def hold(*items: Demonstration) -> Demonstrations:
+        return Demonstrations(items, task="tiny", spec=SPEC, domain=TINY.domain, controls=BOX)
+
+    data = hold(eventful, eventful)
+    assert (len(data), data[1], data.folder, data.arguments) == (2, eventful, None, {})
+    for broken, reason in (
+        (replace(eventful, actions=eventful.actions[1:]), "controls need as many actions"),
+        (replace(eventful, agent=eventful.agent[1:]), "'agent' has shape"),
+    ):
+        with pytest.raises(BadInput, match=f"demonstration 1: .*{reason}"):
+            hold(eventful, broken)
 
 
 def test_a_file_of_any_shorter_length_is_refused(eventful: Demonstration) -> None:
@@ -106,20 +143,21 @@ def add(arrays: Arrays) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda a: set_nan(a, "objects"), "'objects' holds numbers that are not finite"),
+        (lambda a: set_nan(a, "features"), "'features' holds numbers that are not finite"),
         (lambda a: set_nan(a, "controls"), "'controls' holds numbers that are not finite"),
-        (lambda a: set_nan(a, "snapshot.physics"), "'snapshot.physics' holds what is no finite number"),
-        (lambda a: shorten(a, "objects"), r"'objects' has shape \(\d+, 6, 11\), not \(\d+, \?, 11\)"),
-        (lambda a: shorten(a, "executed"), r"'executed' has shape \(\d+, 4\), not \(\d+, 4\)"),
-        (lambda a: shorten(a, "agent", "objects", "visible"), "controls need .* observations"),
-        (lambda a: shorten(a, "snapshot.sleep"), "'snapshot.sleep' has shape .*, but there are .* keyframes"),
+        (lambda a: shorten(a, "features"), r"'features' has shape \(\d+, 6, 4\), not \(\d+, 6, 4\)"),
+        (lambda a: shorten(a, "executed"), r"'executed' has shape \(\d+, 3\), not \(\d+, 3\)"),
+        (lambda a: shorten(a, "agent", "features", "visible"), "'agent' has shape"),
+        (lambda a: shorten(a, "snapshot.agent"), "the snapshots' 'agent' has shape .*, but there are .* keyframes"),
+        (lambda a: convert(a, "snapshot.agent", "S8"), "the snapshots' 'agent' holds |S8, not numbers"),
         (lambda a: convert(a, "agent", "float64"), "'agent' holds float64, not float32"),
-        (lambda a: convert(a, "visible", "bool"), "'visible' holds bool, not int8"),
+        (lambda a: convert(a, "visible", "int8"), "'visible' holds int8, not bool"),
         (lambda a: set_object(a), "no whole npz archive of plain arrays"),
         (lambda a: set_index(a, 99), "'action' is out of range"),
-        (lambda a: set_index(a, -1), "'action' is out of range"),
+        (lambda a: set_index(a, -2), "'action' is out of range"),
+        (lambda a: shorten(a, "action"), "controls need as many actions"),
         (lambda a: drop(a, "executed"), "the array 'executed' is missing"),
-        (lambda a: drop(a, "snapshot"), "no snapshots"),
+        (lambda a: a.update(agent=np.array(1.0)), "'agent' holds a single number"),
         (lambda a: add(a), "unknown array 'surprise'"),
     ],
 )
@@ -133,18 +171,20 @@ def test_arrays_that_make_no_sense_are_refused(
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("seed", "1", "'seed' in the metadata cannot be \"1\""),
-        ("seed", True, "'seed' in the metadata cannot be true"),
-        ("attempt", -1, "'attempt' in the metadata cannot be -1"),
-        ("types", {"block1": ["block"]}, "the type of 'block1' in the metadata cannot be"),
-        ("goals", [], "'goals' in the metadata do not begin with the episode"),
-        ("goals", [[1, ["at block1 place1"]]], "'goals' in the metadata do not begin with the episode"),
-        ("recipe", {"task": "blocks"}, "the recipe has no 'arguments'"),
-        ("actions", [""] * 9, "where an action or a fact should be"),
-        ("goals", [[0, ["at block1 place1"], 5]], "'goals' in the metadata cannot hold"),
-        ("goals", [[100000, []]], "'goals' in the metadata cannot hold"),
-        ("events", [[3, "teleport a"], [2, "teleport b"]], "'events' in the metadata cannot hold"),
-        ("mood", "good", "the metadata has an unknown 'mood'"),
+        ("seed", "1", r"Expected `int`, got `str` - at `\$.seed`"),
+        ("attempt", -1, r"Expected `int` >= 0 - at `\$.attempt`"),
+        ("objects", {"parcel1": ["parcel"]}, "Expected `str`"),
+        ("objects", {"parcel1": "cube"}, r"'features' has shape .*, not \(\d+, 1, 4\)"),
+        ("objects", dict.fromkeys("abcdef", "cube"), "'a' is of the type 'cube', which the spec does not have"),
+        ("objects", {**dict.fromkeys("abcd", "spot"), "e": "parcel", "f": "spot"}, "'f' is not beside the other"),
+        ("goals", [], "'goals' do not begin with the episode"),
+        ("states", [[1, [0]]], "'states' do not begin with the episode"),
+        ("actions", [[]] * 9, "of length >= 1"),
+        ("facts", [["free"]], "there are only 1 facts"),
+        ("goals", [[0, [0], 5]], "Expected `array` of length 2"),
+        ("goals", [[0, []], [100000, []]], "'goals' have timesteps that are not in order"),
+        ("events", [[3, "slip a"], [2, "slip b"]], "'events' have timesteps that are not in order"),
+        ("mood", "good", "unknown field `mood`"),
     ],
 )
 def test_metadata_that_makes_no_sense_is_refused(eventful: Demonstration, key: str, value: object, reason: str) -> None:
@@ -160,11 +200,12 @@ def test_an_episode_that_ends_at_a_keyframe_has_one_snapshot_there(eventful: Dem
     shorter = replace(
         eventful,
         agent=eventful.agent[:129],
-        objects=eventful.objects[:129],
+        features=eventful.features[:129],
         visible=eventful.visible[:129],
         controls=eventful.controls[:128],
         executed=eventful.executed[:128],
         actions=eventful.actions[:128],
+        states=eventful.states[:1],
         goals=eventful.goals[:1],
         events=(),
         snapshots={name: part[:3] for name, part in eventful.snapshots.items()},

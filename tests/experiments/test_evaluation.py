@@ -1,158 +1,221 @@
-"""Evaluation: the right episodes, the same results however they are run, and honest intervals."""
+"""Evaluations: the same results for any number of workers, in their order, and taken up where they were left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bilevel.experiments.evaluation import Job, Run, Seconds, Trial, Z, evaluate, run_episode, wilson_interval
+from bilevel.experiments.evaluation import Evaluation, evaluate, open_results, read_results
+from bilevel.experiments.methods import find_policy
+from bilevel.experiments.records import EpisodeRecord, read_record
+from bilevel.experiments.statistics import Z, wilson_interval
+from bilevel.experiments.summary import make_row, rows_by_objects, table
 from bilevel.policies.changes import Changes
-from bilevel.policies.policies import BilevelPolicy
-from bilevel.policies.rollout import NO_ACTION, Moment
+from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed, training_seed
-from bilevel.symbolic.domain import Action, Facts
-from bilevel.tabletop.tabletop import SUCCESS, Tabletop
-from bilevel.tabletop.tasks import TASKS, Task
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.task import Task
+from tiny_policies import learned_folder, moving_as_the_expert, still_folder
+from tiny_task import TINY
 
-PICK = Action("pick", ("block1",))
-TINY = Trial("blocks", objects=1, episodes=3)
-
-
-def expert(task: Task, environment: Tabletop) -> BilevelPolicy:
-    return task.expert(environment.slots)
+EXPERT = find_policy("expert")
+SMALL = Evaluation(EXPERT, TINY, objects=(1, 2), episodes=2)
 
 
-class OneIdea:
-    """Knows what to do in the first state only, if at all."""
-
-    def __init__(self, idea: Action | None) -> None:
-        self.idea, self.begin = idea, frozenset[Any]()
-
-    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
-        self.begin = state
-
-    def declare(self, objects: Mapping[str, str]) -> None: ...
-
-    def choose(self, state: Facts, goal: Facts) -> Action | None:
-        return self.idea if state == self.begin else None
+def without_seconds(path: Path) -> list[dict[str, Any]]:
+    """What is in a file of results; the order of the keys counts, too."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        assert set(line.pop("seconds")) == {"policy", "physics"}
+        assert line.pop("peak_mebibytes") > 1
+    return lines
 
 
-def clueless(task: Task, environment: Tabletop) -> BilevelPolicy:
-    policy = task.expert(environment.slots)
-    policy.high = OneIdea(None)
-    return policy
+def write(path: Path, evaluation: Evaluation = SMALL, workers: int = 1) -> list[EpisodeRecord]:
+    with open_results(path, evaluation) as results:
+        for _ in results.collect(workers):
+            pass
+        return results.records
 
 
-def only_picks(task: Task, environment: Tabletop) -> BilevelPolicy:
-    policy = task.expert(environment.slots)
-    policy.high = OneIdea(PICK)
-    return policy
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("made") / "results.jsonl"
+    write(path)
+    return path.read_bytes()
 
 
-@cache
-def calm() -> tuple[Run, ...]:
-    return tuple(evaluate(TINY, expert))
+@pytest.fixture
+def path(made: bytes, tmp_path: Path) -> Path:
+    (tmp_path / "results.jsonl").write_bytes(made)
+    return tmp_path / "results.jsonl"
 
 
-# Episodes
+# Results
 
 
-def test_the_expert_succeeds_and_every_step_belongs_to_an_action() -> None:
-    assert [run.outcome for run in calm()] == [SUCCESS] * 3
-    for run in calm():
-        assert set(run.durations) == {"pick", "place"}
-        assert sum(map(sum, run.durations.values())) == run.steps
+def test_the_records_say_what_was_measured_in_order(path: Path) -> None:
+    records = list(read_results(path))
+    assert [(record.objects, record.episode) for record in records] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert [record.seed for record in records] == [evaluation_seed(0, episode) for episode in (0, 1, 0, 1)]
+    assert all(record.success and record.reason is None for record in records)
+    assert [record.changes.own for record in records] == [2, 2, 4, 4]
+    assert records == list(SMALL.run())
+    assert [read_record(record.line()) for record in records] == records
 
 
-def test_the_seeds_are_those_of_evaluation_and_no_demonstration_has_them() -> None:
-    seeds = [run.seed for run in calm()]
-    assert seeds == [evaluation_seed(TINY.seed, episode) for episode in range(3)]
-    assert not set(seeds) & {training_seed(TINY.seed, episode, attempt) for episode in range(3) for attempt in range(9)}
-    others = [run.seed for run in evaluate(replace(TINY, seed=1, episodes=1), clueless)]
-    assert others == [evaluation_seed(1, 0)]
+def test_no_demonstration_has_a_seed_of_an_evaluation() -> None:
+    training = {training_seed(0, episode, attempt) for episode in range(30) for attempt in range(9)}
+    assert not training & {evaluation_seed(0, episode) for episode in range(300)}
 
 
-def test_every_policy_is_asked_for_itself_though_it_takes_the_place_of_another() -> None:
-    """Python gives a new function the address of one that is gone."""
-    made = []
-
-    def maker(number: int) -> Callable[[Task, Tabletop], BilevelPolicy]:
-        def make(task: Task, environment: Tabletop) -> BilevelPolicy:
-            made.append(number)
-            return clueless(task, environment)
-
-        return make
-
-    for number in range(4):
-        assert len(list(evaluate(replace(TINY, episodes=1), maker(number)))) == 1
-    assert made == [0, 1, 2, 3]
+def test_two_workers_write_the_same(path: Path, tmp_path: Path) -> None:
+    write(tmp_path / "two.jsonl", workers=2)
+    assert json.dumps(without_seconds(tmp_path / "two.jsonl")) == json.dumps(without_seconds(path))
 
 
-def test_a_pool_of_processes_gives_the_same() -> None:
-    with get_context("spawn").Pool(2) as pool:
-        assert tuple(evaluate(TINY, expert, pool.imap)) == calm()
+def test_results_that_come_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def backwards(start: Callable[[], Callable[[int], Any]], items: range, workers: int) -> Any:
+        return (result for result in [start()(item) for item in reversed(items)])
+
+    monkeypatch.setattr("bilevel.experiments.evaluation.spread", backwards)
+    assert [record.seed for record in SMALL.run()] == [evaluation_seed(0, episode) for episode in (0, 1, 0, 1)]
 
 
-def test_the_order_of_the_episodes_does_not_matter() -> None:
-    def backwards(run: Callable[[Job], Run], jobs: list[Job]) -> list[Run]:
-        return [run(job) for job in reversed(jobs)][::-1]
-
-    jostled = replace(TINY, noise=0.7)
-    assert list(evaluate(jostled, expert, backwards)) == list(evaluate(jostled, expert))
+def test_an_episode_does_not_depend_on_those_before_it() -> None:
+    noisy = replace(SMALL, noise=0.7, arguments={"slip_rate": 0.05})
+    assert list(noisy.run(begin=2)) == list(noisy.run())[2:]
+    assert [record.steps for record in noisy.run()] != [record.steps for record in SMALL.run()]
 
 
-def test_noise_jostles_the_hand() -> None:
-    jostled = list(evaluate(replace(TINY, noise=0.7), expert))
-    assert [run.seed for run in jostled] == [run.seed for run in calm()]
-    assert [run.steps for run in jostled] != [run.steps for run in calm()]
+def test_a_policy_in_a_folder_is_measured_in_a_line() -> None:
+    with moving_as_the_expert():
+        records = evaluate(still_folder(), TINY, objects=[3], episodes=2)
+    assert [record.success for record in records] == [True, True]
+    assert {(record.method, record.policy, record.policy_seed) for record in records} == {
+        ("bison", str(still_folder()), 7)
+    }
+    assert records[0].policy_digest == read_policy(still_folder()).digest
+    (failed,) = evaluate(learned_folder(), TINY, objects=[1], episodes=1)
+    assert (failed.outcome, failed.reason is None) == ("step limit", False)
+    (shown,) = evaluate("expert", TINY, objects=[2], episodes=1, slip_rate=0.0)
+    assert (shown.success, shown.changes, shown.arguments) == (True, Changes(own=4, exogenous=1), {"slip_rate": 0.0})
 
 
-def test_a_policy_that_does_not_know_what_to_do_fails_with_that_outcome() -> None:
-    first, second = evaluate(replace(TINY, episodes=2), clueless)
-    assert first == Run(evaluation_seed(0, 0), NO_ACTION, "no rule", None, 0, {}, {}, Changes(), Seconds(0, 0))
-    assert (second.outcome, second.steps) == (NO_ACTION, 0)
+# Going on
 
 
-def test_a_policy_that_gives_up_half_way_is_measured_until_then() -> None:
-    (run,) = evaluate(replace(TINY, episodes=1), only_picks)
-    assert run.outcome == NO_ACTION
-    assert run.durations == {"pick": [run.steps]}
-    assert run.steps > 0
+@pytest.mark.parametrize("cut", [0, 1, 10, 15, -1, -20])
+def test_a_torn_line_is_run_again_and_whole_ones_are_kept(path: Path, made: bytes, cut: int) -> None:
+    lines = made.splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:cut])
+    assert len(write(path)) == 4
+    assert path.read_bytes().splitlines()[0] == lines[0].rstrip()
+    again = without_seconds(path)
+    path.write_bytes(made)
+    assert again == without_seconds(path)
 
 
-def test_policies_take_turns_without_being_confused() -> None:
-    one = replace(TINY, episodes=1)
-    outcomes = [next(evaluate(one, policy)).outcome for policy in (expert, clueless, expert)]
-    assert outcomes == [SUCCESS, NO_ACTION, SUCCESS]
+def test_nothing_is_run_when_all_is_there_and_more_objects_are_added(path: Path, made: bytes) -> None:
+    assert len(write(path)) == 4
+    assert path.read_bytes() == made
+    records = write(path, replace(SMALL, objects=(1, 2, 3)))
+    assert [record.objects for record in records] == [1, 1, 2, 2, 3, 3]
+    assert path.read_bytes().startswith(made)
 
 
-def test_the_arguments_of_the_world_are_used_and_its_events_counted() -> None:
-    trial = Trial("blocks", objects=2, episodes=1, arguments={"teleport_rate": 0.04})
-    (run,) = evaluate(trial, expert)
-    assert run.events["teleport"] > 0
-    assert calm()[0].events == {}
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"task": replace(TINY, name="another")}, "made with another task"),
+        ({"policy": replace(EXPERT, method="bison")}, "made with another method"),
+        ({"policy": replace(EXPERT, digest="0123")}, "made with another policy"),
+        ({"policy": replace(EXPERT, settings={"planner": "lama"})}, "made with other settings of the method"),
+        ({"seed": 1}, "made with another --seed"),
+        ({"noise": 0.7}, "made with another --noise"),
+        ({"arguments": {"slip_rate": 0.1}}, "made with other --env-args"),
+        ({"objects": (1, 3)}, "made with other --objects or --episodes"),
+        ({"episodes": 3}, "made with other --objects or --episodes"),
+        ({"objects": (1,)}, "made with other --objects or --episodes"),
+        ({"task": replace(TINY, packages=("msgspec",))}, "made with other versions of bilevel or of what it uses"),
+    ],
+)
+def test_another_evaluation_does_not_go_on_here(path: Path, made: bytes, change: dict[str, Any], reason: str) -> None:
+    torn = made + b'{"task": "ti'
+    path.write_bytes(torn)
+    with pytest.raises(BadInput, match=f"results.jsonl: {reason}; choose another --output"):
+        write(path, replace(SMALL, **change))
+    assert path.read_bytes() == torn
 
 
-def test_somebody_else_may_watch_an_episode() -> None:
-    moments: list[Moment] = []
-    environment = TASKS["blocks"].make(1)
-    run = run_episode(environment, expert(TASKS["blocks"], environment), calm()[0].seed, watch=moments.append)
-    assert run == calm()[0]
-    assert len(moments) == run.steps
+@pytest.mark.parametrize("end", [b"mine", b"{}", b'{"task": 3'])
+def test_an_end_that_is_no_torn_line_is_not_removed(path: Path, made: bytes, end: bytes) -> None:
+    path.write_bytes(made + end)
+    with pytest.raises(BadInput, match=r"results\.jsonl: holds something else than results"):
+        write(path)
+    assert path.read_bytes() == made + end
 
 
-def test_the_time_is_that_of_policy_and_world() -> None:
-    assert all(run.seconds.policy > 0 and run.seconds.physics > 0 for run in calm())
-    (idle,) = evaluate(replace(TINY, episodes=1), clueless)
-    assert idle.seconds.physics == 0
+@pytest.mark.parametrize("line", [b"{}", b"no JSON", b"[1]", b"\xff", b'{"task": 3}', b"[" * 100_000, b""])
+def test_a_line_that_is_no_result_is_named(path: Path, made: bytes, line: bytes) -> None:
+    path.write_bytes(made + line + b"\n")
+    with pytest.raises(BadInput, match=r"results\.jsonl, line 5: not the result of an episode: "):
+        write(path)
 
 
-# Intervals
+def test_a_file_is_written_by_one_process_at_a_time(path: Path) -> None:
+    with open_results(path, SMALL), pytest.raises(BadInput, match="another process is evaluating into it"):
+        write(path)
+
+
+def refuse(task: Task) -> None:
+    raise BadInput(f"the policy does not fit '{task.name}'")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"policy": replace(EXPERT, check=refuse)}, "the policy does not fit 'tiny'"),
+        ({"objects": (1, 13)}, "takes 1 to 12 objects, not 13"),
+        ({"episodes": 0}, "the number of episodes must be at least 1, but is 0"),
+        ({"arguments": {"weather": 2}}, "the task 'tiny' takes no argument 'weather'"),
+        ({"task": replace(TINY, make_env=lambda objects: 1 / 0)}, r"make_env\(objects=1\) raised ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_written(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    evaluation: Evaluation = replace(SMALL, **change)
+    with pytest.raises(BadInput, match=reason):
+        write(tmp_path / "new.jsonl", evaluation)
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+# Summaries
+
+
+def test_a_summary_has_a_row_for_each_number_of_objects(path: Path) -> None:
+    records = list(read_results(path))
+    records[3] = replace(records[3], outcome="step limit", reason="stall", steps=4096)
+    rows = rows_by_objects(records)
+    assert [(size, row.successes, row.episodes) for size, row in rows.items()] == [(1, 2, 2), (2, 1, 2)]
+    assert rows[2].mean_steps == records[2].steps
+    total = make_row(records)
+    assert (total.reasons, total.changes.own) == ({"stall": 1}, 12)
+    lines = table(records)
+    assert [line.split()[:2] for line in lines[:4]] == [
+        ["objects", "successes"],
+        ["1", "2/2"],
+        ["2", "1/2"],
+        ["total", "3/4"],
+    ]
+    assert lines[2].endswith("stall 1")
+    assert lines[4].startswith("100.00% of the changes of the state were the chosen action's own effects: 12,")
 
 
 @pytest.mark.parametrize(
@@ -170,16 +233,10 @@ def test_intervals_are_those_of_the_literature(successes: int, episodes: int, lo
     assert mirrored == pytest.approx((1 - upper, 1 - lower), abs=5e-5)
 
 
-@pytest.mark.parametrize(("successes", "episodes"), [(99, 100), (95, 100), (3, 7), (1, 2)])
-def test_the_bounds_are_the_rates_just_compatible_with_what_was_seen(successes: int, episodes: int) -> None:
-    for rate in wilson_interval(successes, episodes):
-        assert (successes / episodes - rate) ** 2 == pytest.approx(Z**2 * rate * (1 - rate) / episodes)
-
-
 @pytest.mark.parametrize("episodes", [1, 10, 100])
-def test_intervals_reach_0_and_1_and_stay_between_them(episodes: int) -> None:
+def test_intervals_hold_the_rates_just_compatible_with_what_was_seen(episodes: int) -> None:
     for successes in range(episodes + 1):
         lower, upper = wilson_interval(successes, episodes)
         assert 0.0 <= lower < upper <= 1.0
-    assert wilson_interval(0, episodes)[0] == pytest.approx(0, abs=1e-12)
-    assert wilson_interval(episodes, episodes)[1] == pytest.approx(1, abs=1e-12)
+        for rate in (lower, upper):
+            assert (successes / episodes - rate) ** 2 == pytest.approx(Z**2 * rate * (1 - rate) / episodes, abs=1e-9)

@@ -1,174 +1,196 @@
-"""What the network is told, number by number, for a world of the test's own."""
+"""What the network is told, number by number, for a task of the test's own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import cos, pi, sin
+from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bilevel.lowlevel.encoding import agent_state, encoding_of, object_states, placed_rows
-from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
-from bilevel.tabletop.observation import FEATURES, RGB, Array, Slots, slots
+from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, encoding_of
+from bilevel.lowlevel.network import GraphNetwork, weights_of
+from bilevel.lowlevel.numpy_network import NumpyNetwork
+from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.symbolic.pddl import parse_domain
+from bilevel.tasks.controls import BoxControls
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Angle, Features, LabelOnly, Position, Scalar, Spec
+
+Value = TypeVar("Value")
+
+DOMAIN = parse_domain("""
+(define (domain laundry)
+  (:requirements :strips :typing)
+  (:types sock line)
+  (:constants floor - line)
+  (:predicates (wet ?s - sock) (raining) (hangs ?s - sock ?l - line) (dry ?s - sock))
+  (:action wipe :parameters (?s - sock) :precondition (wet ?s) :effect (dry ?s))
+  (:action hang :parameters (?s ?t - sock ?l - line) :precondition (wet ?s) :effect (hangs ?s ?l)))
+""")
+SOCK: Features = {"x": Position, "y": Position, "yaw": Angle(symmetry=2), "red": LabelOnly}
+LINE: Features = {"x": Position(absolute=True), "left": Position(along="y"), "tight": Scalar}
+AGENT: Features = {"x": Position, "y": Position(absolute=True), "yaw": Angle, "grip": Scalar, "mood": LabelOnly}
+SPEC = Spec(AGENT, {"sock": SOCK, "line": LINE})
+ENCODING = encoding_of(DOMAIN, SPEC)
 
 
-def predicate(name: str, arity: int) -> Predicate:
-    return Predicate(name, tuple(Parameter(f"?{index}") for index in range(arity)))
-
-
-def schema(name: str, arity: int) -> Schema:
-    return Schema(name, predicate(name, arity).parameters, NO_FACTS, (Outcome(NO_FACTS, NO_FACTS),))
-
-
-PREDICATES = [predicate("wet", 1), predicate("raining", 0), predicate("next-to", 2), predicate("dry", 1)]
-SCHEMAS = [schema("wipe", 1), schema("dip", 3)]
-DOMAIN = Domain("laundry", {p.name: p for p in PREDICATES}, {s.name: s for s in SCHEMAS})
-ENCODING = encoding_of(DOMAIN)
-
-SLOTS = slots({"block": ["sock"], "button": ["tap"], "colour": ["pink"]})
-AGENT = np.array([0.1, 0.5, 0.2, 0.75], np.float32)
-SOCK, TAP, PINK = range(3)
+def scene(spec: Spec = SPEC) -> Scene:
+    """With zeros for whatever else a spec has."""
+    agent = {"x": 1.0, "y": 2.0, "yaw": 0.5, "grip": 0.25}
+    sock, line = {"x": 4.0, "y": 6.0, "yaw": 0.75, "red": 9.0}, {"x": 0.5, "left": 5.0, "tight": 0.125}
+    objects = {
+        kind: {name: {feature: values.get(feature, 0.0) for feature in spec.objects[kind]}}
+        for kind, name, values in (("sock", "sock1", sock), ("line", "line1", line))
+    }
+    return Scene(spec, {feature: agent.get(feature, 0.0) for feature in spec.agent}, objects)
 
 
 def facts(*atoms: tuple[str, ...]) -> Facts:
     return frozenset(Atom(name, tuple(terms)) for name, *terms in atoms)
 
 
-def seen() -> Array:
-    """A sock to the right, a tap above that is half turned, and a colour, which is nowhere."""
-    objects = np.zeros((3, len(FEATURES)), np.float32)
-    for row, features in {
-        SOCK: {"x": 0.3, "y": 0.5, "z": 0.02, "red": 1.0, "serial": 4.0},
-        TAP: {"x": 0.1, "y": 0.6, "z": 0.5, "travel": 0.05},
-        PINK: {"red": 1.0, "blue": 0.7, "wanted": 1.0},
-    }.items():
-        for name, value in features.items():
-            objects[row, FEATURES.index(name)] = value
-    return objects
+def reverse(mapping: Mapping[str, Value]) -> dict[str, Value]:
+    return dict(reversed(list(mapping.items())))
 
 
-# What there is
+def told(spec: Spec, label_only: bool = False) -> dict[str, list[float]]:
+    """What is told of each object."""
+    seen, encoder = scene(spec), FeatureEncoder(spec, label_only)
+    mask = encoder.mask(list(seen.objects.values()))
+    rows = encoder.objects(seen.values, seen.features, mask)
+    return dict(zip(seen.objects, rows.round(5).tolist(), strict=True))
 
 
-def test_names_are_sorted_by_the_number_of_their_arguments() -> None:
-    assert (ENCODING.nullary, ENCODING.unary) == (("raining",), ("dry", "wet"))
-    assert (ENCODING.schemas, ENCODING.arity) == (("dip", "wipe"), 3)
-    assert (ENCODING.global_size, ENCODING.object_size) == (2 + 2, 4 + 4 + 3)
+# Features
 
 
-def test_the_order_in_a_domain_does_not_matter() -> None:
-    predicates = {p.name: p for p in reversed(PREDICATES)}
-    schemas = {s.name: s for s in reversed(SCHEMAS)}
-    turned = replace(DOMAIN, predicates=predicates, schemas=schemas)
-    assert encoding_of(turned) == ENCODING
+def test_features_are_told_in_their_roles() -> None:
+    angle = [round(f(2 * 0.25), 5) for f in (sin, cos)]
+    # x, y, yaw of socks; x relative and absolute, left along y, tight of lines
+    assert told(SPEC) == {
+        "sock1": pytest.approx([3, 4, *angle, 0, 0, 0, 0], abs=1e-4),
+        "line1": pytest.approx([0, 0, 0, 0, -0.5, 0.5, 3, 0.125], abs=1e-4),
+    }
+    agent = FeatureEncoder(SPEC).agent(scene().values)
+    assert agent.tolist() == pytest.approx([2, 0.25, sin(0.5), cos(0.5)])
+
+
+def test_without_labels_the_features_for_labels_are_told_too() -> None:
+    assert told(Spec({"x": Position}, {"sock": {"red": LabelOnly}, "line": {"x": LabelOnly(None)}})) == {
+        "sock1": [],
+        "line1": [],
+    }
+    both = Spec({"x": Position}, {"sock": {"red": LabelOnly}, "line": {"x": LabelOnly(Position())}})
+    assert told(both, label_only=True) == {"sock1": [9, 0], "line1": [0, -0.5]}
+
+
+def test_in_a_frame_positions_are_told_as_the_agent_sees_them() -> None:
+    """Facing 90 degrees to the left, what was 4 farther along y is 4 ahead."""
+    objects: dict[str, Features] = {
+        "sock": {"x": Position, "y": Position},
+        "line": {"y": Position, "x": Position(absolute=True)},
+    }
+    spec = Spec({"x": Position, "y": Position, "yaw": Angle}, objects, ("x", "y", "yaw"))
+    encoder = FeatureEncoder(spec)
+    features = np.zeros((2, 2), np.float32)
+    features[:, spec.column["x"]], features[:, spec.column["y"]] = (4, 0.5), (6, 2)
+    agent = np.array([1, 2, pi / 2], np.float32)
+    rows = encoder.objects(agent, features, encoder.mask(["sock", "line"]))
+    # x and y of socks, of which lines share the y; x of lines, relative and absolute
+    assert rows == pytest.approx(np.array([[4, -3, 0, 0], [0, 0.5, 0, 0.5]]), abs=1e-5)
+
+
+def test_many_steps_at_once_give_the_same_as_each_of_them() -> None:
+    spec = Spec(AGENT, {"sock": SOCK, "line": {"left": Position(along="y"), "tight": Scalar}}, ("x", "y", "yaw"))
+    rng, encoder = np.random.default_rng(0), FeatureEncoder(spec)
+    values = rng.normal(size=(5, len(spec.agent))).astype(np.float32)
+    features = rng.normal(size=(5, 3, len(spec.columns))).astype(np.float32)
+    mask = encoder.mask(["sock", "sock", "line"])
+    together = encoder.objects(values, features, mask)
+    for step in range(5):
+        assert np.array_equal(together[step], encoder.objects(values[step], features[step], mask))
+        assert np.array_equal(encoder.agent(values)[step], encoder.agent(values[step]))
 
 
 # Facts
 
 
-@pytest.mark.parametrize(
-    ("state", "goal", "numbers"),
-    [
-        (facts(), facts(), [0, 0]),
-        (facts(("raining",)), facts(), [1, 0]),
-        (facts(("wet", "sock")), facts(("raining",), ("dry", "sock")), [0, 1]),
-    ],
-)
-def test_facts_without_arguments_of_state_then_goal(state: Facts, goal: Facts, numbers: list[int]) -> None:
-    assert ENCODING.global_facts(state, goal).tolist() == numbers
+def test_names_are_sorted_by_the_number_of_their_arguments() -> None:
+    assert (ENCODING.nullary, ENCODING.unary) == (("raining",), ("dry", "wet"))
+    assert (ENCODING.schemas, ENCODING.arity, ENCODING.bare) == (("hang", "wipe"), 3, ())
+    assert (ENCODING.global_size, ENCODING.object_size) == (4 + 2, 8 + 4 + 3)
+    turned = replace(DOMAIN, predicates=reverse(DOMAIN.predicates), schemas=reverse(DOMAIN.schemas))
+    assert encoding_of(turned, SPEC) == ENCODING
 
 
-def test_facts_about_each_argument_and_its_position() -> None:
-    state = facts(("wet", "sock"), ("dry", "tap"), ("next-to", "sock", "tap"), ("wet", "other"))
-    goal = facts(("dry", "sock"), ("wet", "pink"))
-    rows = ENCODING.object_facts(state, goal, Action("dip", ("tap", "sock", "pink")))
-    assert rows.dtype == np.float32
+def test_facts_of_the_state_come_before_those_of_the_goal() -> None:
+    assert ENCODING.global_facts(facts(("raining",)), facts(("wet", "sock1"))).tolist() == [1, 0]
+    assert ENCODING.global_facts(facts(), facts(("raining",))).tolist() == [0, 1]
+    state = facts(("wet", "sock1"), ("dry", "sock2"), ("hangs", "sock1", "line1"), ("wet", "other"))
+    rows = ENCODING.object_facts(state, facts(("dry", "sock1")), Action("hang", ("sock2", "sock1", "floor")))
     assert rows.tolist() == [
         # dry, wet in the state; dry, wet in the goal; which argument
         [1, 0, 0, 0, 1, 0, 0],
         [0, 1, 1, 0, 0, 1, 0],
-        [0, 0, 0, 1, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0, 1],
     ]
 
 
 def test_an_action_with_fewer_arguments_has_its_last_again_and_again() -> None:
-    rows = ENCODING.object_facts(facts(("wet", "sock")), facts(), Action("wipe", ("sock",)))
+    rows = ENCODING.object_facts(facts(("wet", "sock1")), facts(), Action("wipe", ("sock1",)))
     assert rows.tolist() == [[0, 1, 0, 0, 1, 0, 0]] * 3
-    assert ENCODING.padded(["a", "b"]) == ["a", "b", "b"]
-    assert ENCODING.padded(["a", "b", "c"]) == ["a", "b", "c"]
+    found, mask = ENCODING.arguments(scene(), Action("wipe", ("sock1",)))
+    assert (found, mask.shape) == ([0, 0, 0], (3, 8))
 
 
-def test_an_action_without_arguments_has_no_rows() -> None:
-    resting = replace(DOMAIN, schemas={**DOMAIN.schemas, "rest": schema("rest", 0)})
-    encoding = encoding_of(resting)
-    assert encoding == replace(ENCODING, schemas=("dip", "rest", "wipe"), bare=("rest",))
-    assert encoding.object_facts(facts(("wet", "sock")), facts(), Action("rest")).shape == (0, 7)
-    assert encoding.padded([]) == []
+def test_a_constant_need_not_be_seen() -> None:
+    rows, mask = ENCODING.arguments(scene(), Action("hang", ("sock1", "sock1", "floor")))
+    assert (rows, mask[2].any()) == ([0, 0, -1], False)
 
 
-def test_where_no_action_has_arguments_there_is_room_for_one() -> None:
-    encoding = encoding_of(replace(DOMAIN, schemas={"rest": schema("rest", 0)}))
-    assert (encoding.arity, encoding.object_size) == (1, 4 + 4 + 1)
+# Other specs
 
 
-# States
+def accepts(spec: Spec) -> Encoding:
+    """The encoding for another spec, whose network answers as before."""
+    controls = BoxControls([-1.0], [1.0], [1])
+    weights = weights_of(GraphNetwork(ENCODING, controls, hidden=4))
+    policy, action = NumpyNetwork(ENCODING, controls, weights, 2), Action("hang", ("sock1", "sock1", "line1"))
+    answers = [policy.control(seen, facts(), facts(), action) for seen in (scene(), scene(spec), scene())]
+    assert answers[0] == answers[1] == answers[2]
+    return ENCODING.for_spec(spec)
 
 
-def test_of_the_hand_height_and_opening_are_told() -> None:
-    assert agent_state(AGENT) == pytest.approx([2.0, 1.5])
-    assert agent_state(np.stack([AGENT, 2 * AGENT])) == pytest.approx(np.array([[2.0, 1.5], [4.0, 3.0]]))
+def test_a_spec_that_differs_in_what_is_not_told_is_accepted() -> None:
+    more = Spec({"new": LabelOnly, **AGENT}, {"sock": {"new": LabelOnly, **SOCK}, "line": {**LINE, "old": LabelOnly}})
+    assert accepts(more).spec is more
+    less = Spec({**AGENT}, {"sock": {name: role for name, role in SOCK.items() if name != "red"}, "line": LINE})
+    assert accepts(less).features.told == ENCODING.features.told
+    unseen = Spec(AGENT, {"peg": {"red": LabelOnly}, "sock": SOCK, "line": LINE})
+    assert ENCODING.for_spec(unseen).features.told == ENCODING.features.told
 
 
-def test_objects_are_seen_from_the_hand_in_decimetres() -> None:
-    states = object_states(AGENT, seen(), placed_rows(SLOTS))
-    assert states.dtype == np.float32
-    assert states[SOCK] == pytest.approx([2.0, 0.0, -1.8, 0.0], abs=1e-6)
-    assert states[TAP] == pytest.approx([0.0, 1.0, 3.0, 0.5], abs=1e-6)
+def test_a_spec_in_another_order_is_accepted() -> None:
+    accepts(Spec(reverse(AGENT), {"line": reverse(LINE), "sock": reverse(SOCK)}))
 
 
-def test_what_has_no_place_is_all_zeros() -> None:
-    assert placed_rows(SLOTS).tolist() == [1, 1, 0]
-    assert object_states(AGENT, seen(), placed_rows(SLOTS))[PINK].tolist() == [0, 0, 0, 0]
-    assert placed_rows(Slots()).tolist() == []
-
-
-def test_many_steps_at_once_give_the_same_as_each_of_them() -> None:
-    agents = np.stack([AGENT, AGENT[[1, 0, 2, 3]]])
-    objects = np.stack([seen(), 2 * seen()])
-    placed = placed_rows(SLOTS)
-    together = object_states(agents, objects, placed)
-    assert together.shape == (2, 3, 4)
-    for step in range(2):
-        assert np.array_equal(together[step], object_states(agents[step], objects[step], placed))
-
-
-COLOURS = st.lists(st.floats(0, 1, width=32), min_size=3, max_size=3)
-
-
-@given(COLOURS)
-def test_colours_change_nothing(rgb: list[float]) -> None:
-    painted = seen()
-    painted[:, RGB] = rgb
-    placed = placed_rows(SLOTS)
-    assert np.array_equal(object_states(AGENT, painted, placed), object_states(AGENT, seen(), placed))
-
-
-METRES = st.floats(-1, 1, width=32)
-
-
-@given(METRES, METRES)
-def test_it_does_not_matter_where_on_the_table_something_happens(x: float, y: float) -> None:
-    offset = np.array([x, y, 0], np.float32)
-    agent, objects, placed = AGENT.copy(), seen(), placed_rows(SLOTS)
-    agent[:3] += offset
-    objects[:PINK, :3] += offset  # a colour is nowhere
-    assert np.array_equal(agent_state(agent), agent_state(AGENT))
-    assert object_states(agent, objects, placed) == pytest.approx(object_states(AGENT, seen(), placed), abs=1e-5)
-
-
-@given(METRES.filter(lambda z: abs(z) > 1e-3))
-def test_it_does_matter_how_high(z: float) -> None:
-    raised = AGENT + np.array([0, 0, z, 0], np.float32)
-    assert agent_state(raised)[0] != agent_state(AGENT)[0]
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(AGENT, {"sock": {**SOCK, "red": Scalar}, "line": LINE}),
+        Spec(AGENT, {"sock": SOCK, "line": {**LINE, "tight": LabelOnly}}),
+        Spec(AGENT, {"sock": {**SOCK, "yaw": Angle}, "line": LINE}),
+        Spec({**AGENT, "grip": LabelOnly}, {"sock": SOCK, "line": LINE}),
+        Spec(AGENT, {"sock": SOCK}),
+        Spec(AGENT, {"sock": LINE, "line": SOCK}),
+    ],
+    ids=["more", "less", "another role", "another agent", "no such type", "other types"],
+)
+def test_a_spec_that_differs_in_what_is_told_is_refused(spec: Spec) -> None:
+    with pytest.raises(
+        BadInput, match="the scenes have other features, or in other roles, than those that the network"
+    ):
+        ENCODING.for_spec(spec)

@@ -2,121 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_data import EPISODES, architecture, dataset, samples, studied
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_cases import domains, random_scene, random_situation, specs
+from slow_network import encode_argument, encode_global
 
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.recording import Recorder, make_recipe
-from bilevel.lowlevel.encoding import Encoding, encoding_of
-from bilevel.lowlevel.samples import Samples, Situation, encode_episode, together
-from bilevel.symbolic.domain import Atom
-from bilevel.tabletop.observation import COLUMN, FEATURES_OF, SERIAL, Observation, Slots, features, object_name
-from bilevel.tabletop.tasks import TASKS, find_task
-
-TASK_OF = {task.domain_name: task.name for task in TASKS.values() if not task.noisy}
-
-
-def encode_step(
-    encoding: Encoding, slots: Slots, seen: Observation, situation: Situation
-) -> tuple[list[float], list[list[float]]]:
-    """The numbers of the global node and of the object nodes at one step, the slow and obvious way."""
-    state, goal, action = situation
-    assert action is not None
-    hand = seen["agent"]
-    nullary = [float(Atom(name) in facts) for facts in (state, goal) for name in encoding.nullary]
-    objects = []
-    for position, name in enumerate(action.arguments):
-        row = next(row for row, slot in enumerate(slots) if object_name(slot, seen["objects"][row]) == name)
-        numbers = seen["objects"][row]
-        has_place = "x" in FEATURES_OF[slots[row].type]
-        node = [10 * (numbers[COLUMN[axis]] - hand[i]) if has_place else 0.0 for i, axis in enumerate("xyz")]
-        node.append(10 * features(slots, seen, name).get("travel", 0.0))
-        node += [float(Atom(p, (name,)) in facts) for facts in (state, goal) for p in encoding.unary]
-        node += [float(index == position) for index in range(encoding.arity)]
-        objects.append(node)
-    while len(objects) < encoding.arity:
-        objects.append(objects[-1])
-    return [10 * hand[2], 2 * hand[3], *nullary], objects
+from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.samples import Samples, Situation, concatenate, encode_episode
+from bilevel.symbolic.domain import Action, Domain
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import LabelOnly, Spec
+from tiny_demonstrations import EPISODES, samples, shown
+from tiny_task import DOMAIN, SPEC
 
 
-def situations_of(demonstration: Demonstration, slots: Slots) -> list[Situation]:
-    """With what the expert was doing; every fifth step is taken for one that nothing explains."""
-    labels = find_task(demonstration.recipe.task).labels(slots)
-    return [
-        (labels.state(seen), labels.goal(seen), action if number % 5 else None)
-        for number, (seen, action) in enumerate(zip(demonstration.observations(), demonstration.actions, strict=False))
-    ]
+@given(domains(), specs(), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_an_episode_is_encoded_as_its_steps_are_one_by_one(domain: Domain, spec: Spec, seed: int) -> None:
+    """Whatever appears, disappears and changes in it; steps that nothing explains are left out."""
+    rng, encoding = np.random.default_rng(seed), encoding_of(domain, spec)
+    scenes = [random_scene(rng, spec, {kind: int(rng.integers(3)) for kind in spec.objects}) for _ in range(4)]
+    situations: list[Situation] = [random_situation(rng, domain, seen) for seen in scenes]
+    situations[2] = (*situations[2][:2], None)
+    targets = rng.normal(size=(4, 2)).astype(np.float32)
+    found = encode_episode(encoding, scenes, situations, targets, 7)
+    kept = [0, 1, 3]
+    assert found.episodes.tolist() == [7] * 3
+    assert np.array_equal(found.targets, targets[kept])
+    for row, step in enumerate(kept):
+        state, goal, action = situations[step]
+        assert action is not None
+        assert encoding.schemas[found.schemas[row]] == action.name
+        assert found.globals[row] == pytest.approx(encode_global(domain, scenes[step], state, goal), abs=1e-4)
+        for place in range(encoding.arity if action.arguments else 0):
+            position = min(place, len(action.arguments) - 1)
+            name = action.arguments[position]
+            argument = encode_argument(domain, scenes[step], state, goal, name, position)
+            assert found.objects[row, place] == pytest.approx(argument, abs=1e-4)
 
 
-def check(demonstration: Demonstration, slots: Slots) -> None:
-    """The episode at once is what its steps are one by one."""
-    encoding = encoding_of(find_task(demonstration.recipe.task).domain)
-    seen, situations = demonstration.observations()[:-1], situations_of(demonstration, slots)
-    found = encode_episode(encoding, slots, seen, situations, demonstration.controls, 7)
-    kept = [number for number, (_, _, action) in enumerate(situations) if action is not None]
-    assert 0 < len(kept) < demonstration.steps
-    assert len(found) == len(kept)
-    assert found.episodes.tolist() == [7] * len(kept)
-    assert np.array_equal(found.controls, demonstration.controls[kept])
-    assert [encoding.schemas[index] for index in found.schemas] == [demonstration.actions[n].name for n in kept]
-    for row, number in enumerate(kept):
-        global_, objects = encode_step(encoding, slots, seen[number], situations[number])
-        assert found.globals[row] == pytest.approx(global_, abs=1e-5)
-        assert found.objects[row] == pytest.approx(np.array(objects), abs=1e-5)
-
-
-@pytest.mark.parametrize("task", TASK_OF.values(), ids=TASK_OF.keys())
-def test_an_episode_is_encoded_as_its_steps_are_one_by_one(task: str) -> None:
-    for number in range(2):
-        check(dataset(task)[number], dataset(task).manifest.slots)
-
-
-def test_blocks_that_a_machine_made_are_found_wherever_they_are() -> None:
-    """With all colours to draw from, blocks replace others, and later ones are seen in rows of earlier ones."""
-    recipe, slots = make_recipe("gacha", 1, draw="uniform", seed=4)
-    demonstration = Recorder(recipe).record(0)
-    first_row = slots.rows("block").start
-    assert len(set(demonstration.objects[:, first_row, SERIAL].tolist()) - {0}) > 1
-    check(demonstration, slots)
-
-
-def test_a_study_holds_every_step_that_is_explained() -> None:
-    found = studied()
-    explained = [sum(action is not None for action in a.actions) for a in found.abstractions]
-    assert np.bincount(found.samples.episodes).tolist() == explained
-    assert len(explained) == EPISODES
-    assert all(count > 0 for count in explained)
-
-
-def test_an_episode_without_steps_has_no_samples() -> None:
-    """Such is one in which a learner does not know what to do at first."""
-    empty = encode_episode(
-        architecture().encoding, dataset().manifest.slots, [], [], np.zeros((0, 4), np.float32), number=3
+def test_scenes_of_a_spec_with_more_for_labels_give_the_same_samples() -> None:
+    """A task may have got such a feature since its demonstrations were recorded; DAgger then sees it, too."""
+    objects = {"spot": SPEC.objects["spot"], "parcel": {"colour": LabelOnly, **SPEC.objects["parcel"]}}
+    painted = Spec({"mood": LabelOnly, **SPEC.agent}, objects)
+    encoding, scenes = encoding_of(DOMAIN, SPEC), shown()[0].scenes(SPEC)[:-1]
+    situations: list[Situation] = [(frozenset(), frozenset(), Action("pick", ("parcel1",)))] * len(scenes)
+    targets = np.zeros((len(scenes), 3), np.float32)
+    ours, theirs = (
+        encode_episode(encoding, seen, situations, targets, 0)
+        for seen in (scenes, [repainted(scene, painted) for scene in scenes])
     )
-    assert len(empty) == 0
-    both = together([samples(), empty])
-    for field in fields(Samples):
-        ours, theirs = getattr(samples(), field.name), getattr(both, field.name)
+    assert all(np.array_equal(one, other) for one, other in zip(ours.arrays(), theirs.arrays(), strict=True))
+
+
+def repainted(scene: Scene, spec: Spec) -> Scene:
+    """The same with ones for what the spec has besides."""
+    objects = {
+        kind: {
+            thing.name: {name: thing[name] if name in SPEC.objects[kind] else 1.0 for name in features}
+            for thing in scene.of_type(kind)
+        }
+        for kind, features in spec.objects.items()
+    }
+    return Scene(spec, {name: scene.agent[name] if name in SPEC.agent else 1.0 for name in spec.agent}, objects)
+
+
+def test_an_episode_without_steps_or_without_actions_has_no_samples() -> None:
+    """Such is one in which a learner does not know what to do at first."""
+    encoding = encoding_of(DOMAIN, SPEC)
+    empty = encode_episode(encoding, [], [], np.zeros((0, 3), np.float32), number=3)
+    scenes = shown()[0].scenes(SPEC)[:-1]
+    idle: list[Situation] = [(frozenset(), frozenset(), None)] * len(scenes)
+    assert len(empty) == len(encode_episode(encoding, scenes, idle, np.zeros((len(scenes), 3), np.float32), 0)) == 0
+    both = concatenate([samples(), empty])
+    for ours, theirs in zip(samples().arrays(), both.arrays(), strict=True):
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs)
 
 
-def test_an_episode_in_which_nothing_is_explained_has_no_samples() -> None:
-    demonstration = dataset()[0]
-    seen = demonstration.observations()[:-1]
-    situations: list[Situation] = [(frozenset(), frozenset(), None)] * len(seen)
-    found = encode_episode(
-        architecture().encoding, dataset().manifest.slots, seen, situations, demonstration.controls, number=0
-    )
-    assert len(found) == 0
-
-
 def test_parts_are_put_together_and_chosen_from() -> None:
     first = samples()
-    both = together([first, first])
-    assert len(both) == 2 * len(first)
-    assert np.array_equal(both.where(np.arange(len(both)) >= len(first)).objects, first.objects)
-    assert len(both.where(np.zeros(len(both), bool))) == 0
+    both = first.followed_by([first, replace(first, episodes=first.episodes + EPISODES)])
+    assert np.unique(both.episodes).tolist() == list(range(3 * EPISODES))
+    assert np.array_equal(both.where(both.episodes >= 2 * EPISODES).objects, first.objects)
+    assert len(both.where(np.zeros(len(both), np.bool_))) == 0
+    again = first.with_arrays(list(first.arrays()))
+    assert isinstance(again, Samples)
+    assert np.array_equal(again.targets, first.targets)

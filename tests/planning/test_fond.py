@@ -15,7 +15,7 @@ from fond_problems import tireworld
 
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Decision, Status
-from bilevel.planning.planners import CONTINGENT_PLANNERS
+from bilevel.planning.planners import PLANNERS
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
@@ -177,7 +177,7 @@ def test_a_policy_for_colour_grows_with_blocks_and_colours_not_with_their_states
 
 
 def test_refuses_new_objects_by_the_name_of_the_action() -> None:
-    with pytest.raises(BadInput, match=r"action 'roll' makes new objects, which a closed-world planner cannot model"):
+    with pytest.raises(BadInput, match=r"action 'roll' makes new objects, for which there are no policies"):
         fond(shipped_domain("gacha"), gacha_problem(2, random.Random(0)), 60)
 
 
@@ -186,7 +186,6 @@ def test_stops_when_its_time_is_up(time_limit: float) -> None:
     started = time.monotonic()
     result = fond(*tireworld(60), time_limit)
     assert (result.status, result.policy) == (Status.TIMED_OUT, None)
-    assert result.message == f"not found in time ({time_limit:g} s)"
     assert time.monotonic() - started < 10  # alone, grounding takes longer
 
 
@@ -212,4 +211,4 @@ def test_is_the_same_under_every_hash_seed() -> None:
 
 def test_is_in_the_table() -> None:
     domain, problem = propositional(*SOLVABLE["try again"])
-    assert CONTINGENT_PLANNERS["fond"](domain, problem, 60) == fond(domain, problem, 60)
+    assert PLANNERS["fond"](domain, problem, 60) == fond(domain, problem, 60)

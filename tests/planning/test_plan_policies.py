@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlanFinder, PlannedPolicy, PolicyFinder
-from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, PolicyResult, Status
+from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlannedPolicy
+from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, Status
 from bilevel.planning.planners import planner_named
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
@@ -46,7 +46,7 @@ def after(state: Facts, *actions: Action) -> Facts:
 
 
 def follower(planner: Planner, *, replan: bool) -> PlannedPolicy:
-    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=replan, time_limit=5)
+    policy = PlannedPolicy(BLOCKS, planner, replan=replan, time_limit=5)
     policy.reset(START, GOAL, OBJECTS)
     return policy
 
@@ -91,7 +91,7 @@ def test_with_replanning_it_plans_from_where_it_is() -> None:
 
 def test_new_objects_and_goals_are_planned_for_once_the_plan_is_done() -> None:
     planner = Planner(plan(PICK1, PLACE1), plan(PICK2, PLACE2))
-    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=True, time_limit=5)
+    policy = PlannedPolicy(BLOCKS, planner, replan=True, time_limit=5)
     first = {name: OBJECTS[name] for name in ("block1", "place1")}
     first_state = START - {Atom("clear", ("block2",)), Atom("clear", ("place2",))}
     first_goal = GOAL - {Atom("at", ("block2", "place2"))}
@@ -114,7 +114,7 @@ def test_nothing_is_planned_once_the_goal_is_reached() -> None:
 
 def test_where_the_goal_is_reached_at_first_a_plan_has_no_steps() -> None:
     reached = after(START, *PLAN)
-    policy = PlannedPolicy(BLOCKS, PlanFinder(planner_named("search")), replan=False, time_limit=60)
+    policy = PlannedPolicy(BLOCKS, planner_named("search"), replan=False, time_limit=60)
     policy.reset(reached, GOAL, OBJECTS)
     assert policy.choose(reached, GOAL) is None
     assert policy.choose(START, GOAL) is None
@@ -139,14 +139,14 @@ def test_a_planner_without_a_model_is_a_failure_with_its_reason() -> None:
     def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
         raise NoModel("new blocks")
 
-    policy = PlannedPolicy(BLOCKS, PlanFinder(planner), replan=True, time_limit=5)
+    policy = PlannedPolicy(BLOCKS, planner, replan=True, time_limit=5)
     policy.reset(START, GOAL, OBJECTS)
     assert policy.choose(START, GOAL) is None
     assert policy.failure == (NO_MODEL, "new blocks")
 
 
 def test_a_real_planner_goes_all_the_way() -> None:
-    policy = PlannedPolicy(BLOCKS, PlanFinder(planner_named("search")), replan=False, time_limit=60)
+    policy = PlannedPolicy(BLOCKS, planner_named("search"), replan=False, time_limit=60)
     policy.reset(START, GOAL, OBJECTS)
     state = START
     for _ in range(4):
@@ -161,10 +161,10 @@ def test_a_contingent_policy_is_asked_about_every_state() -> None:
     free = Condition(frozenset({Atom("gripper-free"), Atom("clear", ("block1",))}))
     found = ContingentPolicy((Decision(holding, PLACE1, 1), Decision(free, PICK1, 2)))
 
-    def planner(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
-        return PolicyResult(Status.SOLVED, found)
+    def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+        return PlanResult(Status.SOLVED, policy=found)
 
-    policy = PlannedPolicy(BLOCKS, PolicyFinder(planner), replan=False, time_limit=5)
+    policy = PlannedPolicy(BLOCKS, planner, replan=False, time_limit=5)
     policy.reset(START, GOAL, OBJECTS)
     assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, PICK1]
     assert policy.choose(NO_FACTS, GOAL) is None

@@ -32,18 +32,18 @@ def test_a_drawing_names_states_actions_and_outcomes() -> None:
     drawn = texts(svg)
     assert drawn[0] == "one: 2 decisions"
     assert drawn[1].startswith("3 states")
-    assert {"flip(penny)", "win(penny)", "goal", "heads(penny)", "tails(penny)"} <= set(drawn)
-    assert set(classes(svg)) == {"forth", "back", "start", "state", "goal"}
+    assert {"0 flip(penny)", "1 win(penny)", "2 goal", "heads(penny)", "tails(penny)"} <= set(drawn)
+    assert set(classes(svg)) == {"down", "back", "start", "state", "goal"}
     titles = [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}title")]
-    assert "win(penny)\n+ heads(penny)\n− tails(penny)" in titles
-    assert "flip(penny)\nas at first" in titles
+    assert "+ heads(penny)\n− tails(penny)" in titles
+    assert "as at first" in titles
     assert "prefers-color-scheme: dark" in svg
 
 
 def test_where_the_policy_stops_is_marked() -> None:
     svg = draw_policy(check_policy(COINS, ONE_COIN, PUSHING).graph, "pushing")
     assert "stuck" in classes(svg)
-    assert "no action" in texts(svg)
+    assert any(text.endswith("no action") for text in texts(svg))
     assert "stuck" not in classes(draw_policy(check_policy(COINS, ONE_COIN, WAITING).graph, "waiting"))
 
 
@@ -67,15 +67,14 @@ def test_a_large_graph_is_cut_and_says_so() -> None:
     svg = draw_policy(chain(300), "long", most_states=10)
     drawn = texts(svg)
     assert drawn[1] == "the first 10 of 300 states"
-    assert drawn.count("…") == 1
-    assert "go(9)" in drawn
-    assert "go(10)" not in drawn
+    assert "9 go(9)" in drawn
+    assert "10 go(10)" not in drawn
     assert svg.count("<title>+ at(0)") == 9
 
 
 def test_names_cannot_break_a_drawing() -> None:
     graph = chain(2, action='<b>&"]]>')
-    assert '<b>&"]]>(0)' in texts(draw_policy(graph, "<&>"))
+    assert '0 <b>&"]]>(0)' in texts(draw_policy(graph, "<&>"))
     assert r'label="0 <b>&\"]]>(0)"' in policy_dot(graph, 'a "b"')
 
 

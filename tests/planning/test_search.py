@@ -283,7 +283,6 @@ def test_the_deadline_ends_the_search() -> None:
     goal = ", ".join(f"at b{i} l{i}" for i in range(count - 1)) + f", at b{count - 1} l0"
     result = search(BLOCKS, make_problem(state, goal, **objects), time_limit=1)
     assert (result.status, result.steps) == (Status.TIMED_OUT, ())
-    assert result.message == "no plan within 1 s"
 
 
 def test_the_deadline_ends_grounding() -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import pytest
 
-from bilevel.policies.policies import BilevelPolicy, Control
+from bilevel.policies.policy import BilevelPolicy
 from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop.blocks import Blocks
-from bilevel.tabletop.labelling import BlocksLabels
-from bilevel.tabletop.observation import Observation
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from tiny_task import SPEC, TINY
 
-UP = np.array([0, 0, 1, -1], np.float32)
+UP = np.array([0, 0.1, 0], np.float32)
+PICK, PUT = Action("pick", ("parcel1",)), Action("put", ("parcel1", "spot1"))
 
 
 class Chooser:
@@ -41,54 +41,60 @@ class Riser:
     def __init__(self) -> None:
         self.told: list[Action] = []
 
-    def control(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> Control:
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         self.told.append(action)
         return UP
 
 
-@pytest.fixture(scope="module")
-def world() -> Blocks:
-    return Blocks(1)
+def scene(held: float = 0.0, parcels: int = 1) -> Scene:
+    def numbered(name: str, **features: float) -> dict[str, dict[str, float]]:
+        return {f"{name}{number + 1}": {**features, "y": number} for number in range(parcels)}
+
+    objects = {"parcel": numbered("parcel", x=-1.0, held=held), "spot": numbered("spot", x=1.0, radius=0.1)}
+    return Scene(SPEC, {"x": 0.0, "y": 0.0, "closed": held}, objects)
 
 
-def lifted(observation: Observation) -> Observation:
-    """The same, with the block between closed fingers."""
-    agent = np.append(observation["objects"][0, :3] + (0, 0, 0.02), 0.47).astype(np.float32)
-    return {**observation, "agent": agent}
-
-
-PICK, PLACE = Action("pick", ("block1",)), Action("place", ("block1", "place1"))
-
-
-def test_it_goes_on_while_nothing_changes_and_chooses_anew_when_something_does(world: Blocks) -> None:
-    high, low = Chooser(PICK, PLACE), Riser()
-    policy = BilevelPolicy(BlocksLabels(world.slots), high, low)
-    observation, info = world.reset(seed=0)
-    policy.reset(observation)
+def test_it_goes_on_while_nothing_changes_and_chooses_anew_when_something_does() -> None:
+    high, low = Chooser(PICK, PUT), Riser()
+    policy = BilevelPolicy(TINY.labels, high, low)
+    policy.reset(scene())
     for _ in range(3):
-        assert policy.act(observation) is UP
-    assert (policy.action, policy.goal) == (PICK, info["goal"])
-    assert policy.act(lifted(observation)) is UP
-    assert low.told == [PICK] * 3 + [PLACE]
-    assert policy.state == {Atom("holding", ("block1",)), Atom("clear", ("place1",))}
+        assert policy.act(scene()) is UP  # equal, but not the very same
+    assert (policy.action, policy.goal) == (PICK, frozenset({Atom("at", ("parcel1", "spot1"))}))
+    assert policy.act(scene(held=1.0)) is UP
+    assert low.told == [PICK] * 3 + [PUT]
+    assert policy.state == {Atom("carrying", ("parcel1",)), Atom("empty", ("spot1",))}
     assert len(high.asked) == 2
-    assert high.declared == [{"block1": "block", "place1": "place"}] * 2
+    assert high.declared == [{"parcel1": "parcel", "spot1": "spot"}] * 2
 
 
-def test_where_nothing_is_to_be_done_nothing_is_done(world: Blocks) -> None:
+def test_what_appears_is_declared_before_it_is_chosen_from() -> None:
+    high = Chooser(PICK, PICK)
+    policy = BilevelPolicy(TINY.labels, high, Riser())
+    policy.reset(scene())
+    policy.act(scene(parcels=2))
+    assert high.declared[1] == {"parcel1": "parcel", "parcel2": "parcel", "spot1": "spot", "spot2": "spot"}
+    assert len(policy.goal) == 2
+
+
+def test_where_nothing_is_to_be_done_nothing_is_done() -> None:
     low = Riser()
-    policy = BilevelPolicy(BlocksLabels(world.slots), Chooser(None, PICK), low)
-    observation, _ = world.reset(seed=0)
-    policy.reset(observation)
-    assert policy.act(observation) is None
-    assert policy.action is None
-    assert low.told == []
+    policy = BilevelPolicy(TINY.labels, Chooser(None), low)
+    policy.reset(scene())
+    assert policy.act(scene()) is None
+    assert (policy.action, low.told) == (None, [])
 
 
-def test_a_reset_policy_knows_nothing_of_the_last_episode(world: Blocks) -> None:
-    high = Chooser(PICK, PLACE)
-    policy = BilevelPolicy(BlocksLabels(world.slots), high, Riser())
-    observation, _ = world.reset(seed=0)
-    policy.reset(observation)
-    policy.reset(observation)
-    assert policy.action == PLACE
+def test_an_episode_that_nobody_began_is_begun() -> None:
+    high = Chooser(PICK)
+    policy = BilevelPolicy(TINY.labels, high, Riser())
+    for _ in range(3):
+        assert policy.act(scene()) is UP
+    assert (len(high.asked), len(high.declared)) == (1, 1)
+
+
+def test_a_reset_policy_knows_nothing_of_the_last_episode() -> None:
+    policy = BilevelPolicy(TINY.labels, Chooser(PICK, PUT), Riser())
+    policy.reset(scene())
+    policy.reset(scene())
+    assert policy.action == PUT

@@ -1,22 +1,25 @@
-"""Whose doing a change was: in made-up sequences of states, and in real episodes of experts."""
+"""Whose doing a change was: in made-up sequences of states, and in episodes of experts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import pytest
+import numpy as np
 
-from bilevel.experiments.evaluation import Run, Trial, evaluate, run_episode
 from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Changes, count_changes, find_changes
-from bilevel.policies.chronicle import Stretch
-from bilevel.policies.policies import BilevelPolicy, Control
+from bilevel.policies.episode_log import Stretch
+from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.experts import expert_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop.observation import Observation
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.tasks import TASKS, Task
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Expert, Task
+from tiny_task import TINY, TINY_ACTING, choose, control
 
 Episode = tuple[str, int] | tuple[str, int, str]  # a state's name, its steps, an event at its beginning
 
@@ -63,10 +66,10 @@ def kinds(
 ) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
     runs: list[Stretch] = []
-    moment = 0
+    timestep = 0
     for name, length, *events in episode:
-        runs.append(Stretch(states[name], action, moment, length, [(moment, str(event)) for event in events]))
-        moment += length
+        runs.append(Stretch(states[name], action, timestep, length, [(timestep, str(event)) for event in events]))
+        timestep += length
     return [change.kind for change in find_changes(shipped_domain(domain), runs, objects or {})]
 
 
@@ -140,7 +143,7 @@ def test_the_time_of_an_action_goes_on_through_flickers() -> None:
         for name, start, length in (("before", 0, 40), ("held", 40, 2), ("before", 42, 10), ("held", 52, 9))
     ]
     found = find_changes(shipped_domain("blocks"), runs, {})
-    assert [(change.kind, change.moment, change.steps) for change in found] == [(FLICKER, 40, 40), (OWN, 52, 52)]
+    assert [(change.kind, change.timestep, change.steps) for change in found] == [(FLICKER, 40, 40), (OWN, 52, 52)]
 
 
 def test_labels_that_never_settle_are_not_looked_past_for_ever() -> None:
@@ -159,57 +162,41 @@ def test_changes_add_up() -> None:
     assert Changes(exogenous=3).refinement is None
 
 
-# Experts
+# Episodes
 
 
-def expert(task: Task, environment: Any) -> BilevelPolicy:
-    return task.expert(environment.slots)
+def run(task: Task, objects: int, episode: int = 0, **arguments: Any) -> EpisodeRun:
+    env = SceneEnv(task, objects, **arguments)
+    return run_episode(env, expert_policy(env), evaluation_seed(0, episode))
 
 
-def total(runs: Sequence[Run]) -> Changes:
-    return sum((run.changes for run in runs), Changes())
-
-
-@pytest.mark.parametrize(("task", "actions"), [("blocks", 2), ("colour", 5), ("gacha", None)])
-def test_in_a_still_world_all_that_an_expert_brings_about_is_meant(task: str, actions: int | None) -> None:
-    (run,) = evaluate(Trial(task, 1, episodes=1), expert)
-    assert asdict(run.changes) == {**asdict(Changes()), "own": actions or sum(map(len, run.durations.values()))}
+def test_where_nothing_happens_by_itself_all_that_an_expert_brings_about_is_meant() -> None:
+    assert run(TINY, 1).changes == Changes(own=2)
+    assert run(TINY_ACTING, 1).changes == Changes(own=2)  # although it does not say what it is doing
 
 
 def test_arrivals_are_exogenous_and_do_not_hide_the_action_that_was_completed() -> None:
-    (run,) = evaluate(Trial("factory", 2, episodes=1), expert)
-    assert run.changes == Changes(own=8, exogenous=2)
+    runs = [run(TINY, 3, episode) for episode in range(5)]
+    assert [found.changes for found in runs] == [Changes(own=6, exogenous=found.events["arrival"]) for found in runs]
+    assert all(found.events["arrival"] == 2 for found in runs)
 
 
-def test_teleports_are_exogenous() -> None:
-    for task in ("blocks-noisy", "colour-noisy"):
-        runs = list(evaluate(Trial(task, 2, episodes=2, arguments={"teleport_rate": 0.01}), expert))
-        teleports = sum(run.events.get("teleport", 0) for run in runs)
-        assert teleports > 0
-        assert total(runs).unexpected == 0
-        assert 0 < total(runs).exogenous <= teleports
+def test_what_slips_away_by_itself_is_exogenous() -> None:
+    """Unless that is at once: then it is nothing but a flicker."""
+    runs = [run(TINY, 1, episode, slip_rate=0.05) for episode in range(10)]
+    total = sum((found.changes for found in runs), Changes())
+    assert total.exogenous > 0
+    assert total == Changes(own=total.own, exogenous=total.exogenous, flicker=total.flicker)
 
 
-class Butterfingers:
-    """Lets go of the block once, on the way to its place."""
+def test_what_is_dropped_is_a_drop() -> None:
+    """By an expert that lets go once, on the way to the spot, and looks at what it has done for a while."""
+    calls: list[str] = []
 
-    def __init__(self, policy: BilevelPolicy) -> None:
-        self._low, self._carried, self._dropped = policy.low, 0, False
+    def butterfingers(scene: Scene, action: Action) -> Control:
+        calls.append(action.name)
+        begun = calls.index("put") if "put" in calls else len(calls)
+        is_clumsy = begun + 8 <= len(calls) < begun + 18
+        return np.zeros(3, np.float32) if is_clumsy else control(scene, action)
 
-    def control(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> Control:
-        control = self._low.control(observation, state, goal, action)
-        if action.name == "place":
-            self._carried += 1
-        elif self._carried:
-            self._dropped = True
-        if self._carried > 8 and not self._dropped:
-            control[3] = -1.0
-        return control
-
-
-def test_a_block_that_slips_out_of_the_hand_is_a_drop() -> None:
-    environment = TASKS["blocks"].make(1)
-    policy = TASKS["blocks"].expert(environment.slots)
-    policy.low = Butterfingers(policy)
-    run = run_episode(environment, policy, evaluation_seed(0, 0))
-    assert run.changes == Changes(own=3, drop=1)
+    assert run(replace(TINY, expert=Expert(choose, butterfingers)), 1).changes == Changes(own=3, drop=1)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Change
-from bilevel.policies.failures import REASONS, reason_of_failure
+from bilevel.policies.failures import REASONS, UNSTABLE, reason_of_failure
 from bilevel.policies.rollout import NO_ACTION
-from bilevel.tabletop.tabletop import STEP_LIMIT, SUCCESS, UNSTABLE
+from bilevel.policies.settling import SETTLED
+from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 LIMIT = 4000
 
 
 def every(steps: int, *kinds: str, begin: int = 0, end: int = LIMIT) -> list[Change]:
     """Changes of these kinds in turn, one every so many steps."""
-    moments = range(begin + steps, end, steps)
-    return [Change(moment, kinds[number % len(kinds)], steps) for number, moment in enumerate(moments)]
+    timesteps = range(begin + steps, end, steps)
+    return [Change(timestep, kinds[number % len(kinds)], steps) for number, timestep in enumerate(timesteps)]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,22 @@ def test_an_episode_that_came_to_the_step_limit(changes: list[Change], reason: s
     assert reason in REASONS
 
 
-def test_other_ends_speak_for_themselves() -> None:
-    stalled: list[Change] = []
-    assert reason_of_failure(SUCCESS, LIMIT, stalled) is None
-    assert reason_of_failure(NO_ACTION, LIMIT, stalled) == "no rule"
-    assert reason_of_failure(UNSTABLE, LIMIT, stalled) == "physics"
+def test_a_short_episode_in_which_nothing_was_brought_about_is_no_progress() -> None:
+    assert reason_of_failure(STEP_LIMIT, 200, []) == "stall"
+    assert reason_of_failure(STEP_LIMIT, 200, every(50, EXOGENOUS, end=200)) == "stall"
+    assert reason_of_failure(STEP_LIMIT, 200, every(50, OWN, end=200)) == "time"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (SUCCESS, None),
+        (NO_ACTION, "no rule"),
+        (UNSTABLE, "physics"),
+        (SETTLED, "stall"),
+        (TERMINATED, "terminated"),
+        ("on fire", "terminated"),
+    ],
+)
+def test_other_ends_speak_for_themselves(outcome: str, reason: str | None) -> None:
+    assert reason_of_failure(outcome, LIMIT, []) == reason

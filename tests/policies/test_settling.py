@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from bilevel.experiments.evaluation import run_episode
-from bilevel.policies.failures import SETTLED
-from bilevel.policies.policies import Control
-from bilevel.policies.settling import LONG
+from bilevel.policies.episode_run import run_episode
+from bilevel.policies.settling import LONG, SETTLED
 from bilevel.symbolic.domain import NO_FACTS, Action, Facts
-from bilevel.tabletop.labelling import Labels
-from bilevel.tabletop.observation import Observation
-from bilevel.tabletop.tasks import find_task
+from bilevel.tabletop import TASKS
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import STEP_LIMIT, SceneEnv
+from bilevel.tasks.task import Labels
+from tiny_task import TINY, Delivery
+
+LIMIT = LONG + 50
 
 
 class Still:
@@ -20,55 +26,51 @@ class Still:
 
     action: Action | None = None
     state: Facts = NO_FACTS
+    goal: Facts = NO_FACTS
 
     def __init__(self, labels: Labels, trembling: float = 0.0, is_memoryless: bool = True) -> None:
         self.labels, self.is_memoryless = labels, is_memoryless
         self._trembling, self._steps = trembling, 0
 
-    def reset(self, observation: Observation) -> None:
-        self._steps = 0
+    def reset(self, scene: Scene) -> None:
+        self._steps, self.state, self.goal = 0, self.labels.state(scene), self.labels.goal(scene)
 
-    def act(self, observation: Observation) -> Control:
+    def act(self, scene: Scene) -> Control:
         self._steps += 1
-        return np.array([self._trembling * (-1) ** self._steps, 0, 0, -1], np.float32)
+        return np.array([self._trembling * (-1) ** self._steps, 0, 0], np.float32)
 
 
-def run(task: str, trembling: float = 0.0, is_memoryless: bool = True, noise: float = 0.0) -> tuple[str, int]:
-    known = find_task(task)
-    environment = known.make(1)
-    policy = Still(known.labels(environment.slots), trembling, is_memoryless)
-    episode = run_episode(environment, policy, 1, noise)
-    assert episode.reason is not None
-    environment.close()
-    return episode.outcome, episode.steps
+class Calm(Delivery):
+    is_restless = False  # nothing happens by itself while one parcel lies there
 
 
-@pytest.mark.parametrize("task", ["blocks", "gacha", "colour-noisy"])
-def test_rest_ends_an_episode(task: str) -> None:
-    outcome, steps = run(task)
-    assert outcome == SETTLED
-    assert LONG < steps < 2 * LONG
+def calm_env(objects: int) -> Calm:
+    return Calm(objects, slip_rate=0.0, discrete=False)
 
 
-def test_who_trembles_remembers_or_is_jostled_goes_on_to_the_end() -> None:
-    limit = find_task("blocks").make(1).step_limit
-    assert run("blocks", trembling=0.5) == ("step limit", limit)
-    assert run("blocks", is_memoryless=False) == ("step limit", limit)
-    assert run("blocks", noise=0.7) == ("step limit", limit)
+def run(make_env: Any = calm_env, noise: float = 0.0, **how: Any) -> tuple[str, int]:
+    env = SceneEnv(replace(TINY, make_env=make_env, steps_per_object=LIMIT), 1)
+    found = run_episode(env, Still(env.labels, **how), 1, noise)
+    assert found.reason == "stall"
+    return found.outcome, found.steps
 
 
-def test_a_world_that_may_strike_is_not_at_rest() -> None:
-    """One block is at its goal at the end of an expert's episode, and a teleport may take it away at any step."""
-    task = find_task("factory-noisy")
-    environment = task.make(1, teleport_rate=1e-9)
-    expert = task.expert(environment.slots)
-    observation, _ = environment.reset(seed=3)
-    assert not environment.is_restless
-    expert.reset(observation)
-    while not environment.is_restless:
-        control = expert.act(observation)
-        assert control is not None
-        observation, *_ = environment.step(control)
-    assert environment.achieved(observation).any()
-    environment.teleport_rate = 0.0
-    assert not environment.is_restless
+def test_rest_ends_an_episode() -> None:
+    assert run() == (SETTLED, LONG + 1)
+
+
+def test_who_trembles_remembers_or_is_perturbed_goes_on_to_the_end() -> None:
+    assert run(trembling=0.01) == (STEP_LIMIT, LIMIT)
+    assert run(is_memoryless=False) == (STEP_LIMIT, LIMIT)
+    assert run(noise=0.7) == (STEP_LIMIT, LIMIT)
+
+
+def test_an_environment_that_does_not_say_that_it_is_calm_may_do_something() -> None:
+    assert run(make_env=TINY.make_env) == (STEP_LIMIT, LIMIT)
+
+
+@pytest.mark.parametrize("task", ["blocks", "gacha"])
+def test_worlds_on_the_table_say_whether_they_are_restless(task: str) -> None:
+    env = SceneEnv(TASKS[task], 1)
+    env.reset(1)
+    assert env.env.unwrapped.is_restless is False

@@ -21,4 +21,4 @@ def golden_text(name: str) -> str:
 
 
 def golden_rules(name: str) -> tuple[Rule, ...]:
-    return parse_rules(golden_text(name), name).rules
+    return parse_rules(golden_text(name), name)

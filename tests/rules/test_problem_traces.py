@@ -173,7 +173,7 @@ CLASSICAL: dict[str, tuple[str, Generator, int]] = {
     "ferry": (FERRY, ferry, 20),
     "gripper": (GRIPPER, gripper, 20),
     "miconic": (MICONIC, miconic, 20),
-    "logistics": (LOGISTICS, logistics, 60),
+    "logistics": (LOGISTICS, logistics, 35),
     "satellite": (SATELLITE, satellite, 20),
 }
 

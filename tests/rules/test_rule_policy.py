@@ -7,7 +7,7 @@ import random
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.rules.matching import best_match
+from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
@@ -79,7 +79,9 @@ def random_rule(rng: random.Random, domain: Domain, negative: bool) -> Rule:
 
 def assert_agrees(policy: RulePolicy, state: Facts, goal: Facts, objects: dict[str, str]) -> bool:
     """Compare with the definition; whether some rule applied."""
-    expected = best_match(policy.rules, policy.domain, state, goal, {**policy.domain.constants, **objects})
+    expected = next(
+        iter(best_matches(policy.rules, policy.domain, state, goal, {**policy.domain.constants, **objects})), None
+    )
     assert policy.choose(state, goal) == (expected.action if expected else None)
     assert policy.explain(state, goal) == expected
     return expected is not None
@@ -158,7 +160,7 @@ def test_the_policy_can_be_asked_without_a_reset_and_knows_the_domains_constants
         "(define (domain d) (:types town) (:constants home - town) (:predicates (lit) (done))"
         "(:action go :parameters (?t - town) :effect (done)))"
     )
-    rules = parse_rules("variables: ?t - town\n1: lit() & goal done() -> go(?t)").rules
+    rules = parse_rules("variables: ?t - town\n1: lit() & goal done() -> go(?t)")
     policy = RulePolicy(rules, domain)
     assert policy.choose(facts("lit"), facts("done")) == Action("go", ("home",))
     policy.declare({"away": "town"})
@@ -169,7 +171,7 @@ def test_the_policy_can_be_asked_without_a_reset_and_knows_the_domains_constants
 
 def test_rules_that_test_for_absence_are_refused_in_an_open_world() -> None:
     domain = shipped_domain("blocks")
-    absent = parse_rules("variables: ?b - block\n1: clear(?b) & not holding(?b) & gripper-free() -> pick(?b)").rules
+    absent = parse_rules("variables: ?b - block\n1: clear(?b) & not holding(?b) & gripper-free() -> pick(?b)")
     with pytest.raises(BadInput, match=r"absent fact holding\(\?b\)"):
         RulePolicy(absent, domain)
     closed = RulePolicy(absent, domain, open_world=False)
@@ -180,7 +182,7 @@ def test_rules_that_test_for_absence_are_refused_in_an_open_world() -> None:
 
 def test_an_object_of_a_type_nobody_declared_passes_no_check() -> None:
     """Of `clear(a)` alone nobody knows whether a is a block; `holding(a)` says so."""
-    rules = parse_rules("variables: ?b - block\n1: clear(?b) -> pick(?b)\n2: holding(?b) -> pick(?b)").rules
+    rules = parse_rules("variables: ?b - block\n1: clear(?b) -> pick(?b)\n2: holding(?b) -> pick(?b)")
     policy = RulePolicy(rules, shipped_domain("blocks"))
     assert policy.choose(facts("clear a"), NO_FACTS) is None
     assert policy.choose(facts("holding a"), NO_FACTS) == Action("pick", ("a",))
@@ -189,7 +191,7 @@ def test_an_object_of_a_type_nobody_declared_passes_no_check() -> None:
 
 
 def test_inequalities_are_welcome_in_an_open_world() -> None:
-    rules = parse_rules("variables: ?b - block, ?c - block\n1: clear(?b) & clear(?c) & ?b != ?c -> pick(?b)").rules
+    rules = parse_rules("variables: ?b - block, ?c - block\n1: clear(?b) & clear(?c) & ?b != ?c -> pick(?b)")
     policy = RulePolicy(rules, shipped_domain("blocks"))
     policy.declare({"a": "block", "b": "block"})
     assert policy.choose(facts("clear a"), NO_FACTS) is None

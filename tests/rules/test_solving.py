@@ -9,7 +9,7 @@ import pytest
 from notation import facts, golden_rules
 
 from bilevel.rules import solving
-from bilevel.rules.matching import Match, best_match, bindings, output_variables
+from bilevel.rules.matching import Match, best_matches, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.solving import Stop, default_bound, final_state, solve
@@ -99,7 +99,7 @@ def follow(
         if commit and served and not served <= state:
             match = serving(rules, domain, state, task, min(served))
         if match is None:
-            match = best_match(rules, domain, state, task.goal, task.all_objects(domain))
+            match = next(iter(best_matches(rules, domain, state, task.goal, task.all_objects(domain))), None)
             served = match.served if match else NO_FACTS
         if match is None:
             return actions, state, Stop.NO_RULE
@@ -218,7 +218,7 @@ variables: ?d - dish, ?s - star, ?t - star
 2: aims(?d, ?s) & goal image(?s) -> focus(?d, ?s)
 3: aims(?d, ?s) & guide(?d, ?t) & goal image(?t) -> turn(?d, ?s, ?t)
 """
-).rules
+)
 
 
 def test_commitment_follows_the_definition_where_goals_undo_each_other() -> None:
@@ -245,7 +245,7 @@ def test_a_problem_that_is_solved_already_needs_no_plan() -> None:
         solution = solve(shipped_domain("blocks"), problem, golden_rules("blocks"))
         assert (solution.stop, list(solution.plan.actions), solution.open_goals) == (Stop.SOLVED, [], 0)
         assert solution.is_solved
-    always = parse_rules("variables: ?b - block\n1: clear(?b) & gripper-free() -> pick(?b)").rules
+    always = parse_rules("variables: ?b - block\n1: clear(?b) & gripper-free() -> pick(?b)")
     assert list(solve(shipped_domain("blocks"), done, always).plan.actions) == []
 
 
@@ -267,7 +267,7 @@ def test_it_stops_at_the_bound_on_steps(bound: int, stop: Stop) -> None:
 
 
 def test_it_stops_at_an_action_that_cannot_be_done() -> None:
-    rules = parse_rules("variables: ?b - block, ?p - place\n1: clear(?b) & goal at(?b, ?p) -> place(?b, ?p)").rules
+    rules = parse_rules("variables: ?b - block, ?p - place\n1: clear(?b) & goal at(?b, ?p) -> place(?b, ?p)")
     solution = solve(shipped_domain("blocks"), blocks(2, random.Random(0)), rules)
     assert solution.stop is Stop.NOT_APPLICABLE
     assert solution.detail == "place(b0, p1)"
@@ -304,7 +304,7 @@ def circle(number: int, tail: int) -> Problem:
 @pytest.mark.parametrize(("number", "tail"), [(2, 0), (3, 5), (17, 2)])
 def test_it_stops_when_it_goes_round_in_circles(number: int, tail: int, commit: bool) -> None:
     task = circle(number, tail)
-    solution = solve(ROUNDABOUT, task, WALK.rules, commit=commit, max_steps=100_000)
+    solution = solve(ROUNDABOUT, task, WALK, commit=commit, max_steps=100_000)
     assert solution.stop is Stop.LOOP
     before, after = (int(word) for word in solution.detail.split() if word.isdigit())
     assert after == len(solution.plan.actions) < 100_000
@@ -321,10 +321,10 @@ def test_a_long_way_is_not_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Problem("p", "roundabout", objects, state, facts(f"at p{length}"))
     for bound in (None, length):
         for commit in (True, False):
-            solution = solve(ROUNDABOUT, task, SEEK.rules, max_steps=bound, commit=commit)
+            solution = solve(ROUNDABOUT, task, SEEK, max_steps=bound, commit=commit)
             assert solution.stop is Stop.SOLVED
             assert len(solution.plan.actions) == length
-    assert solve(ROUNDABOUT, task, SEEK.rules, max_steps=length - 1).stop is Stop.STEP_BOUND
+    assert solve(ROUNDABOUT, task, SEEK, max_steps=length - 1).stop is Stop.STEP_BOUND
 
 
 def test_the_bound_leaves_room_for_every_goal() -> None:
@@ -377,7 +377,7 @@ DICE = parse_domain(
 
 
 def test_a_state_that_comes_back_by_chance_is_no_circle() -> None:
-    rules = parse_rules("1: goal six() -> roll()").rules
+    rules = parse_rules("1: goal six() -> roll()")
     task = Problem("p", "dice", {}, NO_FACTS, facts("six"))
     lengths = set()
     for seed in range(20):

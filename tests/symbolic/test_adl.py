@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.symbolic.adl import Compiled, compile_adl, read_for_planning
-from bilevel.symbolic.domain import Action, Atom, BadInput
+from bilevel.symbolic.adl import compile_adl, read_for_planning, users_action
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
@@ -18,7 +18,7 @@ PROBLEM = "(define (problem p) (:domain d) (:objects {objects}) (:init {init}) (
 
 def compiled(
     actions: str = "", objects: str = "a b - cup", init: str = "(p a)", goal: str = "(done)", effect: str = ""
-) -> Compiled:
+) -> tuple[Domain, Problem]:
     actions = actions or f"(:action act :parameters (?x - cup)\n    :effect {effect})"
     problem = PROBLEM.format(objects=objects, init=init, goal=goal)
     return compile_adl(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
@@ -29,37 +29,35 @@ def test_plain_files_are_left_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "domain.pddl").write_text(text)
     (tmp_path / "problem.pddl").write_text(PROBLEM.format(objects="a - cup", init="(p a)", goal="(done)"))
     found = read_for_planning(tmp_path / "domain.pddl", tmp_path / "problem.pddl")
-    assert found.domain == parse_domain(text)
-    assert not found.origins
-    assert found.users_action(Action("act", ("a",))) == Action("act", ("a",))
+    assert found[0] == parse_domain(text)
 
 
 def test_what_never_changes_is_settled_once_and_for_all() -> None:
     effect = "(forall (?y - cup) (when (near ?x ?y) (not (p ?y))))"
-    found = compiled(effect=effect, init="(near a b) (near a red) (near b a)")
+    domain, _ = compiled(effect=effect, init="(near a b) (near a red) (near b a)")
     deleted = {
-        found.users_action(Action(schema.name)): {atom.terms[0] for atom in schema.outcomes[0].delete}
-        for schema in found.domain.schemas.values()
+        min(schema.precondition): {atom.terms[0] for atom in schema.outcomes[0].delete}
+        for schema in domain.schemas.values()
     }
     assert deleted == {
-        Action("act", ("red",)): set(),
-        Action("act", ("a",)): {"b", "red"},
-        Action("act", ("b",)): {"a"},
+        Atom("=", ("?x", "red")): set(),
+        Atom("=", ("?x", "a")): {"b", "red"},
+        Atom("=", ("?x", "b")): {"a"},
     }
 
 
 def test_an_existential_condition_is_spelt_out() -> None:
-    found = compiled(
+    domain, _ = compiled(
         "(:action act :parameters (?x - cup) :precondition (exists (?y - cup) (near ?x ?y)) :effect (done))"
     )
-    assert [sorted(schema.precondition) for schema in found.domain.schemas.values()] == [
+    assert [sorted(schema.precondition) for schema in domain.schemas.values()] == [
         [Atom("near", ("?x", name))] for name in ("red", "a", "b")
     ]
-    assert found.users_action(Action("act:1", ("a",))) == Action("act", ("a",))
+    assert users_action(Action("act:1", ("a",))) == Action("act", ("a",))
 
 
 def test_negative_goals_are_kept_as_such() -> None:
-    problem = compiled(effect="(and (done) (p ?x))", goal="(and (not (p a)) (imply (p b) (done)) (p b))").problem
+    _, problem = compiled(effect="(and (done) (p ?x))", goal="(and (not (p a)) (imply (p b) (done)) (p b))")
     assert problem.negative_goal == {Atom("p", ("a",))}
     assert problem.goal == {Atom("p", ("b",)), Atom("done")}
 
@@ -73,7 +71,7 @@ def test_goals_with_a_choice_are_refused(goal: str, ways: int) -> None:
 
 
 def test_a_goal_that_never_holds_is_kept() -> None:
-    assert compiled(effect="(done)", goal="(and (p b) (done))").problem.goal == {Atom("goal:never")}
+    assert compiled(effect="(done)", goal="(and (p b) (done))")[1].goal == {Atom("goal:never")}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from slow_adl import ARITIES, CONSTANTS, OBJECTS, TYPES, RandomAdl, changed, fitting, holds, successors, written
 
 from bilevel.symbolic import semantics
-from bilevel.symbolic.adl import Compiled, compile_adl
-from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.symbolic.adl import compile_adl, users_action
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import applicable, ground, is_solved
 
 
@@ -24,14 +24,14 @@ def texts(actions: list[list[object]], state: Facts, goal: list[object]) -> tupl
     return f"{domain} {' '.join(map(written, actions))})", problem
 
 
-def compiled_successors(compiled: Compiled, state: Facts) -> dict[Action, set[frozenset[Facts]]]:
+def compiled_successors(domain: Domain, problem: Problem, state: Facts) -> dict[Action, set[frozenset[Facts]]]:
     """For each action in the user's words what its cases that apply lead to."""
     found: dict[Action, set[frozenset[Facts]]] = {}
-    domain, objects = compiled.domain, compiled.problem.all_objects(compiled.domain)
+    objects = problem.all_objects(domain)
     for schema in domain.schemas.values():
         for arguments in product(*(fitting(parameter.type) for parameter in schema.parameters)):
             action = ground(schema, arguments)
-            name = compiled.users_action(Action(schema.name, arguments))
+            name = users_action(Action(schema.name, arguments))
             if action is not None and applicable(state, action):
                 after = frozenset(semantics.successors(state, action, domain, objects))
                 found.setdefault(name, set()).add(after)
@@ -46,10 +46,10 @@ def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
     first = draw.state()
     goal = draw.condition(["a", "b", "c"], 3)
     try:
-        compiled = compile_adl(*texts(actions, first, goal))
+        domain, problem = compile_adl(*texts(actions, first, goal))
     except BadInput:  # as the goal leaves a choice
         goal = ["p"]
-        compiled = compile_adl(*texts(actions, first, goal))
+        domain, problem = compile_adl(*texts(actions, first, goal))
     changing = {name for action in actions for name in changed(action[-1])}
     fixed = {atom for atom in first if atom.predicate not in changing}
     for _ in range(5):
@@ -61,16 +61,16 @@ def test_compiled_actions_lead_where_the_definition_says(seed: int) -> None:
                 after = successors(action, arguments, state)
                 if after is not None:
                     expected.setdefault(Action(action[1], arguments), set()).add(after)
-        assert compiled_successors(compiled, state) == expected
-        assert is_solved(compiled.problem, state) == holds(goal, {}, state)
+        assert compiled_successors(domain, problem, state) == expected
+        assert is_solved(problem, state) == holds(goal, {}, state)
 
 
 def test_the_random_domains_need_compiling() -> None:
     split = choices = 0
     for seed in range(100):
         draw = RandomAdl(seed)
-        compiled = compile_adl(*texts([draw.action(name) for name in ("one", "two")], draw.state(), ["p"]))
-        split += len(compiled.domain.schemas) > 4
-        choices += not compiled.domain.is_deterministic
+        domain, _ = compile_adl(*texts([draw.action(name) for name in ("one", "two")], draw.state(), ["p"]))
+        split += len(domain.schemas) > 4
+        choices += not domain.is_deterministic
     assert split > 20
     assert choices > 20

@@ -13,7 +13,6 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
     is_variable,
-    schema_atoms,
 )
 
 TYPES = {"van": "vehicle", "vehicle": "object", "town": "object"}
@@ -76,12 +75,6 @@ def test_types_are_kept_if_effects_fit_the_predicates() -> None:
 def test_constants_that_a_schema_mentions_are_named() -> None:
     assert domain(Atom("at", ("?x", "home")), home="town", away="town").named_constants == {"home"}
     assert domain(Atom("done"), home="town").named_constants == frozenset()
-
-
-def test_the_atoms_of_a_schema_are_those_of_all_its_parts() -> None:
-    p, q, r, s = (Atom(name) for name in "pqrs")
-    schema = Schema("a", (), frozenset({p}), (Outcome(frozenset({q}), frozenset({r})),), frozenset({s}))
-    assert sorted(schema_atoms(schema)) == [p, q, r, s]
 
 
 def test_a_problems_objects_include_the_domains_constants() -> None:

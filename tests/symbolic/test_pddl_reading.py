@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from bilevel.symbolic.bulk_reading import problem_in_bulk
 from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain, read_problem
 from bilevel.symbolic.pddl_problem import problem_from_text
+from bilevel.tabletop.problems import shipped_domain
 
 OWN_DOMAINS = ["blocks", "colour", "gacha", "pick-place"]
 
@@ -26,10 +26,6 @@ DELIVERY = """
     :precondition (and (at ?v ?from) (not (= ?from ?to)) (and (not (broken ?v)) (= ?to depot)))
     :effect (and (at ?v ?to) (not (at ?v ?from)) (increase (total-cost) (distance ?from ?to)))))
 """
-
-
-def own_domain(name: str) -> Domain:
-    return read_domain(str(resources.files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
 
 
 def domain_with(action: str) -> Domain:
@@ -51,7 +47,7 @@ def does(add: str = "", delete: str = "") -> Outcome:
 
 @pytest.mark.parametrize("name", OWN_DOMAINS)
 def test_own_domains_are_read(name: str) -> None:
-    assert own_domain(name).name == name
+    assert shipped_domain(name).name == name
 
 
 def test_types_constants_and_conditions() -> None:
@@ -133,7 +129,7 @@ def test_existential_effects_bind_natures_variables() -> None:
 
 
 def test_gacha_makes_new_blocks() -> None:
-    (roll,) = own_domain("gacha").schemas["roll"].outcomes
+    (roll,) = shipped_domain("gacha").schemas["roll"].outcomes
     assert roll.new == {"?x"}
     assert Atom("new", ("?x",)) not in roll.add
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from bilevel.symbolic.domain import Action, BadInput, Domain
-from bilevel.symbolic.pddl import read_domain
+from bilevel.symbolic.domain import Action, BadInput
 from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, read_plan, write_plan
+from bilevel.tabletop.problems import shipped_domain
 
-
-def own_domain(name: str) -> Domain:
-    return read_domain(str(resources.files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
-
-
-BLOCKS = own_domain("blocks")
-COLOUR = own_domain("colour")
-GACHA = own_domain("gacha")
+BLOCKS = shipped_domain("blocks")
+COLOUR = shipped_domain("colour")
+GACHA = shipped_domain("gacha")
 
 
 def test_a_plan_is_one_action_a_line_and_its_cost() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.symbolic.semantics import applicable, ground, progress
-from bilevel.tabletop.expert import Expert, colour_blocks, roll_colours, sort_blocks
 from bilevel.tabletop.problems import shipped_domain, training_problems
+from bilevel.tabletop.worlds import blocks, colour, gacha, swap
 
 
 def atoms(text: str) -> Facts:
@@ -35,7 +35,7 @@ GOAL = "at block1 place1, at block2 place2"
     ],
 )
 def test_sorting_blocks(state: str, next_action: str) -> None:
-    assert sort_blocks(atoms(state), atoms(GOAL)) == action(next_action)
+    assert blocks.choose(atoms(state), atoms(GOAL)) == action(next_action)
 
 
 COLOURS = "tray-colour tray1 red, tray-colour tray2 blue, free table"
@@ -55,7 +55,7 @@ COLOURS = "tray-colour tray1 red, tray-colour tray2 blue, free table"
     ],
 )
 def test_colouring_blocks(state: str, next_action: str) -> None:
-    assert colour_blocks(atoms(f"{COLOURS}, {state}"), atoms("achieved-goal b, achieved-goal c")) == action(next_action)
+    assert colour.choose(atoms(f"{COLOURS}, {state}"), atoms("achieved-goal b, achieved-goal c")) == action(next_action)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,22 @@ def test_colouring_blocks(state: str, next_action: str) -> None:
     ],
 )
 def test_rolling_colours(state: str, next_action: str) -> None:
-    assert roll_colours(atoms(f"{COLOURS}, {state}"), atoms("achieved-goal red")) == action(next_action)
+    assert gacha.choose(atoms(f"{COLOURS}, {state}"), atoms("achieved-goal red")) == action(next_action)
 
 
-def test_an_expert_asks_its_program() -> None:
-    expert = Expert(sort_blocks)
-    state, goal = atoms("gripper-free, clear block1, clear place1"), atoms("at block1 place1")
-    expert.reset(state, goal, {})
-    expert.declare({})
-    assert expert.choose(state, goal) == Action("pick", ("block1",))
+@pytest.mark.parametrize(
+    ("state", "next_action"),
+    [
+        ("gripper-free, at block1 place2, at block2 place1", "pick block1 place2"),  # to free a place
+        ("holding block1, at block2 place1, free place2", "put-aside block1 table"),
+        ("gripper-free, at block1 table, at block2 place1, free place2", "pick block2 place1"),
+        ("holding block2, at block1 table, free place1, free place2", "place block2 place2"),
+        ("gripper-free, at block1 table, at block2 place2, free place1", "pick block1 table"),
+        ("gripper-free, at block1 place1, at block2 place2", "none"),
+    ],
+)
+def test_swapping_blocks(state: str, next_action: str) -> None:
+    assert swap.choose(atoms(f"{state}, free table"), atoms(GOAL)) == action(next_action)
 
 
 def test_sorting_solves_the_training_problems_with_applicable_actions() -> None:
@@ -87,7 +94,7 @@ def test_sorting_solves_the_training_problems_with_applicable_actions() -> None:
     for problem in training_problems("blocks"):
         state, steps = problem.state, 0
         while not problem.goal <= state:
-            chosen = sort_blocks(state, problem.goal)
+            chosen = blocks.choose(state, problem.goal)
             assert chosen is not None
             step = ground(domain.schemas[chosen.name], chosen.arguments)
             assert step is not None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilevel.tabletop.factory import Factory
 from bilevel.tabletop.observation import Observation
+from bilevel.tabletop.worlds.blocks import goal
+from bilevel.tabletop.worlds.factory import Factory
 
 STILL = np.array([0, 0, 0, -1], np.float32)
 
@@ -30,9 +31,9 @@ def deliver(world: Factory, block: int) -> tuple[Observation, bool, dict[str, ob
 
 
 def test_what_is_to_come_is_neither_seen_nor_wanted(world: Factory) -> None:
-    observation, _, _, _, info = world.step(STILL)
-    assert list(info["objects"]) == ["block1", "block2", "place1", "place2"]
-    assert len(info["goal"]) == 2
+    observation = world.step(STILL)[0]
+    assert list(world.slots.scene(observation).objects) == ["block1", "block2", "place1", "place2"]
+    assert len(goal(world.slots.scene(observation))) == 2
     assert observation["visible"].tolist() == [1, 1, 0, 0] * 2
     assert not observation["objects"][observation["visible"] == 0].any()
 
@@ -41,7 +42,7 @@ def test_a_delivery_brings_a_new_pair_which_is_then_wanted(world: Factory) -> No
     observation, terminated, info = deliver(world, 2)
     assert info["events"] == ("arrival block4",)
     assert observation["visible"].tolist() == [1, 1, 0, 1] * 2
-    assert len(info["goal"]) == 3  # type: ignore[arg-type]
+    assert len(goal(world.slots.scene(observation))) == 3
     assert not terminated
 
 

@@ -20,9 +20,10 @@ from bilevel.tabletop.measurements import (
     same_colour,
     stands,
     stands_on,
-    stands_on_tray,
+    stands_on_own_tray,
 )
-from bilevel.tabletop.observation import FEATURES, POSITION, SPAN, Array
+from bilevel.tabletop.observation import FEATURES, POSITION, SPAN
+from bilevel.tasks.scene import Array
 
 HAND = np.array([0.1, 0.5, 0.2], np.float32)
 HELD = HAND - np.array([0, 0, GRASP_HEIGHT], np.float32)
@@ -82,8 +83,10 @@ def test_only_standing_blocks_are_on_places() -> None:
 def test_a_tray_goes_from_its_first_spot_to_its_last(x: float, y: float, on: bool) -> None:
     trays = np.zeros((1, len(FEATURES)), np.float32)
     trays[0, POSITION], trays[0, SPAN] = (0.1, 0.5, 0), (0, 0.1)
-    assert stands_on_tray(points((x, 0.5 + y, 0.02)), ~NONE_HELD, trays).tolist() == [[on]]
-    assert not stands_on_tray(points((x, 0.5 + y, 0.02)), NONE_HELD, trays).any()
+    block, own = points((x, 0.5 + y, 0.02)), np.array([[True]])
+    assert stands_on_own_tray(block, NONE_HELD, trays, own).tolist() == [[on]]
+    assert not stands_on_own_tray(block, ~NONE_HELD, trays, own).any()
+    assert not stands_on_own_tray(block, NONE_HELD, trays, ~own).any()
 
 
 def test_a_block_in_the_box_is_between_its_walls_low_and_not_held() -> None:

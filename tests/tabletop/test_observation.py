@@ -1,4 +1,4 @@
-"""Slots and features have names, and an object is found where it is seen."""
+"""From observations to scenes: names, what is visible, and that nothing is made anew without need."""
 
 from __future__ import annotations
 
@@ -8,56 +8,70 @@ import pytest
 from bilevel.tabletop.observation import (
     COLUMN,
     FEATURES,
-    FEATURES_OF,
+    NUMBERED,
     SERIAL,
+    TRAY,
     Observation,
-    Slot,
-    features,
+    Slots,
     numbered,
-    object_name,
-    slots,
-    visible_objects,
+    perceive,
 )
+from bilevel.tabletop.worlds import blocks, gacha
 
-KNOWN = slots({"block": numbered("unmade", 2), "tray": ["tray1"]})
+SLOTS = Slots(gacha.SPEC, {"block": numbered("unmade", 2), "tray": ["tray1"]})
 
 
-def seen() -> Observation:
+def seen(visible: tuple[int, ...] = (0, 1, 1), serial: int = 7) -> Observation:
     """The second block is the seventh that was made; the first is not visible."""
     objects = np.zeros((3, len(FEATURES)), np.float32)
-    objects[1, [COLUMN["x"], COLUMN["red"], SERIAL]] = 0.25, 0.5, 7
+    objects[1, [COLUMN["x"], COLUMN["red"], SERIAL]] = 0.25, 0.5, serial
     objects[2, COLUMN["end"]] = 0.75
-    return {"agent": np.zeros(4, np.float32), "objects": objects, "visible": np.array([0, 1, 1], np.int8)}
+    return {"agent": np.arange(4, dtype=np.float32), "objects": objects, "visible": np.array(visible, np.int8)}
 
 
 def test_slots_of_a_type_are_side_by_side() -> None:
-    assert KNOWN.names == ("unmade1", "unmade2", "tray1")
-    assert [KNOWN.rows(kind) for kind in ("block", "tray", "button")] == [slice(0, 2), slice(2, 3), slice(0, 0)]
+    assert SLOTS.names == ("unmade1", "unmade2", "tray1")
+    assert [SLOTS.rows(kind) for kind in ("block", "tray", "button")] == [slice(0, 2), slice(2, 3), slice(0, 0)]
 
 
-def test_a_block_that_was_made_is_called_after_its_number() -> None:
-    assert object_name(KNOWN[1], seen()["objects"][1]) == "block7"
-    assert object_name(KNOWN[2], seen()["objects"][2]) == "tray1"
-
-
-def test_only_what_is_visible_is_an_object() -> None:
-    assert visible_objects(KNOWN, seen()) == {"block7": "block", "tray1": "tray"}
-
-
-def test_objects_are_found_by_name() -> None:
-    assert KNOWN.find("block7", seen()) == 1
-    assert KNOWN.find("tray1", seen()) == 2
+def test_only_what_is_visible_is_in_the_scene_and_blocks_that_were_made_have_numbers() -> None:
+    scene = SLOTS.scene(seen())
+    assert scene.objects == {"block7": "block", "tray1": "tray"}
+    assert scene["block7"].x == 0.25
+    assert scene["block7"].serial == 7
+    assert scene["tray1"].end == 0.75
+    assert scene.agent.opening == 3
     with pytest.raises(KeyError, match="'block6' is not visible"):
-        KNOWN.find("block6", seen())
+        scene["block6"]
 
 
-def test_features_have_names_that_depend_on_the_type() -> None:
-    block, tray = features(KNOWN, seen(), "block7"), features(KNOWN, seen(), "tray1")
-    assert block == {"x": 0.25, "y": 0, "z": 0, "red": 0.5, "green": 0, "blue": 0, "serial": 7}
-    assert tray["end"] == 0.75
-    assert "serial" not in tray
-    assert set(FEATURES) == {feature for names in FEATURES_OF.values() for feature in names}
+def test_a_roster_is_kept_while_the_same_objects_are_visible() -> None:
+    first = SLOTS.scene(seen()).roster
+    assert SLOTS.scene(seen()).roster is first
+    assert list(SLOTS.scene(seen(serial=8)).objects) == ["block8", "tray1"]
+    assert list(SLOTS.scene(seen(visible=(0, 0, 1), serial=0)).objects) == ["tray1"]
+    for serial in range(9, 2000):  # far more than are remembered
+        assert list(SLOTS.scene(seen(serial=serial)).objects) == [f"block{serial}", "tray1"]
+    assert SLOTS.scene(seen()).objects == first.objects
 
 
-def test_slots_are_values() -> None:
-    assert Slot("block1", "block") == slots({"block": ["block1"]})[0]
+def test_a_scene_shares_the_arrays_of_an_observation_in_which_all_is_visible() -> None:
+    everything = seen(visible=(1, 1, 1))
+    assert SLOTS.scene(everything).features is everything["objects"]
+    assert SLOTS.scene(everything).values is everything["agent"]
+
+
+def test_the_columns_of_scenes_are_those_of_observations() -> None:
+    assert gacha.SPEC.columns == FEATURES
+    assert blocks.SPEC.columns == FEATURES[:6]
+    assert tuple(TRAY) == FEATURES[: len(TRAY)]
+    with pytest.raises(AssertionError):
+        Slots(type(gacha.SPEC)(gacha.SPEC.agent, {"block": NUMBERED}), {})
+
+
+def test_perceive_asks_an_environment_for_its_slots() -> None:
+    world = blocks.Blocks(1)
+    observation, info = world.reset(seed=0)
+    scene = perceive(observation, info, world)
+    assert scene.objects == {"block1": "block", "place1": "place"}
+    assert scene.spec is blocks.SPEC

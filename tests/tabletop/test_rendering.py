@@ -17,8 +17,8 @@ import pytest
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import opengl, rendering
-from bilevel.tabletop.blocks import Blocks
 from bilevel.tabletop.rendering import CAMERAS, QUALITIES, Image, Picture
+from bilevel.tabletop.worlds.blocks import Blocks
 
 STILL = np.zeros(4, np.float32)
 PURE_GREEN = (0.0, 1.0, 0.0)
@@ -39,17 +39,26 @@ def drawn(world: Blocks) -> Image:
     return np.empty((0, 0, 3), np.uint8)
 
 
-@pytest.fixture(params=list(QUALITIES))
+@cache
+def compiled(quality: str) -> Blocks:
+    return Blocks(objects=2, render_mode="rgb_array", quality=quality)
+
+
+@pytest.fixture(params=["fast"])
 def world(request: pytest.FixtureRequest) -> Iterator[Blocks]:
-    made = Blocks(objects=2, render_mode="rgb_array", quality=request.param)
+    made = compiled(request.param)
     made.reset(seed=0)
     yield made
     made.close()
 
 
+each_quality = pytest.mark.parametrize("world", list(QUALITIES), indirect=True)
+
+
 # What they show
 
 
+@each_quality
 def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
     quality = QUALITIES[world.quality]
     picture = drawn(world)
@@ -57,6 +66,7 @@ def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
     assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
 
 
+@each_quality
 def test_a_picture_is_right_side_up(world: Blocks) -> None:
     picture = drawn(world)
     if can_draw():
@@ -123,6 +133,7 @@ def seen_by(camera: str, world: Blocks) -> Image:
 # What they leave alone
 
 
+@each_quality
 def test_drawing_changes_nothing(world: Blocks) -> None:
     other = Blocks(objects=2)
     other.reset(seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bilevel.tabletop import furniture as scene
+from bilevel.tabletop import furniture
 from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
 
 BLOCKS = ("cube", "die")
@@ -13,16 +13,16 @@ BLOCKS = ("cube", "die")
 
 @pytest.fixture(scope="module")
 def compiled() -> Simulation:
-    furniture = [*map(scene.block, BLOCKS), scene.spot("mark"), scene.button()]
-    xml = scene.scene(furniture, excluded_contacts=[("button-housing", "button")])
-    return Simulation(xml, BLOCKS, ["mark"], ["button-housing"], ["button"])
+    bodies = [*map(furniture.block, BLOCKS), furniture.spot("mark"), furniture.button()]
+    contacts = [("button-housing", "button")]
+    return Simulation(furniture.Furnishing(bodies, BLOCKS, ["mark"], ["button-housing"], ["button"], contacts))
 
 
 @pytest.fixture
 def simulation(compiled: Simulation) -> Simulation:
     """With its button on the right, and a block on the table."""
     compiled.reset({0: (0.3, 0.5)})
-    compiled.put(0, (-0.2, 0.5, scene.BLOCK), yaw=0.3)
+    compiled.put(0, (-0.2, 0.5, furniture.BLOCK), yaw=0.3)
     compiled.settle()
     return compiled
 
@@ -60,11 +60,11 @@ def test_the_hand_is_not_sent_out_of_bounds(
 def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> None:
     move(simulation, 0, 0, 0, -1, steps=40)
     cube, die = simulation.blocks()
-    assert np.allclose(cube, (-0.2, 0.5, scene.BLOCK), atol=1e-3)
+    assert np.allclose(cube, (-0.2, 0.5, furniture.BLOCK), atol=1e-3)
     assert die[2] < -0.5
     simulation.put(1, (0.0, 0.4, 0.1))
     move(simulation, 0, 0, 0, -1, steps=40)
-    assert np.allclose(simulation.blocks()[1], (0.0, 0.4, scene.BLOCK), atol=2e-3)  # it fell on the table
+    assert np.allclose(simulation.blocks()[1], (0.0, 0.4, furniture.BLOCK), atol=2e-3)  # it fell on the table
     simulation.park(1)
     move(simulation, 0, 0, 0, -1)
     assert simulation.blocks()[1, 2] < -0.5
@@ -72,9 +72,9 @@ def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> Non
 
 def test_spots_move_and_hide(simulation: Simulation) -> None:
     simulation.move_spot("mark", 0.1, 0.4)
-    assert simulation.spot("mark").tolist() == [0.1, 0.4, scene.SPOT]
+    assert simulation.spot("mark").tolist() == [0.1, 0.4, furniture.SPOT]
     simulation.hide_spot("mark")
-    assert simulation.spot("mark")[2] < scene.FLOOR
+    assert simulation.spot("mark")[2] < furniture.FLOOR
 
 
 def test_fixtures_are_put_while_the_simulation_is_reset(simulation: Simulation) -> None:

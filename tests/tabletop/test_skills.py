@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bilevel.policies.policies import Control
-from bilevel.symbolic.domain import NO_FACTS, Action
-from bilevel.tabletop.blocks import Blocks
-from bilevel.tabletop.observation import FEATURES, POSITION, Array
-from bilevel.tabletop.skills import CARRY, SKILLS, Skills, pick, place, press, slide
-from bilevel.tabletop.tasks import TASKS
+from bilevel.symbolic.domain import Action
+from bilevel.tabletop.observation import FEATURES, POSITION, numbered
+from bilevel.tabletop.skills import CARRY, pick, place, press, skilled, slide
+from bilevel.tabletop.worlds import blocks, colour, gacha, swap
+from bilevel.tasks.scene import Array, Roster, Scene
 
 CLOSE, OPEN = 1.0, -1.0
 
@@ -74,10 +73,10 @@ HANDS = arrays(np.float32, 4, elements=st.floats(0, 1, width=32))
 
 
 @given(HANDS, OBJECTS)
-def test_every_control_is_within_bounds(agent: Array, objects: Array) -> None:
-    for domain, skills in SKILLS.items():
-        for name, schema in next(task.domain for task in TASKS.values() if task.domain_name == domain).schemas.items():
-            control = skills[name](agent, *objects[: len(schema.parameters)])
+def test_every_action_has_a_skill_with_controls_within_bounds(agent: Array, objects: Array) -> None:
+    for world in (blocks, colour, gacha, swap):
+        for name, schema in world.task.domain.schemas.items():
+            control = world.SKILLS[name](agent, *objects[: len(schema.parameters)])
             assert control.shape == (4,)
             assert control.dtype == np.float32
             assert np.abs(control).max() <= 1
@@ -94,15 +93,12 @@ def test_movements_are_continuous(agent: Array, nudge: float) -> None:
 
 
 def test_skills_act_on_the_objects_that_an_action_names() -> None:
-    world = Blocks(2)
-    observation, _ = world.reset(seed=0)
-    skills = Skills(SKILLS["blocks"], world.slots)
-
-    def control(name: str, *arguments: str) -> Control:
-        return skills.control(observation, NO_FACTS, NO_FACTS, Action(name, arguments))
-
-    agent, objects = observation["agent"], observation["objects"]
-    assert np.array_equal(control("pick", "block2"), pick(agent, objects[1]))
-    assert np.array_equal(control("place", "block1", "place2"), place(agent, objects[0], objects[3]))
-    with pytest.raises(KeyError, match="'block9' is not visible"):
-        control("pick", "block9")
+    agent, objects = hand(0, 0.6, 0.2), np.stack([thing(x, 0.5, 0.02) for x in (-0.2, -0.1, 0.1, 0.2)])
+    roster = Roster({**dict.fromkeys(numbered("block", 2), "block"), **dict.fromkeys(numbered("place", 2), "place")})
+    scene = Scene.from_arrays(blocks.SPEC, agent, objects, roster)
+    control = skilled(blocks.SKILLS)
+    assert np.array_equal(control(scene, Action("pick", ("block2",))), pick(agent, objects[1]))
+    placed = control(scene, Action("place", ("block1", "place2")))
+    assert np.array_equal(placed, place(agent, objects[0], objects[3]))
+    with pytest.raises(KeyError, match="block9"):
+        control(scene, Action("pick", ("block9",)))

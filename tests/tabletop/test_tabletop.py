@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import layout
-from bilevel.tabletop.blocks import Blocks
-from bilevel.tabletop.factory import Factory
-from bilevel.tabletop.tabletop import ARM_CLEARANCE
+from bilevel.tabletop.observation import Bools
+from bilevel.tabletop.tabletop import ARM_CLEARANCE, teleporting
+from bilevel.tabletop.worlds.blocks import Blocks
+from bilevel.tabletop.worlds.factory import Factory
 
 STILL = np.array([0, 0, 0, -1], np.float32)
 
@@ -35,26 +39,17 @@ def put_on_place(world: Blocks, block: int) -> None:
 def test_success_is_the_whole_goal_at_one_step(world: Blocks) -> None:
     put_on_place(world, 0)
     _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, False, None)
+    assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
     put_on_place(world, 1)
     _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["outcome"]) == (1.0, True, False, "success")
-
-
-def test_info_tells_the_goal_and_the_objects(world: Blocks) -> None:
-    info = world.step(STILL)[4]
-    assert info["goal"] == {Atom("at", ("block1", "place1")), Atom("at", ("block2", "place2"))}
-    assert info["objects"] == {"block1": "block", "block2": "block", "place1": "place", "place2": "place"}
-    assert info["events"] == ()
+    assert (reward, terminated, truncated, info["success"]) == (1.0, True, False, True)
 
 
 def test_what_is_returned_belongs_to_the_caller(world: Blocks) -> None:
-    observation, _, _, _, info = world.step(STILL)
+    observation = world.step(STILL)[0]
     kept = {name: array.copy() for name, array in observation.items()}  # type: ignore[attr-defined]
-    info["objects"].clear()
-    later = world.step(np.array([1, 1, -1, 1], np.float32))
+    world.step(np.array([1, 1, -1, 1], np.float32))
     assert all(np.array_equal(observation[name], kept[name]) for name in kept)  # type: ignore[literal-required]
-    assert later[4]["objects"]
 
 
 @pytest.mark.parametrize("where", [(0.6, 0.9, 0.02), (0.428, 0.208, 0.04)])  # beside the table's middle, on its rim
@@ -111,12 +106,37 @@ def test_snapshots_of_other_worlds_with_the_same_physics_are_refused() -> None:
         ours.step(STILL)  # nothing has happened
 
 
-def test_there_is_nothing_to_save_before_the_first_episode() -> None:
+def test_before_the_first_episode_nothing_can_be_saved_or_done() -> None:
+    world = Blocks(1)
     with pytest.raises(BadInput, match="reset"):
-        Blocks(1).save()
+        world.save()
+    with pytest.raises(BadInput, match="reset"):
+        world.step(STILL)
 
 
 @pytest.mark.parametrize("objects", [0, 21, 2.5, "3", None, float("nan")])
 def test_what_is_no_number_of_objects_is_refused(objects: Any) -> None:
     with pytest.raises(BadInput, match=f"1 to 20 objects, not {objects}"):
         Blocks(objects)
+
+
+# Teleports
+
+
+@given(arrays(bool, 6), st.integers(0, 100))
+def test_only_what_is_at_its_goal_teleports(at_goal: Bools, seed: int) -> None:
+    assert at_goal[teleporting(np.random.default_rng(seed), at_goal, 0.5)].all()
+    assert teleporting(np.random.default_rng(seed), at_goal, 1.0).tolist() == np.flatnonzero(at_goal).tolist()
+
+
+def test_a_rate_is_a_probability_per_object_and_step() -> None:
+    rng = np.random.default_rng(0)
+    count = sum(len(teleporting(rng, np.array([True, False, True]), 0.1)) for _ in range(5000))
+    assert 900 < count < 1100
+
+
+def test_where_nothing_teleports_nothing_is_drawn() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert len(teleporting(rng, np.ones(3, bool), 0.0)) == 0
+    assert rng.bit_generator.state == before

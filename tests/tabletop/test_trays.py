@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bilevel.tabletop.observation import Array
 from bilevel.tabletop.trays import free_spots
+from bilevel.tasks.scene import Array
 
 TRAYS = np.array([[0.0, 0.4], [0.1, 0.6]])
 PITCH = 0.05

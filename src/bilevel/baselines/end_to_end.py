@@ -6,14 +6,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bilevel.baselines.graph_architecture import GraphArchitecture
-from bilevel.baselines.graph_encoding import MOVING_SIZE, NOWHERE, Movement, Rows, look
-from bilevel.lowlevel.architecture import Weights
-from bilevel.lowlevel.encoding import AGENT_SIZE, agent_state
-from bilevel.policies.policies import Control
+from bilevel.baselines.graph_encoding import NOTHING, GraphEncoding, Rows
+from bilevel.lowlevel.weights_file import Weights
 from bilevel.symbolic.domain import NO_FACTS, Action, Facts
-from bilevel.tabletop.labelling import Labels
-from bilevel.tabletop.observation import Array, Observation
+from bilevel.tasks.controls import Control, Controls
+from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.task import Labels
+
+
+def weight_shapes(encoding: GraphEncoding, controls: Controls, hidden: int, rounds: int) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all arrays of an `EndToEndNetwork`."""
+    told, arity = encoding.features, encoding.arity
+    layers = {"embed.global": (hidden, encoding.global_size), "embed.object": (hidden, encoding.object_size)}
+    square = ["global", "object", "global_to_object", "object_to_global"]
+    if encoding.relations:
+        layers["embed.fact"] = hidden, encoding.fact_size
+        square += ["global_to_fact", "fact_to_global"]
+        for number in range(rounds):
+            layers[f"rounds.{number}.fact"] = hidden, (1 + arity) * hidden
+            layers[f"rounds.{number}.fact_to_object"] = arity * hidden, hidden
+    layers |= {f"rounds.{number}.{name}": (hidden, hidden) for number in range(rounds) for name in square}
+    layers |= {"readout.0": (hidden, hidden), "readout.2": (controls.size, hidden)}
+    shapes: dict[str, tuple[int, ...]] = {"agent_scale": (told.agent_size,), "object_scale": (told.object_size,)}
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    return shapes
 
 
 @dataclass(frozen=True)
@@ -26,22 +43,22 @@ class _Edges:
 
     @classmethod
     def to(cls, arguments: Rows) -> _Edges:
-        """`arguments`, (facts,), are objects, or nowhere."""
+        """`arguments`, (facts,), are objects, counted from 1 on, or nothing."""
         facts = np.argsort(arguments, kind="stable")
-        facts = facts[arguments[facts] != NOWHERE]
+        facts = facts[arguments[facts] != NOTHING]
         targets, first = np.unique(arguments[facts], return_index=True)
-        return cls(facts, first, targets)
+        return cls(facts, first, targets - 1)
 
 
 @dataclass(frozen=True)
 class _Embedded:
-    """What a scene contributes: computed once, and kept while it lasts. Objects are those that are visible."""
+    """What a structure contributes: computed once, and kept while it lasts."""
 
-    rows: Rows  # (objects,): their slots
+    mask: Array  # (objects, feature size)
     globals: Array  # (hidden,)
     objects: Array  # (objects, hidden)
     facts: Array  # (facts, hidden)
-    arguments: Rows  # (facts, arity): objects; for one that there is not, the number after the last
+    arguments: Rows  # (facts, arity)
     edges: tuple[_Edges, ...]  # for each position
 
 
@@ -53,79 +70,82 @@ class EndToEndPolicy:
 
     is_memoryless = True  # what it does depends on what it sees alone
 
-    def __init__(self, architecture: GraphArchitecture, weights: Weights, labels: Labels) -> None:
+    def __init__(
+        self, encoding: GraphEncoding, controls: Controls, weights: Weights, rounds: int, labels: Labels
+    ) -> None:
         self.labels = labels
         self.state: Facts = NO_FACTS
         self.goal: Facts = NO_FACTS
         self.action: Action | None = None
-        self._encoding, self._rounds, self._hidden = architecture.encoding, architecture.rounds, architecture.hidden
-        self._weight = {name: weights[f"{name}.weight"] for name in architecture.layers}
-        self._bias = {name: weights[f"{name}.bias"] for name in architecture.layers}
-        self._none = np.zeros((0, architecture.hidden), np.float32)
-        self._movement = Movement(labels.slots)
-        self._told: tuple[Facts, Facts, bytes] | None = None
+        self._encoding, self._controls = encoding, controls
+        names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]
+        self._weight = {name: np.ascontiguousarray(weights[f"{name}.weight"].T) for name in names}
+        self._bias = {name: weights[f"{name}.bias"] for name in names}
+        told = encoding.features
+        agent, self._facts_weight = np.split(self._weight["embed.global"], [told.agent_size])
+        seen, self._about_weight = np.split(self._weight["embed.object"], [told.object_size])
+        self._agent_weight = agent * weights["agent_scale"][:, None]  # scaled once, here, instead of at every step
+        self._seen_weight = seen * weights["object_scale"][:, None]
+        self._rounds = [f"rounds.{number}." for number in range(rounds)]
+        self._hidden = len(self._bias["embed.global"])
+        self._nothing = np.zeros((1, self._hidden), np.float32)
+        self._conditions: tuple[Facts, Facts, Roster] | None = None
 
-    def reset(self, observation: Observation) -> None:
-        self.state, self.goal = self.labels.state(observation), self.labels.goal(observation)
+    def reset(self, scene: Scene) -> None:
+        self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
 
-    def act(self, observation: Observation) -> Control:
-        self.reset(observation)
-        told = self.state, self.goal, look(observation)
-        if told != self._told:
-            self._told = told
-            self._scene = self._embed(observation)
-        agent, scene, weight = observation["agent"], self._scene, self._weight
-        moving = self._movement(agent, observation["objects"], scene.rows)
-        global_ = scene.globals + agent_state(agent) @ weight["global.0"][:AGENT_SIZE]
-        return self._forward(global_, scene.objects + moving @ weight["object.0"][:MOVING_SIZE], scene)
+    def act(self, scene: Scene) -> Control:
+        self.reset(scene)
+        conditions = self.state, self.goal, scene.roster
+        if conditions != self._conditions:
+            self._embedded = self._embed(scene)
+            self._conditions = conditions
+        told, embedded = self._encoding.features, self._embedded
+        features = told.objects(scene.values, scene.features, embedded.mask)
+        global_ = embedded.globals + told.agent(scene.values) @ self._agent_weight
+        return self._controls.decode(self._forward(global_, embedded.objects + features @ self._seen_weight, embedded))
 
-    def _embed(self, observation: Observation) -> _Embedded:
-        encoding, weight, bias = self._encoding, self._weight, self._bias
-        scene = encoding.scene(self.labels.slots, observation, self.state, self.goal)
-        rows = np.flatnonzero(scene.visible)
-        place = np.full(len(scene.visible) + 1, NOWHERE)  # the last stands for nowhere
-        place[rows] = np.arange(len(rows))
-        arguments = place[scene.arguments]
+    def _embed(self, scene: Scene) -> _Embedded:
+        self._encoding = encoding = self._encoding.for_spec(scene.spec)
+        structure = encoding.structure(scene.objects, self.state, self.goal)
+        no_facts = np.zeros((0, self._hidden), np.float32)
         return _Embedded(
-            rows=rows,
-            globals=scene.globals @ weight["global.0"][AGENT_SIZE:] + bias["global.0"],
-            objects=scene.objects[rows] @ weight["object.0"][MOVING_SIZE:] + bias["object.0"],
-            facts=self._linear("fact.0", scene.facts) if encoding.relations else self._none,
-            arguments=np.where(arguments == NOWHERE, len(rows), arguments),
-            edges=tuple(_Edges.to(position) for position in arguments.T),
+            mask=encoding.features.mask(list(scene.objects.values())),
+            globals=structure.globals @ self._facts_weight + self._bias["embed.global"],
+            objects=structure.objects @ self._about_weight + self._bias["embed.object"],
+            facts=self._linear("embed.fact", structure.facts) if encoding.relations else no_facts,
+            arguments=structure.arguments,
+            edges=tuple(_Edges.to(position) for position in structure.arguments.T),
         )
 
-    def _forward(self, global_: Array, objects: Array, scene: _Embedded) -> Array:
-        """The control from the embedded nodes, (hidden,) and (objects, hidden)."""
-        facts, related = scene.facts, len(scene.facts) > 0
-        for number in range(1, self._rounds + 1):
-            heard = self._linear(f"global.{number}", global_)
-            told = self._linear(f"object.{number}", objects)
-            told += self._linear(f"global-to-object.{number}", global_)
-            if related:
-                self._tell_objects(told, self._linear(f"fact-to-object.{number}", facts), scene)
-                arguments = np.append(objects, np.zeros((1, self._hidden), np.float32), axis=0)[scene.arguments]
-                facts = np.concatenate([facts, arguments.reshape(len(facts), -1)], axis=1)
-                facts = self._linear(f"fact.{number}", facts)
-                facts += self._linear(f"global-to-fact.{number}", global_)
+    def _forward(self, global_: Array, objects: Array, embedded: _Embedded) -> Array:
+        """The outputs from the embedded nodes, (hidden,) and (objects, hidden)."""
+        facts, linear = embedded.facts, self._linear
+        for round_ in self._rounds:
+            heard = linear(f"{round_}global", global_)
+            told = linear(f"{round_}object", objects)
+            told += linear(f"{round_}global_to_object", global_)
+            if len(facts):
+                self._tell_objects(told, linear(f"{round_}fact_to_object", facts), embedded.edges)
+                ends = np.concatenate([self._nothing, objects])[embedded.arguments]  # (facts, arity, hidden)
+                facts = linear(f"{round_}fact", np.concatenate([facts, ends.reshape(len(facts), -1)], axis=1))
+                facts += linear(f"{round_}global_to_fact", global_)
                 np.maximum(facts, 0, out=facts)
-                heard += self._linear(f"fact-to-global.{number}", facts).max(axis=0)
+                heard += linear(f"{round_}fact_to_global", facts).max(axis=0)
             objects = np.maximum(told, 0, out=told)
             if len(objects):
-                heard += self._linear(f"object-to-global.{number}", objects).max(axis=0)
+                heard += linear(f"{round_}object_to_global", objects).max(axis=0)
             global_ = np.maximum(heard, 0, out=heard)
         total = global_ + _most(objects) + _most(facts)
-        hidden = np.maximum(self._linear("readout.0", total), 0)
-        control: Array = np.clip(self._linear("readout.1", hidden), -1, 1)
-        return control
+        return linear("readout.2", np.maximum(linear("readout.0", total), 0))
 
-    def _tell_objects(self, objects: Array, messages: Array, scene: _Embedded) -> None:
+    def _tell_objects(self, objects: Array, messages: Array, edges: tuple[_Edges, ...]) -> None:
         """Add to each object, for each position, the greatest message from the facts that have it there."""
         by_position = messages.reshape(len(messages), -1, self._hidden)
-        for position, edges in enumerate(scene.edges):
-            if len(edges.facts):
-                sent = by_position[edges.facts, position]
-                objects[edges.targets] += np.maximum.reduceat(sent, edges.first, axis=0)
+        for position, ends in enumerate(edges):
+            if len(ends.facts):
+                sent = by_position[ends.facts, position]
+                objects[ends.targets] += np.maximum.reduceat(sent, ends.first, axis=0)
 
     def _linear(self, name: str, inputs: Array) -> Array:
         outputs: Array = inputs @ self._weight[name]

@@ -5,83 +5,72 @@ Who does not mind which kind of policy a folder holds reads it with `read_any`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
 
-from bilevel.baselines.end_to_end import EndToEndPolicy
-from bilevel.baselines.graph_architecture import GraphArchitecture
+from bilevel.baselines.end_to_end import EndToEndPolicy, weight_shapes
 from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding
-from bilevel.demonstrations.json_objects import Keys
-from bilevel.policies.policy_files import (
+from bilevel.lowlevel.weights_file import check_shapes
+from bilevel.policies.policy_folder import (
     BISON,
     DOMAIN,
-    SUMMARY,
-    SavedNetwork,
+    POLICY,
+    WEIGHTS,
+    Card,
+    LearnedNetwork,
+    LearnedPolicy,
+    bilevel_policy,
     check_encoding,
-    common_parts,
-    read_about,
-    read_parts,
+    read_card,
+    read_domain_and_weights,
 )
-from bilevel.policies.policy_folder import SavedPolicy, bilevel_from
-from bilevel.symbolic.domain import Domain
-from bilevel.tabletop.observation import Slots
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Labels
 
-if TYPE_CHECKING:  # they need torch, which policies do without
-    from bilevel.baselines.learning import LearnedEndToEnd
-    from bilevel.demonstrations.dataset import Dataset
-    from bilevel.learning.bilevel import LearningConfig
+END_TO_END = "end-to-end"  # the kind of network
 
 
 @dataclass(frozen=True)
-class SavedEndToEnd(SavedNetwork):
-    """All that is in a folder; not yet bound to an environment."""
-
-    encoding_keys: ClassVar[Keys] = {"types": list, "nullary": list, "unary": list, "relations": list, "arity": int}
-    summary_keys: ClassVar[Keys] = SUMMARY
-
-    architecture: GraphArchitecture
-    kind: str  # one of `ENCODINGS`
-
-    @property
-    def method(self) -> str:
-        return self.kind
+class LearnedEndToEnd(LearnedNetwork):
+    """All that is in the folder of an end-to-end policy; its method is one of `ENCODINGS`."""
 
     @property
     def encoding(self) -> GraphEncoding:
-        return self.architecture.encoding
+        return ENCODINGS[self.card.method](self.domain, self.spec)
 
-    def bind(self, slots: Slots) -> EndToEndPolicy:
-        """The policy for an environment with these slots."""
-        task = self.known_task
-        self.check_domain(task)
-        return EndToEndPolicy(self.architecture, self.weights, task.labels(slots))
+    def bind(self, labels: Labels) -> EndToEndPolicy:
+        """The policy with somebody's labels."""
+        return EndToEndPolicy(self.encoding, self.card.controls, self.weights, self.card.network.rounds, labels)
 
-
-KINDS: Mapping[str, type[SavedNetwork]] = {BISON: SavedPolicy, **dict.fromkeys(ENCODINGS, SavedEndToEnd)}
-
-
-def saved_end_to_end(
-    dataset: Dataset, learned: LearnedEndToEnd, config: LearningConfig, *, recipe: str, seconds: float
-) -> SavedEndToEnd:
-    """What was learned from a data set, with how it came about; `recipe` is the name of the configuration."""
-    parts = common_parts(dataset, learned.network, learned.samples, config, recipe, seconds)
-    return SavedEndToEnd(**parts, architecture=learned.architecture, kind=learned.method)
+    def for_environment(self, env: SceneEnv) -> EndToEndPolicy:
+        """The policy with the labels of an environment."""
+        return self.bind(env.labels)
 
 
-def read_any(folder: Path) -> SavedPolicy | SavedEndToEnd:
+def read_any(folder: Path) -> LearnedPolicy | LearnedEndToEnd:
     """`BadInput`, which names the file, where one is missing, damaged, or does not fit the others."""
-    about = read_about(folder, KINDS)
-    return bilevel_from(folder, about) if about["method"] == BISON else _end_to_end_from(folder, about)
+    card = read_card(folder)
+    if card.method == BISON:
+        return bilevel_policy(folder, card)
+    if card.method not in ENCODINGS:
+        known = " or ".join([BISON, *ENCODINGS])
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {known}")
+    return _end_to_end_policy(folder, card)
 
 
-def _end_to_end_from(folder: Path, about: Mapping[str, Any]) -> SavedEndToEnd:
+def read_end_to_end(folder: Path, method: str) -> LearnedEndToEnd:
+    """The same for a policy of this method; `BadInput` where it is of another."""
+    found = read_any(folder)
+    if not isinstance(found, LearnedEndToEnd) or found.card.method != method:
+        raise BadInput(f"{folder}: a policy of the method '{found.card.method}', not of '{method}'")
+    return found
+
+
+def _end_to_end_policy(folder: Path, card: Card) -> LearnedEndToEnd:
     """The policy in a folder with this policy.json."""
-
-    def shape(domain: Domain) -> GraphArchitecture:
-        encoding = ENCODINGS[about["method"]](domain)
-        check_encoding(encoding, about["encoding"], folder / DOMAIN)
-        return GraphArchitecture(encoding, about["hidden"], about["rounds"])
-
-    return SavedEndToEnd(**read_parts(folder, about, shape), kind=about["method"])
+    learned = LearnedEndToEnd(card, *read_domain_and_weights(folder))
+    encoding, shape = learned.encoding, card.network
+    check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
+    check_shapes(folder / WEIGHTS, learned.weights, weight_shapes(encoding, card.controls, shape.hidden, shape.rounds))
+    return learned

@@ -1,4 +1,4 @@
-"""What an end-to-end network learns from: the graph of every step, those of one shape, with room for the largest."""
+"""What an end-to-end network learns from: the graph of every step, those of all steps with room for the largest."""
 
 from __future__ import annotations
 
@@ -9,129 +9,100 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.baselines.graph_encoding import NOWHERE, GraphEncoding, Movement, Rows, Scene, look
-from bilevel.lowlevel.encoding import agent_state
+from bilevel.baselines.graph_encoding import GraphEncoding, Rows, Structure
+from bilevel.lowlevel.encoding import FeatureEncoder
 from bilevel.lowlevel.samples import Situation
-from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES, Array, Bools, Observation, Slots
-
-
-@dataclass(frozen=True)
-class Scenes:
-    """The scenes of many steps, one after the other."""
-
-    visible: Bools  # (scenes, slots)
-    globals: Array  # (scenes, 2 * nullary)
-    objects: Array  # (scenes, slots, scene size)
-    facts: Array  # (scenes, most facts, fact size); zeros where there are fewer
-    arguments: Rows  # (scenes, most facts, arity)
-    counts: Rows  # (scenes,): how many facts there are
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def arrays(self) -> list[NDArray[Any]]:
-        return [getattr(self, field.name) for field in fields(self)]
-
-    def with_room(self, facts: int) -> Scenes:
-        """For so many facts, or more."""
-        more = ((0, 0), (0, max(0, facts - self.facts.shape[1])), (0, 0))
-        return replace(
-            self, facts=np.pad(self.facts, more), arguments=np.pad(self.arguments, more, constant_values=NOWHERE)
-        )
+from bilevel.symbolic.domain import NO_FACTS
+from bilevel.tasks.scene import Array, Scene
 
 
 @dataclass(frozen=True)
 class GraphSamples:
-    """One row per step, all of them arrays, and the scenes that they are part of."""
+    """One row per step, and one per structure, which many steps share. There are zeros where a graph is smaller."""
 
-    agents: Array  # (steps, 2)
-    moving: Array  # (steps, slots, 6)
-    scene: Rows  # (steps,): the number of the scene
-    controls: Array  # (steps, 4)
+    agents: Array  # (steps, agent size)
+    features: Array  # (steps, most objects, feature size)
+    targets: Array  # (steps, outputs): the expert's controls, as the network should put them out
     episodes: Rows  # (steps,): the number of the episode
-    scenes: Scenes
+    structure: Rows  # (steps,): the number of the structure
+
+    globals: Array  # (structures, 2 * nullary)
+    objects: Array  # (structures, most objects, about size)
+    facts: Array  # (structures, most facts, fact size)
+    arguments: Rows  # (structures, most facts, arity)
+    counts: Rows  # (structures, 2): how many objects and facts there are
 
     def __len__(self) -> int:
-        return len(self.scene)
+        return len(self.structure)
 
     def where(self, chosen: NDArray[np.bool_]) -> GraphSamples:
-        steps: dict[str, Any] = {name: array[chosen] for name, array in self.steps().items()}
-        return replace(self, **steps)
+        return replace(self, **{name: getattr(self, name)[chosen] for name in PER_STEP})
 
     def followed_by(self, more: Sequence[GraphSamples]) -> GraphSamples:
         first = int(self.episodes.max()) + 1
-        return together([self, *(replace(part, episodes=part.episodes + first) for part in more)])
+        return concatenate([self, *(replace(part, episodes=part.episodes + first) for part in more)])
 
     def arrays(self) -> Iterator[NDArray[Any]]:
-        yield from self.steps().values()
-        yield from self.scenes.arrays()
+        return (getattr(self, field.name) for field in fields(self))
 
     def with_arrays(self, arrays: Sequence[NDArray[Any]]) -> GraphSamples:
-        names = list(self.steps())
-        steps: dict[str, Any] = dict(zip(names, arrays, strict=False))
-        return replace(self, scenes=Scenes(*arrays[len(names) :]), **steps)
-
-    def steps(self) -> dict[str, NDArray[Any]]:
-        """All arrays with a row per step."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scenes"}
+        return GraphSamples(*arrays)
 
 
-def together(parts: Sequence[GraphSamples]) -> GraphSamples:
-    most = max(part.scenes.facts.shape[1] for part in parts)
-    offsets = np.cumsum([0, *(len(part.scenes) for part in parts)])
-    moved = [replace(part, scene=part.scene + first) for part, first in zip(parts, offsets[:-1], strict=True)]
-    scenes = zip(*(part.scenes.with_room(most).arrays() for part in parts), strict=True)
-    steps = {name: np.concatenate([getattr(part, name) for part in moved]) for name in moved[0].steps()}
-    return replace(moved[0], scenes=Scenes(*(np.concatenate(arrays) for arrays in scenes)), **steps)
+PER_STEP = ("agents", "features", "targets", "episodes", "structure")
+
+
+def concatenate(parts: Sequence[GraphSamples]) -> GraphSamples:
+    """The samples of all parts, one after the other."""
+    firsts = np.cumsum([0, *(len(part.counts) for part in parts)]).tolist()
+    moved = [replace(part, structure=part.structure + first) for part, first in zip(parts, firsts, strict=False)]
+    return GraphSamples(*(_stacked(arrays) for arrays in zip(*(part.arrays() for part in moved), strict=True)))
+
+
+def _stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays one after the other, those that are shorter along their second axis filled up with zeros."""
+    if arrays[0].ndim < 3:
+        return np.concatenate(arrays)
+    most = max(array.shape[1] for array in arrays)
+    return np.concatenate([np.pad(array, ((0, 0), (0, most - array.shape[1]), (0, 0))) for array in arrays])
 
 
 def encode_graphs(
-    encoding: GraphEncoding,
-    slots: Slots,
-    seen: Sequence[Observation],
-    situations: Sequence[Situation],
-    controls: Array,
-    number: int,
+    encoding: GraphEncoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
 ) -> GraphSamples:
-    """The samples of one episode. Scenes come back, so each is encoded once."""
+    """The samples of one episode. Structures come back, so each is encoded once."""
     known: dict[object, int] = {}
-    scenes: list[Scene] = []
-    scene = np.zeros(len(controls), np.int64)
-    for step, (observation, (state, goal, _)) in enumerate(zip(seen, situations, strict=True)):
-        key = state, goal, look(observation)
+    structures = [encoding.structure({}, NO_FACTS, NO_FACTS)]  # so that there is one; it is dropped in the end
+    structure = np.zeros(len(scenes), np.int64)
+    for step, (scene, (state, goal, _)) in enumerate(zip(scenes, situations, strict=True)):
+        key = *encoding.known(state, goal), tuple(scene.objects.items())
         if key not in known:
-            known[key] = len(scenes)
-            scenes.append(encoding.scene(slots, observation, state, goal))
-        scene[step] = known[key]
-    agents = np.array([observation["agent"] for observation in seen], np.float32).reshape(-1, len(AGENT_FEATURES))
-    objects = np.array([observation["objects"] for observation in seen], np.float32)
-    moving = Movement(slots)(agents, objects.reshape(-1, len(slots), len(FEATURES)))
+            known[key] = len(known)
+            structures.append(encoding.structure(scene.objects, state, goal))
+        structure[step] = known[key]
+    values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
+    counts = [(len(part.objects), len(part.facts)) for part in structures]
     return GraphSamples(
-        agents=agent_state(agents),
-        moving=moving,
-        scene=scene,
-        controls=controls,
-        episodes=np.full(len(controls), number),
-        scenes=_stacked(encoding, len(slots), scenes),
+        agents=encoding.features.agent(values),
+        features=_features(encoding.features, scenes, values, structure),
+        targets=targets,
+        episodes=np.full(len(scenes), number),
+        structure=structure,
+        counts=np.array(counts, np.int64)[1:],
+        **{
+            field.name: _stacked([getattr(part, field.name)[None] for part in structures])[1:]
+            for field in fields(Structure)
+        },
     )
 
 
-def _stacked(encoding: GraphEncoding, slots: int, scenes: Sequence[Scene]) -> Scenes:
-    count, most = len(scenes), max((len(scene.facts) for scene in scenes), default=0)
-    stacked = Scenes(
-        visible=np.zeros((count, slots), bool),
-        globals=np.zeros((count, 2 * len(encoding.nullary)), np.float32),
-        objects=np.zeros((count, slots, encoding.scene_size), np.float32),
-        facts=np.zeros((count, most, encoding.fact_size), np.float32),
-        arguments=np.full((count, most, encoding.arity), NOWHERE),
-        counts=np.array([len(scene.facts) for scene in scenes], np.int64),
-    )
-    for number, scene in enumerate(scenes):
-        stacked.visible[number], stacked.globals[number], stacked.objects[number] = (
-            scene.visible,
-            scene.globals,
-            scene.objects,
-        )
-        stacked.facts[number, : len(scene.facts)] = scene.facts
-        stacked.arguments[number, : len(scene.facts)] = scene.arguments
-    return stacked
+def _features(told: FeatureEncoder, scenes: Sequence[Scene], values: Array, structure: Rows) -> Array:
+    """(steps, most objects, feature size): for all steps of a structure at once, as they show the same objects."""
+    most = max((len(scene.objects) for scene in scenes), default=0)
+    features = np.zeros((len(scenes), most, told.object_size), np.float32)
+    for number in np.unique(structure):
+        steps = np.flatnonzero(structure == number).tolist()
+        objects = scenes[steps[0]].objects
+        seen = np.stack([scenes[step].features for step in steps])
+        features[steps, : len(objects)] = told.objects(values[steps], seen, told.mask(list(objects.values())))
+    return features

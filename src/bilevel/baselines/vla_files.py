@@ -8,18 +8,22 @@ cache on this machine. Nothing is downloaded here.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
 PROCESSORS = ("policy_preprocessor.json", "policy_postprocessor.json")
-POLICY_FILES = ("config.json", "model.safetensors", *PROCESSORS)
+WEIGHTS = "model.safetensors"
+POLICY_FILES = ("config.json", WEIGHTS, *PROCESSORS)
 BACKBONE = "HuggingFaceTB/SmolVLM2-500M-Video-Instruct"  # that of the published policies
 BACKBONE_FILES = (
     "config.json",
@@ -58,14 +62,10 @@ class ModelFiles:
     policy: Path
     backbone: Path
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of the weights."""
-        found = hashlib.sha256()
-        with (self.policy / "model.safetensors").open("rb") as file:
-            while part := file.read(1 << 20):
-                found.update(part)
-        return found.hexdigest()
+        return hashlib.sha256(np.memmap(self.policy / WEIGHTS, np.uint8, "r").data).hexdigest()
 
     @property
     def as_downloaded(self) -> bool:
@@ -74,10 +74,9 @@ class ModelFiles:
         Its programs keep the digest of each large file: in the cache it is the file's real name, and beside a copy in a
         folder there is a note with the commit, the digest and the time.
         """
-        weights = self.policy / "model.safetensors"
-        note = self.policy / ".cache" / "huggingface" / "download" / "model.safetensors.metadata"
+        note = self.policy / ".cache" / "huggingface" / "download" / f"{WEIGHTS}.metadata"
         noted = note.read_text(encoding="utf-8").splitlines()[1:2] if note.is_file() else []
-        return self.digest in (weights.resolve().name, *noted)
+        return self.digest in ((self.policy / WEIGHTS).resolve().name, *noted)
 
 
 def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
@@ -85,23 +84,23 @@ def find_model(hub_name: str, folder: Path | None = None) -> ModelFiles:
     if folder is not None and not folder.is_dir():
         raise BadInput(f"{folder}: no such folder; make it with: hf download {hub_name} --local-dir {folder}")
     policy = folder or cached(hub_name)
-    complaints = []
-    missing = list(_missing_from_policy(policy))
-    if missing:
-        local = f" --local-dir {folder}" if folder else ""
-        complaints.append(_complaint(str(folder or hub_name), missing, f"hf download {hub_name}{local}"))
     name, backbone = _find_backbone(policy)
-    missing = _missing(backbone, BACKBONE_FILES)
-    if missing:
-        source = f"{BACKBONE} {' '.join(BACKBONE_FILES)} --local-dir {backbone}"
-        if backbone is None or backbone == cached(name):
-            source = f"{name} {' '.join(BACKBONE_FILES)}"
-        complaints.append(_complaint(name, missing, f"hf download {source}"))
+    local = f" --local-dir {folder}" if folder else ""
+    files = " ".join(BACKBONE_FILES)
+    within = f"{BACKBONE} {files} --local-dir {name}" if policy and name == str(policy / "backbone") else None
+    complaints = [
+        f"{place}: missing {', '.join(missing)}; get them with: hf download {source}"
+        for place, missing, source in (
+            (folder or hub_name, _missing_from_policy(policy), f"{hub_name}{local}"),
+            (name, _missing(backbone, BACKBONE_FILES), within or f"{name} {files}"),
+        )
+        if missing
+    ]
     if complaints:
         raise BadInput("; ".join(complaints))
     assert policy is not None
     assert backbone is not None
-    check_weights(policy / "model.safetensors")
+    check_weights(policy / WEIGHTS)
     return ModelFiles(policy.absolute(), backbone.absolute())
 
 
@@ -134,43 +133,29 @@ def _find_backbone(policy: Path | None) -> tuple[str, Path | None]:
     return name, Path(name) if Path(name).is_dir() else cached(name)
 
 
-def _missing_from_policy(policy: Path | None) -> Iterator[str]:
+def _missing_from_policy(policy: Path | None) -> list[str]:
     """The processors name further files: what they normalise by."""
-    yield from _missing(policy, POLICY_FILES)
+    missing = _missing(policy, POLICY_FILES)
     for name in PROCESSORS:
-        if policy is not None and (policy / name).is_file():
+        if policy is not None and name not in missing:
             steps = [step for step in _read_json(policy / name).get("steps", []) if isinstance(step, dict)]
-            yield from _missing(policy, [step["state_file"] for step in steps if "state_file" in step])
+            missing += _missing(policy, [step["state_file"] for step in steps if "state_file" in step])
+    return missing
 
 
 def _missing(folder: Path | None, names: Sequence[str]) -> list[str]:
     return [name for name in names if folder is None or not (folder / name).is_file()]
 
 
-def _complaint(place: str, missing: Sequence[str], command: str) -> str:
-    return f"{place}: missing {', '.join(missing)}; get them with: {command}"
-
-
 def _read_json(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"{file}: cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{file}: not a JSON object")
-    return found
+    return decode(read_bytes(file), dict[str, Any], file)
 
 
 def check_weights(file: Path) -> None:
     """`BadInput` for a safetensors file that is torn, or something else."""
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        try:
-            (length,) = struct.unpack("<Q", stream.read(8))
-            tensors = json.loads(stream.read(length if length < size else 0))
-            tensors.pop("__metadata__", None)
-            end = max(tensor["data_offsets"][1] for tensor in tensors.values())
-        except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise BadInput(f"{file}: no weights, but perhaps a Git LFS pointer to them; download it again") from None
-    if size != 8 + length + end:
-        raise BadInput(f"{file}: has {size} bytes, not {8 + length + end}; download it again")
+    try:
+        with safe_open(file, "numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        reason = "no weights, or not all of them; perhaps a Git LFS pointer to them"
+        raise BadInput(f"{file}: {reason} ({error}); download it again") from None

@@ -1,10 +1,19 @@
-"""Runs LeRobot's SmolVLA for a policy of ours, in a virtual environment of its own: `python vla_server.py`.
+"""Runs LeRobot's SmolVLA for a policy of ours, in a virtual environment of its own: `python vla_server.py PIPE`.
 
-It speaks vla_protocol on standard input and output, and ends as soon as its input does. Of our files it needs that one
-alone, beside it; the rest is LeRobot's. What goes in and out:
+It needs none of our files. It ends as soon as its input does. One question, one answer, each a dictionary of plain
+values, sent by `multiprocessing.connection` through the pipe of this number:
 
-- the picture, as numbers from 0 to 1, (3, height, width), as the first camera that the model knows; others stay empty;
-- the hand's position and opening, followed by zeros where the model knows a longer state;
+    {"ask": "load", "model": folder, "backbone": folder, "device": "auto"} -> {"action_size": 4}
+    {"ask": "reset", "seed": 7} -> {}
+    {"ask": "act", "sentence": "…", "state": [x, y, …], "image": (height, width), "pixels": all bytes}
+        -> {"values": [numbers], "wants_image": False}
+    anything -> {"error": "one line"}
+
+The model predicts several actions from one picture. While some are left, the answer says that no picture is wanted, and
+the next question may do without. What the model gets and gives:
+
+- the picture, as numbers from 0 to 1, (3, height, width), as the first camera that it knows; others stay empty;
+- the agent's state, followed by zeros where the model knows a longer one;
 - the sentence;
 - the action, unnormalised, as LeRobot's own evaluation has it.
 """
@@ -12,17 +21,15 @@ alone, beside it; the rest is LeRobot's. What goes in and out:
 from __future__ import annotations
 
 import os
-import queue
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from vla_protocol import VERSION, BadMessage, Message, encode, read_message
-
-IMAGE, STATE, ACTION = "observation.image", "observation.state", "action"
+IMAGE, STATE = "observation.image", "observation.state"
 
 
 class CannotServe(Exception):
@@ -64,10 +71,6 @@ class Model:
         self._batch: Any = None
 
     @property
-    def parameters(self) -> int:
-        return sum(parameter.numel() for parameter in self._policy.parameters())
-
-    @property
     def wants_image(self) -> bool:
         return self._left == 0
 
@@ -77,29 +80,24 @@ class Model:
         self._policy.reset()
         self._left = 0
 
-    def act(self, sentence: str, state: list[float], shape: list[int] | None, pixels: bytes) -> list[float]:
+    def act(self, question: Mapping[str, Any]) -> list[float]:
         if self.wants_image:
-            if shape is None:
-                raise CannotServe("a picture is wanted, but none was sent")
-            self._batch = self._before(self._observation(sentence, state, shape, pixels))
+            self._batch = self._before(self._observation(question))
             self._left = self._chunk
         self._left -= 1
         action = self._after(self._policy.select_action(dict(self._batch)))
         return [float(number) for number in action.reshape(-1)]
 
-    def _observation(self, sentence: str, state: list[float], shape: list[int], pixels: bytes) -> dict[str, Any]:
-        torch = self._torch
-        height, width = shape
-        if len(pixels) != height * width * 3:
-            raise CannotServe(
-                f"a picture of {height} x {width} pixels has {height * width * 3} bytes, not {len(pixels)}"
-            )
-        image = torch.frombuffer(bytearray(pixels), dtype=torch.uint8).reshape(height, width, 3)
+    def _observation(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        torch, state = self._torch, question["state"]
+        if "image" not in question:
+            raise CannotServe("a picture is wanted, but none was sent")
+        pixels = torch.frombuffer(bytearray(question["pixels"]), dtype=torch.uint8)
         padded = state + [0.0] * (self._state_size - len(state))
         return {
-            self._camera: image.permute(2, 0, 1).float() / 255,
+            self._camera: pixels.reshape(*question["image"], 3).permute(2, 0, 1).float() / 255,
             STATE: torch.tensor(padded, dtype=torch.float32),
-            "task": sentence,
+            "task": question["sentence"],
         }
 
 
@@ -132,78 +130,41 @@ class Server:
 
     def __init__(self) -> None:
         self._model: Model | None = None
-        self._answers: Mapping[str, Callable[[Message], dict[str, Any]]] = {
-            "load": self._load,
-            "reset": self._reset,
-            "act": self._act,
-        }
 
-    def answer(self, message: Message) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            return self._answers[message.fields["ask"]](message)
+            return self._answer(question)
         except CannotServe as error:
-            return {"answer": "error", "message": str(error)}
+            return {"error": str(error)}
         except Exception as error:  # whatever LeRobot and torch raise
-            return {"answer": "error", "message": f"{type(error).__name__}: {_one_line(str(error))}"}
+            return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"}
 
-    def _load(self, message: Message) -> dict[str, Any]:
-        ask = message.fields
-        if ask["version"] != VERSION:
-            raise CannotServe(f"the server speaks version {VERSION} of the protocol, not {ask['version']}")
-        try:
-            lerobot = version("lerobot")
-        except PackageNotFoundError:
-            raise CannotServe(f"lerobot is not installed for {sys.executable}") from None
-        self._model = model = Model(Path(ask["model"]), Path(ask["backbone"]), ask["device"])
-        return {
-            "answer": "ready",
-            "version": VERSION,
-            "lerobot": lerobot,
-            "device": model.device,
-            "action_size": model.action_size,
-            "parameters": model.parameters,
-        }
-
-    def _reset(self, message: Message) -> dict[str, Any]:
-        self._loaded.reset(message.fields["seed"])
-        return {"answer": "done"}
-
-    def _act(self, message: Message) -> dict[str, Any]:
-        ask = message.fields
-        values = self._loaded.act(ask["sentence"], ask["state"], ask.get("image"), message.data)
-        return {"answer": "action", "values": values, "wants_image": self._loaded.wants_image}
-
-    @property
-    def _loaded(self) -> Model:
+    def _answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        if question["ask"] == "load":
+            if find_spec("lerobot") is None:
+                raise CannotServe(f"lerobot is not installed for {sys.executable}")
+            self._model = Model(Path(question["model"]), Path(question["backbone"]), question["device"])
+            return {"action_size": self._model.action_size}
         if self._model is None:
             raise CannotServe("no model is loaded")
-        return self._model
+        if question["ask"] == "reset":
+            self._model.reset(question["seed"])
+            return {}
+        return {"values": self._model.act(question), "wants_image": self._model.wants_image}
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
-
-
-def _listen(stream: BinaryIO, messages: queue.Queue[Message]) -> None:
+def _end_with_input() -> None:
     """In a thread of its own, so that the process ends at once when nobody is left to answer, amid a prediction too."""
-    try:
-        while message := read_message(stream.read):
-            messages.put(message)
-    except BadMessage as error:
-        print(f"vla_server: {error}", file=sys.stderr, flush=True)
+    sys.stdin.buffer.read()
     os._exit(0)
 
 
 def main() -> None:
     sys.path.pop(0)  # our folder, lest a file in it pass for a package of the same name
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # LeRobot prints; only answers may go to the output
-    messages: queue.Queue[Message] = queue.Queue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
-    server = Server()
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    server, connection = Server(), Connection(int(sys.argv[1]))
     while True:
-        output.write(encode(Message(server.answer(messages.get()))))
-        output.flush()
+        connection.send(server.answer(connection.recv()))
 
 
 if __name__ == "__main__":

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import check_rules, read_rules
+from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.adl import is_readable_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
+
+if TYPE_CHECKING:
+    from bilevel.tasks.task import Task
 
 DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
 ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")]
@@ -26,6 +30,15 @@ PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+TASK_HELP = "The name of a task, such as blocks, or where it is: file.py:task, module:task."
+TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
+ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
+EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
+NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
+Noise = Annotated[float, tyro.conf.arg(help=NOISE_HELP)]
+DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
+Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
+OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]
 Bound = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
@@ -41,9 +54,7 @@ def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]
 
 def fitting_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
     """The rules of a file, which must fit the domain."""
-    file = read_rules(path)
-    check_rules(file, domain)
-    return file.rules
+    return read_rules(path, domain)
 
 
 def require_at_least(least: int, **options: int | None) -> None:
@@ -65,15 +76,63 @@ def require_amplitude(noise: float) -> None:
         raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {noise}")
 
 
+def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of `--env-args`: values are JSON where possible, else text."""
+    arguments = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments
+
+
+def task_of(name: str, source: str | None, whose: str) -> Task:
+    """Return the task that `--task` names, else the one that is registered by this name; `BadInput` without one."""
+    from bilevel.tasks.registry import find_task, registered_task
+
+    task = find_task(source) if source else registered_task(name)
+    if task is None:
+        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; add --task file.py:task")
+    return task
+
+
 def progress_bar() -> Progress:
     columns = TextColumn("[progress.description]{task.description}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
 
 
-def count(things: Sized, noun: str) -> str:
-    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+@contextmanager
+def resumable(state: Callable[[], str], failure: type[BadInput] = BadInput) -> Iterator[None]:
+    """Say how far work has come that is stopped, or fails, but can be taken up again; a task's own errors come back."""
+    from bilevel.tasks.task import TaskError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {state()}; run the same command again to go on") from None
+    except TaskError:
+        raise
+    except failure as error:
+        raise BadInput(f"{error}; {state()}; run the same command again to go on") from None
+
+
+def count(things: Sized | int, noun: str) -> str:
+    number = things if isinstance(things, int) else len(things)
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def print_json(**values: object) -> None:
     print(json.dumps(values))
+
+
+def answer(values: Mapping[str, object], as_json: bool, *lines: str) -> None:
+    """Print what a command has found: as one JSON object, or as those lines of text that are not empty."""
+    if as_json:
+        print_json(**values)
+    else:
+        print("\n".join(filter(None, lines)))

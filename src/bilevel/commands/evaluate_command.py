@@ -1,29 +1,34 @@
-"""The command that measures how often a policy succeeds."""
+"""The commands that measure how often a policy succeeds, and list the methods that can be measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from bilevel.commands.arguments import (
+    EnvArguments,
+    Json,
+    Noise,
+    OptionalTask,
     Output,
+    answer,
     count,
-    print_json,
+    env_arguments,
     progress_bar,
     require_amplitude,
     require_at_least,
     require_positive,
+    resumable,
+    task_of,
 )
-from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.sweep import Evaluation, Results
+    from bilevel.experiments.evaluation import Evaluation, Results
 
-OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]
 OptionalPolicy = Annotated[Path | None, tyro.conf.arg(metavar="POLICY")]
 Numbers = Annotated[str, tyro.conf.arg(metavar="N-M")]
 
@@ -46,116 +51,95 @@ class Evaluate:
     """Who acts: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, smolvla, smolvla-metaworld
     or lama (by default as the policy was learned). See docs/methods.md for what each of them needs."""
     planner: str | None = None
-    """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond or pr2."""
+    """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond."""
     planning_seconds: float | None = None
     """How long each plan may take (by default 100)."""
     task: OptionalTask = None
-    """blocks, factory, colour, gacha, or one of them with -noisy; by default the one that the policy was learned on."""
+    """The name of a task, or where it is: file.py:task; by default the one that the policy was learned on."""
     objects: Numbers = "1-10"
-    """How many blocks, or in gacha target colours: 3, 1-10, or 1-3,10."""
+    """How many objects, as the task counts them: 3, 1-10, or 1-3,10."""
     episodes: int = 10
     """How many episodes for each number of objects."""
     seed: int = 0
     """Decides everything that is random; no episode of `bilevel collect` is among those that it stands for."""
     workers: int = 1
     """How many processes run episodes at the same time."""
-    noise: float = 0.0
-    """Jostle the hand with bursts of this amplitude, such as 0.7."""
-    teleport_rate: float | None = None
-    """How probably an object at its goal teleports at a step (by default 0, in the noisy tasks 1/2000)."""
-    draw: Literal["empty", "uniform"] | None = None
-    """Gacha: draw among the colours whose trays are empty, or among all."""
-    colours: int | None = None
-    """Colour: how many colours there are."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
+    noise: Noise = 0.0
+    env_args: EnvArguments = ()
+    json: Json = False
 
     def run(self) -> int:
-        self._check()
-        evaluation = self._evaluation()
-        from bilevel.experiments.sweep import open_results
+        from bilevel.experiments.evaluation import open_results
 
-        with open_results(self.output, evaluation) as results:
-            kept = len(results.records)
-            try:
-                self._collect(results)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(f"interrupted; {self._state(results)}") from None
-            except BadInput as error:
-                raise BadInput(f"{error}; {self._state(results)}") from None
-        self._tell(results, kept)
-        return 0
-
-    def _check(self) -> None:
         require_at_least(1, workers=self.workers, episodes=self.episodes)
         require_at_least(0, seed=self.seed)
         require_amplitude(self.noise)
         require_positive(planning_seconds=self.planning_seconds)
+        with open_results(self.output, self._evaluation()) as results:
+            kept = len(results.records)
+            with resumable(lambda: self._state(results)), progress_bar() as progress:
+                bar = progress.add_task("", total=len(results.evaluation.jobs), completed=kept)
+                progress.update(bar, description=_description(results))
+                for _ in results.collect(self.workers):
+                    progress.update(bar, advance=1, description=_description(results))
+        self._report(results, kept)
+        return 0
 
     def _evaluation(self) -> Evaluation:
-        with needing_worlds():
-            from bilevel.experiments.methods import find_contender, method_of
-            from bilevel.experiments.sweep import Evaluation
-            from bilevel.tabletop.tasks import find_task
+        from bilevel.experiments.evaluation import Evaluation
+        from bilevel.experiments.methods import find_policy
+        from bilevel.methods.methods import method_of
+        from bilevel.policies.policy_folder import BISON
 
-        method = self.method or method_of(self.policy)
-        contender = find_contender(method, self.policy, self.planner, self.planning_seconds)
-        name = self.task or contender.task
-        if name is None:
+        method = self.method or (method_of(self.policy) if self.policy else BISON)
+        policy = find_policy(method, self.policy, self.planner, self.planning_seconds)
+        if policy.task is None and self.task is None:
             raise BadInput(f"the method '{method}' needs a --task")
-        task = find_task(name)
-        arguments = task.given(teleport_rate=self.teleport_rate, draw=self.draw, colours=self.colours)
-        objects = parse_numbers(self.objects, contender.most(task))
-        return Evaluation(contender, name, objects, self.episodes, self.seed, self.noise, arguments)
-
-    def _collect(self, results: Results) -> None:
-        failed = sum(not record.success for record in results.records)
-        with progress_bar() as progress:
-            bar = progress.add_task("", total=len(results.evaluation.jobs), completed=len(results.records))
-            progress.update(bar, description=_description(failed))
-            for record in results.collect(self.workers):
-                failed += not record.success
-                progress.update(bar, advance=1, description=_description(failed))
+        task = task_of(policy.task or "", self.task, str(self.policy))
+        objects = parse_numbers(self.objects, policy.max_objects(task))
+        return Evaluation(policy, task, objects, self.episodes, self.seed, self.noise, env_arguments(self.env_args))
 
     def _state(self, results: Results) -> str:
-        total = count(results.evaluation.jobs, "episode")
-        return f"{len(results.records)} of {total} are in {self.output}; run the same command again to go on"
+        return f"{len(results.records)} of {count(results.evaluation.jobs, 'episode')} are in {self.output}"
 
-    def _tell(self, results: Results, kept: int) -> None:
+    def _report(self, results: Results, kept: int) -> None:
         from bilevel.experiments.summary import make_row, rows_by_objects, table
 
-        records, evaluation = results.records, results.evaluation
-        if self.json:
-            print_json(
-                output=str(self.output),
-                task=evaluation.task,
-                method=evaluation.contender.method,
-                policy=evaluation.contender.policy,
-                already_there=kept,
-                by_objects={str(size): row.as_json() for size, row in rows_by_objects(records).items()},
-                total=make_row(records).as_json(),
-            )
-            return
+        records, task, policy = results.records, results.evaluation.task.name, results.evaluation.policy
         there = f", {kept} of them already there" if kept else ""
-        print(f"{evaluation.task}, {evaluation.contender.method}: {count(records, 'episode')}{there}")
-        print("\n".join(table(records)))
-        print(f"written to {self.output}")
+        answer(
+            {
+                "output": str(self.output),
+                "task": task,
+                "method": policy.method,
+                "policy": policy.policy,
+                "already_there": kept,
+                "by_objects": {str(size): row.as_json() for size, row in rows_by_objects(records).items()},
+                "total": make_row(records).as_json(),
+            },
+            self.json,
+            f"{task}, {policy.method}: {count(records, 'episode')}{there}",
+            *table(records),
+            f"written to {self.output}",
+        )
 
 
-def _description(failed: int) -> str:
+def _description(results: Results) -> str:
+    failed = sum(not record.success for record in results.records)
     return f"evaluating ({failed} failed)" if failed else "evaluating"
 
 
-def parse_numbers(text: str, most: int) -> tuple[int, ...]:
-    """Numbers of objects from 1 to `most`, such as 3, 1-10 or 1-3,10; in order, each of them once."""
+def parse_numbers(text: str, most: int | None) -> tuple[int, ...]:
+    """Numbers of objects from 1 to `most`, if there is one, such as 3, 1-10 or 1-3,10; in order, each of them once."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
         low, high = _number(first, text), _number(last if dash else first, text)
         if low > high:
             raise BadInput(f"--objects: the range {part} ends before it begins")
-        if low < 1 or high > most:
-            raise BadInput(f"--objects: there can be 1 to {most} objects in this task, not {part}")
+        if low < 1 or (most is not None and high > most):
+            wanted = f"1 to {most}" if most else "1 or more"
+            raise BadInput(f"--objects: there can be {wanted} objects in this task, not {part}")
         numbers.update(range(low, high + 1))
     return tuple(sorted(numbers))
 
@@ -165,3 +149,33 @@ def _number(word: str, text: str) -> int:
     if not (word.isascii() and word.isdecimal() and len(word) < 10):
         raise BadInput(f"--objects takes numbers and ranges, such as 3, 1-10 or 1-3,10, not '{text}'")
     return int(word)
+
+
+@dataclass(frozen=True)
+class Methods:
+    """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."""
+
+    json: Json = False
+
+    def run(self) -> int:
+        from bilevel.experiments.methods import METHODS, missing
+
+        rows = [
+            {
+                "name": name,
+                "title": method.title,
+                "about": method.about,
+                "training": method.training,
+                "planners": method.planners,
+                "missing": missing(method),
+            }
+            for name, method in METHODS.items()
+        ]
+        width = max(map(len, METHODS))
+        lines = []
+        for row in rows:
+            learned = "" if row["training"] is None else f"; learned, {row['training']}"
+            lines.append(f"{row['name']:{width}}  {row['about']}{learned}")
+            lines += [f"{'':{width}}  not here: {row['missing']}"] if row["missing"] else []
+        answer({"methods": rows}, self.json, *lines)
+        return 0

@@ -14,7 +14,6 @@ import tyro
 
 import bilevel
 from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read, require_at_least
-from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.files import write_atomically
 from bilevel.planning.planners import plan_function, planner_named
 from bilevel.processes import Work, spread
@@ -122,27 +121,22 @@ class LearnRules:
         return TrainingTraces(domain, found.traces, "planning", source, {"skipped": skipped}, notes)
 
     def _from_demonstrations(self, folder: Path) -> TrainingTraces:
-        with needing_worlds():
-            from bilevel.demonstrations.dataset import read_dataset
-            from bilevel.demonstrations.traces import Summary, summaries
-        dataset = read_dataset(folder)
+        from bilevel.demonstrations.dataset import Demonstrations
+        from bilevel.demonstrations.traces import Summary, summaries
+
+        dataset = Demonstrations.read(folder)
         with progress_bar() as progress:
             found = sum(progress.track(summaries(dataset), len(dataset), description="labelling"), Summary())
-        source = f"{count(dataset, 'demonstration')} of {dataset.task.name}, {count(found.traces, 'trace')}"
+        source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
         details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.ambiguous}
         notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.ambiguous}"]
-        return TrainingTraces(dataset.task.domain, found.traces, "labelling", source, details, notes)
+        return TrainingTraces(dataset.domain, found.traces, "labelling", source, details, notes)
 
     def _plan(self, domain: Domain, problems: Sequence[Problem]) -> ProblemTraces:
         """Return the traces of the planner's plans for all problems, made by several processes."""
-        parts: dict[int, ProblemTraces] = {}
         start = partial(_start, domain, problems, self.planner, self.time_limit, self.orders, self.seed)
-        work = spread(start, range(len(problems)), self.workers)
-        with progress_bar() as progress, closing(work) as done:
-            bar = progress.add_task("planning", total=len(problems))
-            for number, traces in done:
-                parts[number] = traces
-                progress.update(bar, advance=1, description=str(self.problems[number].name))
+        with progress_bar() as progress, closing(spread(start, range(len(problems)), self.workers)) as done:
+            parts = dict(progress.track(done, total=len(problems), description="planning"))
         return ProblemTraces.joined(parts[number] for number in sorted(parts))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,23 +9,11 @@ from typing import Annotated
 import tyro
 
 from bilevel.commands.arguments import Output, count, print_json
-from bilevel.commands.demonstration_commands import needing_worlds
 from bilevel.files import require_writable
 from bilevel.symbolic.domain import BadInput
 
 Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR|FILE.jsonl")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
-
-
-@contextmanager
-def needing_report() -> Iterator[None]:
-    """What pages and figures are made with is an extra."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe", "matplotlib"):
-            raise
-        raise BadInput(f"{error.name} is missing; install it with: pip install 'bilevel[report]'") from None
 
 
 @dataclass(frozen=True)
@@ -54,8 +40,8 @@ class Report:
     def run(self) -> int:
         if self.page_only and self.files:
             raise BadInput("--files and --page-only exclude each other")
-        with needing_worlds(), needing_report():
-            from bilevel.experiments.report.writing import write_report
+        from bilevel.experiments.report.writing import write_report
+
         require_writable(self.output)
         written = write_report(self.source, self.output, self.files, with_files=not self.page_only)
         folder = str(written.folder) if written.folder else None

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from bilevel.commands.arguments import require_at_least
-from bilevel.commands.demonstration_commands import needing_worlds
+from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:
+    from bilevel.experiments.reproduction.selection import Selection
+    from bilevel.experiments.reproduction.settings import Experiment
 
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
@@ -39,7 +43,7 @@ class Reproduce:
     """Rows of the table (by default bison-paper, bison, expert, det-plan, det-replan, ndt-plan, ndt-replan, pddl-nn and
     pure-nn; there are also pddl-nn-practised, pure-nn-practised, smolvla and smolvla-metaworld)."""
     tasks: Names = ()
-    """Some of the eight tasks (by default all)."""
+    """Tasks of the tabletop (by default the eight of the paper)."""
     objects: Numbers = None
     """How many blocks, or in gacha target colours (by default 1-10)."""
     episodes: Count = None
@@ -71,10 +75,39 @@ class Reproduce:
     """Print one JSON object at the end instead of text."""
 
     def run(self) -> int:
+        from bilevel.commands.reproduction_run import Reproduction
+
         self._check()
-        with needing_worlds():
-            from bilevel.commands.reproduction_run import reproduce
-        return reproduce(self)
+        how = self.backend, self.address, self.workers, self.gpu_share, self.json
+        return Reproduction(self.output, self._selection(), self._experiment(), *how).run()
+
+    def _selection(self) -> Selection:
+        from bilevel.experiments.reproduction.selection import Selection, find_task_names, room
+        from bilevel.experiments.reproduction.settings import USUAL, find_variant
+
+        tasks = find_task_names(self.tasks)
+        objects, episodes, seeds = ("1,3,6", 3, 1) if self.quick else ("1-10", 10, 3)
+        return Selection(
+            tasks=tasks,
+            variants=[find_variant(name) for name in dict.fromkeys(self.methods or USUAL)],
+            objects=parse_numbers(self.objects or objects, max(map(room, tasks))),
+            episodes=self.episodes or episodes,
+            seeds=range(self.seeds or seeds),
+            parts=self.parts,
+        )
+
+    def _experiment(self) -> Experiment:
+        import msgspec
+
+        from bilevel.experiments.reproduction.settings import QUICK, Experiment
+
+        usual = QUICK if self.quick else Experiment()
+        return msgspec.structs.replace(
+            usual,
+            demonstrations=self.demonstrations or usual.demonstrations,
+            epochs=self.epochs or usual.epochs,
+            end_to_end_epochs=self.end_to_end_epochs or self.epochs or usual.end_to_end_epochs,
+        )
 
     def _check(self) -> None:
         counts = {"episodes": self.episodes, "seeds": self.seeds, "workers": self.workers, "epochs": self.epochs}

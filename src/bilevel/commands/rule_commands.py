@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from bilevel.commands.arguments import (
     DomainFile,
@@ -37,14 +36,14 @@ class ShowRules:
     """Print one JSON object per rule instead."""
 
     def run(self) -> int:
-        rules = read_rules(self.file).rules
+        rules = read_rules(self.file)
         if not self.json:
             print(explain(rules, self.format), end="")
             return 0
         for rule in rules:
             print_json(
                 priority=rule.priority,
-                variables={variable.name: variable.type for variable in rule.variables},
+                variables=rule.types,
                 conditions=list(rule.conditions()),
                 action=str(rule.action),
             )
@@ -69,7 +68,7 @@ class VerifyRules:
     """PDDL problem files."""
     grow: tuple[str, ...] = ()
     """Verify the family of problems with up to this many objects of a type, such as block=4 place=4."""
-    starts: Literal["initial", "at-rest", "any"] = "at-rest"
+    starts: Starts = "at-rest"
     """With --grow, where problems begin: the seed's state, or any state that actions lead to (with the hand free)."""
     complete_goals: bool = False
     """With --grow, only goals that ask something for every object that can have a goal."""
@@ -85,8 +84,7 @@ class VerifyRules:
             raise BadInput("no problems to verify; name at least one problem file after the domain")
         require_at_least(1, max_states=self.max_states)
         if self.grow:
-            starts = Starts[self.starts.replace("-", "_").upper()]
-            meant = Family(tuple(problems), parse_counts(self.grow), starts, self.complete_goals)
+            meant = Family(tuple(problems), parse_counts(self.grow), self.starts, self.complete_goals)
             family = verify_family(rules, domain, meant, self.max_states)
             return self._report("family", family, rules, domain, family.problem)
         verdicts = ((problem, verify(rules, domain, problem, self.max_states)) for problem in problems)

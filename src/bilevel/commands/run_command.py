@@ -1,8 +1,10 @@
-"""The command that runs a policy in a world."""
+"""The command that runs a policy for one episode."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +12,28 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bilevel.commands.arguments import OptionalOutput, count, print_json, require_amplitude, require_at_least
-from bilevel.commands.demonstration_commands import TaskName, needing_worlds
+from bilevel.commands.arguments import (
+    EnvArguments,
+    Json,
+    Noise,
+    OptionalOutput,
+    TaskName,
+    count,
+    env_arguments,
+    print_json,
+    require_amplitude,
+    require_at_least,
+)
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
-    from bilevel.experiments.evaluation import MakePolicy
-    from bilevel.experiments.evaluation import Run as Episode
-    from bilevel.policies.policies import WatchedPolicy
-    from bilevel.policies.rollout import Moment
-    from bilevel.tabletop.tabletop import Tabletop
-    from bilevel.tabletop.tasks import Task
+    from bilevel.methods.evaluated_policy import EvaluatedPolicy
+    from bilevel.policies.episode_log import Entry, EpisodeLog
+    from bilevel.policies.episode_run import EpisodeRun
+    from bilevel.policies.pictures import Shot
+    from bilevel.tasks.scene_env import SceneEnv
+    from bilevel.tasks.task import Task
     from bilevel.video import Video
 
 EXPERT = "expert"
@@ -32,30 +44,23 @@ Count = Annotated[int, tyro.conf.arg(metavar="N")]
 
 @dataclass(frozen=True)
 class Run:
-    """Run a policy in a world for one episode; prints what it does, exits with 1 if it does not succeed.
+    """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
 
     Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video out.mp4
-              bilevel run blocks --policy build/policy --objects 10 --explain
+              bilevel run cubes.py:task --policy build/policy --objects 10 --explain
     """
 
     task: TaskName
-    """One of the eight tasks, such as blocks or gacha-noisy."""
     policy: Who = EXPERT
-    """Who acts: the hand-written expert, or the learned policy in this folder (./expert for a folder of that name)."""
+    """Who acts: the task's expert, or the learned policy in this folder (./expert for a folder of that name)."""
     method: str | None = None
     """How it acts, such as det-replan with the network of a bilevel policy (by default as the policy was learned)."""
     objects: Count = 3
-    """How many blocks, or target colours."""
+    """How many objects the environment shall have, as the task counts them."""
     seed: int = 0
     """Decides how the episode begins and all that nature does in it."""
-    noise: float = 0.0
-    """Jostle the hand with bursts of this amplitude, such as 0.7."""
-    teleport_rate: float | None = None
-    """How probably an object at its goal teleports at a step (by default 0, in the noisy tasks 1/2000)."""
-    draw: Literal["empty", "uniform"] | None = None
-    """Gacha: draw among the colours whose trays are empty, or among all."""
-    colours: int | None = None
-    """Colour: how many colours there are."""
+    noise: Noise = 0.0
+    env_args: EnvArguments = ()
     video: OptionalOutput = None
     """Where to write a video (mp4), with the current action as its caption."""
     sheet: OptionalOutput = None
@@ -65,148 +70,143 @@ class Run:
     window: bool = False
     """Show a window."""
     quality: Literal["fast", "good"] = "fast"
-    """Of the video: good has shadows and smooth edges, and takes ten times as long."""
-    json: bool = False
-    """Print one JSON object instead of text."""
+    """Of the video, where there is a choice: good has shadows and smooth edges, and takes ten times as long."""
+    json: Json = False
 
     def run(self) -> int:
-        self._check()
-        with needing_worlds():
-            from bilevel.tabletop.rendering import has_screen
-            from bilevel.tabletop.tasks import find_task
-        if self.window and not has_screen():
-            raise BadInput("no window: there is no screen here; try --video FILE")
-        task = find_task(self.task)
-        make_policy = self._make_policy(task)
-        further = task.given(teleport_rate=self.teleport_rate, draw=self.draw, colours=self.colours)
-        mode = "human" if self.window else "rgb_array" if self.video else None
-        environment = task.make(self.objects, render_mode=mode, quality=self.quality, **further)
-        with ExitStack() as open_things:
-            open_things.callback(environment.close)
-            show = _Show(self, environment, make_policy(task, environment), self._video(open_things))
-            self._try_pictures(environment)
-            result = show.perform()
-        if self.sheet:
-            stage = task.make(self.objects, render_mode="rgb_array", quality="good", **further)
-            with closing(stage):
-                write_atomically(self.sheet, show.sheet(stage, result))
-        return 0 if result.reason is None else 1
+        from bilevel.tasks.registry import find_task
 
-    def _check(self) -> None:
         if self.window and self.video:
             raise BadInput("--window and --video do not go together; choose one")
+        if self.window and not _has_screen():
+            raise BadInput("no window: there is no screen here; try --video FILE")
         require_amplitude(self.noise)
         require_at_least(0, seed=self.seed)
+        task = find_task(self.task)
+        evaluated = self._evaluated(task)
+        with ExitStack() as open_things:
+            mode = "human" if self.window else "rgb_array" if self._draws(task) else None
+            env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
+            if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
+                stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
+            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things))
+            if self.sheet:
+                write_atomically(self.sheet, self._sheet(stage, run, shots))
+        return 0 if run.reason is None else 1
 
-    def _make_policy(self, task: Task) -> MakePolicy:
-        with needing_worlds():
-            from bilevel.experiments.methods import find_contender, method_of
+    def _evaluated(self, task: Task) -> EvaluatedPolicy:
+        from bilevel.methods.methods import MethodOptions, find_method, method_of
 
         folder = None if self.policy == EXPERT else Path(self.policy)
-        contender = find_contender(self.method or (method_of(folder) if folder else EXPERT), folder)
-        contender.check_domain(task)
-        if contender.make is None:
-            raise BadInput(f"the method '{contender.method}' does without worlds; `bilevel evaluate` measures it")
-        return contender.make
+        evaluated = find_method(self.method or method_of(folder)).load(MethodOptions(folder))
+        evaluated.check_task(task)
+        return evaluated
 
-    def _video(self, open_things: ExitStack) -> Video | None:
+    # The environment and its pictures
+
+    def _env(self, task: Task, render_mode: str | None, quality: str) -> SceneEnv:
+        from bilevel.tasks.scene_env import SceneEnv
+
+        return SceneEnv(task, self.objects, render_mode=render_mode, quality=quality, **env_arguments(self.env_args))
+
+    def _draws(self, task: Task) -> bool:
+        """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
+        return self.video is not None or (self.sheet is not None and task.restore is None)
+
+    def _video(self, env: SceneEnv, open_things: ExitStack) -> Video | None:
         if self.video is None:
             return None
-        from bilevel.policies.narration import DRAWN, STEPS_PER_SECOND
+        from bilevel.policies.pictures import frame_rate
         from bilevel.video import Video
 
-        return open_things.enter_context(Video(self.video, fps=STEPS_PER_SECOND / DRAWN))
+        return open_things.enter_context(Video(self.video, fps=frame_rate(env).fps))
 
-    def _try_pictures(self, environment: Tabletop) -> None:
+    def _try_pictures(self, env: SceneEnv, stage: SceneEnv) -> None:
         """Before anything is said, lest pictures turn out to be impossible, or to have no place."""
-        if self.video:
-            environment.render()
         if self.sheet:
-            from bilevel.tabletop.opengl import backend
-            from bilevel.video import package
+            import PIL.ImageFont  # noqa: F401
 
-            package("PIL.ImageFont", "contact sheets")
-            backend()
             require_writable(self.sheet)
+        if self.video or self.sheet:
+            for drawing in dict.fromkeys((env, stage) if self._draws(env.task) else (stage,)):
+                drawing.reset(self.seed)
+                drawing.render()
 
+    def _sheet(self, stage: SceneEnv, run: EpisodeRun, shots: Sequence[Shot]) -> bytes:
+        from bilevel.policies.pictures import draw_sheet
 
-class _Show:
-    """One episode, told and shown as the command asks for."""
+        headline = f"{stage.task.name}, {count(self.objects, 'object')}: {run.outcome} after {run.steps} steps"
+        who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
+        details = f"{who}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
+        return draw_sheet(stage, shots, headline, details)
 
-    def __init__(self, command: Run, environment: Tabletop, policy: WatchedPolicy, video: Video | None) -> None:
-        from bilevel.policies.narration import Camera, Narrator
+    # The episode
 
-        self._command, self._environment, self._policy = command, environment, policy
-        self._narrator = Narrator(policy, _silence if command.json else _say, command.explain)
-        self._camera = Camera(environment, self._narrator, video, sheet=command.sheet is not None)
+    def _perform(
+        self, env: SceneEnv, stage: SceneEnv, evaluated: EvaluatedPolicy, video: Video | None
+    ) -> tuple[EpisodeRun, Sequence[Shot]]:
+        """Run the episode, told and shown as it is asked for."""
+        from bilevel.policies.episode_log import EpisodeLog
+        from bilevel.policies.episode_run import measured_episode
+        from bilevel.policies.narration import why_failed
+        from bilevel.policies.pictures import Camera
 
-    def perform(self) -> Episode:
-        from bilevel.experiments.evaluation import run_episode
-        from bilevel.policies.narration import rules_of, why_failed
-
-        asked = self._command
-        if asked.explain and rules_of(self._policy) is None and not asked.json:
-            who = "the expert" if asked.policy == EXPERT else "an end-to-end policy"
+        if evaluated.make is None:
+            raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
+        policy = evaluated.make(env)
+        self._try_pictures(env, stage)
+        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else _say)
+        camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
+        if self.explain and log.rules is None and not self.json:
+            who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
-        result = run_episode(self._environment, self._policy, asked.seed, asked.noise, self._watch)
-        self._camera.end(result.outcome)
-        why = why_failed(result, self._narrator, self._policy, self._environment)
-        self._print_json(result, why) if asked.json else self._print(result, why)
-        return result
+        run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
+        if camera:
+            camera.end(run.outcome)
+        why, domain = why_failed(run, log, episode.scene), env.task.domain
+        self._print_json(run, why, log, domain) if self.json else self._print(run, why, log, domain)
+        return run, camera.shots if camera else ()
 
-    def _watch(self, moment: Moment) -> None:
-        self._narrator(moment)
-        self._camera(moment)
+    def _print(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
+        from bilevel.policies.narration import surprise_lines
 
-    def _print(self, result: Episode, why: str | None) -> None:
-        from bilevel.policies.narration import tell_surprises
-
-        if self._command.explain:
-            print("".join(f"{line}\n" for line in tell_surprises(self._narrator, self._domain())), end="")
+        for line in surprise_lines(log, domain) if self.explain else ():
+            print(line)
         sys.stdout.flush()
-        print(f"{result.outcome} after {result.steps} steps", file=sys.stderr)
-        if why:
-            print(why, file=sys.stderr)
+        print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
 
-    def _print_json(self, result: Episode, why: str | None) -> None:
-        asked = self._command
+    def _print_json(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
+        from bilevel.policies.narration import as_json, surprises
+
         explanation: dict[str, object] = {}
-        if asked.explain:
-            surprises = self._narrator.surprises(self._domain())
+        if self.explain:
+            found = surprises(log, domain)
             explanation = {
-                "decisions": [decision.as_json() for decision in self._narrator.decisions],
-                "unexpected": [{"step": change.moment, "kind": change.kind} for change in surprises],
+                "decisions": [as_json(entry) for entry in log.decisions()],
+                "unexpected": [{"step": change.timestep, "kind": change.kind} for change in found],
             }
         print_json(
-            task=asked.task,
-            policy=asked.policy,
-            objects=asked.objects,
-            seed=asked.seed,
-            outcome=result.outcome,
-            reason=result.reason,
+            task=self.task,
+            policy=self.policy,
+            objects=self.objects,
+            seed=self.seed,
+            outcome=run.outcome,
+            reason=run.reason,
             why=why,
-            steps=result.steps,
+            steps=run.steps,
             **explanation,
         )
 
-    def _domain(self) -> Domain:
-        from bilevel.tabletop.tasks import find_task
 
-        return find_task(self._command.task).domain
-
-    def sheet(self, stage: Tabletop, result: Episode) -> bytes:
-        from bilevel.policies.narration import draw_sheet
-
-        asked = self._command
-        headline = f"{asked.task}, {count(range(asked.objects), 'object')}: {result.outcome} after {result.steps} steps"
-        who = "the expert" if asked.policy == EXPERT else f"the policy {asked.policy}"
-        jostled = f", jostled by {asked.noise:g}" if asked.noise else ""
-        return draw_sheet(stage, self._camera.shots, headline, f"{who}, seed {asked.seed}{jostled}")
+def _has_screen() -> bool:
+    """Whether a window can be shown; only Linux tells before one is opened."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def _say(step: int, text: str) -> None:
-    first, *further = text.splitlines()
-    print("\n".join([f"{step:6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
+def _say(entry: Entry, before: Entry | None) -> None:
+    """Print what is new with an entry of the log."""
+    from bilevel.policies.narration import lines_of
 
-
-def _silence(step: int, text: str) -> None: ...
+    for text in lines_of(entry, before):
+        first, *further = text.splitlines()
+        print("\n".join([f"{entry.step:6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)

@@ -11,14 +11,13 @@ import tyro
 from bilevel.baselines.vla_files import BACKBONE, BACKBONE_FILES, MODELS, published_model
 from bilevel.baselines.vla_setup import (
     environment_folder,
-    fetch_commands,
     lerobot_version,
     require_environment,
     run_all,
     setup_commands,
 )
-from bilevel.commands.arguments import print_json
-from bilevel.commands.demonstration_commands import needing_worlds
+from bilevel.commands.arguments import Json, answer
+from bilevel.symbolic.domain import BadInput
 
 Method = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="METHOD")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
@@ -62,7 +61,8 @@ class FetchVla:
         published = published_model(self.method)
         folder = environment_folder()
         require_environment(folder)
-        run_all(fetch_commands(folder, published.hub_name, BACKBONE, BACKBONE_FILES))
+        download = str(folder / "bin" / "hf"), "download"
+        run_all([(*download, published.hub_name), (*download, BACKBONE, *BACKBONE_FILES)])
         return 0
 
 
@@ -77,20 +77,26 @@ class CheckVla:
 
     folder: OptionalFolder = None
     """A copy of the model to look at, instead of Hugging Face's cache."""
-    json: bool = False
-    """Print one JSON object instead."""
+    json: Json = False
 
     def run(self) -> int:
-        with needing_worlds():
-            from bilevel.baselines.vla import NotRun, vla_status
-        found = {method: vla_status(method, self.folder) for method in MODELS}
-        reasons = {method: status.reason for method, status in found.items() if isinstance(status, NotRun)}
-        if self.json:
-            print_json(environment=str(environment_folder()), **{name: reasons.get(name, "ready") for name in found})
-        else:
-            for method in found:
-                print(f"{method}: not run: {reasons[method]}" if method in reasons else f"{method}: ready")
-        return 1 if reasons else 0
+        reasons = {method: self._missing(method) for method in MODELS}
+        found = {method: reason or "ready" for method, reason in reasons.items()}
+        lines = (f"{method}: not run: {reason}" if reason else f"{method}: ready" for method, reason in reasons.items())
+        answer({"environment": str(environment_folder()), **found}, self.json, *lines)
+        return 1 if any(reasons.values()) else 0
+
+    def _missing(self, method: str) -> str | None:
+        """What it takes to run a method, on the worlds that come with the package, and is not here."""
+        from bilevel.baselines.vla import find_vla
+        from bilevel.tabletop import opengl
+
+        try:
+            find_vla(method, self.folder)
+            opengl.backend()
+        except BadInput as error:
+            return str(error)
+        return None
 
 
 VlaCommand = (

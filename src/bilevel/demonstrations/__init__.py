@@ -1,1 +1,1 @@
-"""Experts, what they show, and what can be learned from it."""
+"""Demonstrations: recorded from experts, kept in data sets, checked, replayed, and what they show in symbols."""

@@ -1,50 +1,80 @@
 """Collecting a data set: in parallel, and so that it can be stopped, killed and taken up again at any time.
 
 The manifest is written first, then a file for each episode as soon as it is recorded, then the manifest again with the
-list of all files. What a file holds depends on the recipe and its number alone, so it does not matter who records it.
+list of all files. What a file holds depends on the settings and its number alone, so it does not matter who records it.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from bilevel.demonstrations.dataset import Misfit, Missing, read_episode
-from bilevel.demonstrations.demonstration import Recipe
+import msgspec
+
+from bilevel.demonstrations.dataset import Demonstrations, Missing, read_episode
 from bilevel.demonstrations.episode_file import encode
 from bilevel.demonstrations.manifest import (
+    DOMAIN,
     MANIFEST,
-    BrokenManifest,
+    MOST_EPISODES,
+    CollectionSettings,
     Entry,
     Manifest,
-    check_number,
     file_name,
     make_entry,
-    other_versions,
     read_manifest,
-    versions,
     write_manifest,
 )
-from bilevel.demonstrations.recording import Recorder
-from bilevel.files import remove_leftovers, taken_by_another, write_atomically
+from bilevel.demonstrations.recording import Recorder, collection_settings
+from bilevel.files import alone_in, remove_leftovers, write_atomically
+from bilevel.json_files import Damaged
 from bilevel.processes import Work, spread
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.observation import Slots
+from bilevel.symbolic.pddl import write_domain
+from bilevel.tasks.task import Task
+from bilevel.versions import differences, versions
+
+ELSEWHERE = "choose another --output or remove the folder"
 
 
-class Taken(BadInput):
-    """Somebody else is at it."""
+def collect(
+    task: Task,
+    output: Path | str,
+    *,
+    objects: int = 3,
+    episodes: int = 200,
+    seed: int = 0,
+    noise: float | None = None,
+    workers: int = 1,
+    callback: Callable[[int, int], None] | None = None,
+    **arguments: Any,
+) -> Demonstrations:
+    """Let a task's expert demonstrate it, and keep the episodes that succeed in a folder.
+
+    What is there already is kept, so a collection that was stopped goes on. `noise` is the amplitude of the bursts
+    that perturb the expert's controls, such as 0.7; `arguments` are further ones of the task's `make_env`. The files
+    are the same for any number of `workers`. `callback` is told how many episodes are there, and how many are wanted.
+
+        data = collect(task, "build/cubes", objects=3, episodes=200, workers=2)
+    """
+    settings = collection_settings(task, objects, seed=seed, noise=noise, **arguments)
+    with open_collection(task, Path(output), settings, episodes) as collection:
+        for _ in collection.record_missing(workers):
+            if callback:
+                callback(len(collection.entries), episodes)
+    return Demonstrations.read(output)
 
 
 @dataclass
 class Collection:
     """A data set in the making: which episodes are there, and which files were broken and have to be made again."""
 
+    task: Task
     folder: Path
     manifest: Manifest
     entries: dict[int, Entry] = field(default_factory=dict)  # by number
@@ -59,20 +89,22 @@ class Collection:
         """Attempts of the expert that did not succeed and were not kept."""
         return sum(entry.attempts - 1 for entry in self.entries.values())
 
-    def collect(self, workers: int = 1) -> Iterator[Entry]:
-        """Record what is missing; each episode as soon as its file is there."""
-        start = partial(_start, self.manifest.recipe, self.folder)
+    def record_missing(self, workers: int = 1) -> Iterator[Entry]:
+        """Record what is missing; give each episode as soon as its file is there."""
+        if workers > 1:
+            _check_pickles(self.task)
+        start = partial(_start, self.task, self.manifest.settings, self.folder)
         with closing(spread(start, self.missing, workers)) as done:
             for index, entry in done:
                 self.entries[index] = entry
                 yield entry
-        entries = tuple(self.entries[index] for index in range(self.manifest.episodes))
-        write_manifest(self.folder, replace(self.manifest, entries=entries, complete=True))
+        files = tuple(self.entries[index] for index in range(self.manifest.episodes))
+        write_manifest(self.folder, msgspec.structs.replace(self.manifest, files=files, complete=True))
 
 
-def _start(recipe: Recipe, folder: Path) -> Work[tuple[int, Entry]]:
+def _start(task: Task, settings: CollectionSettings, folder: Path) -> Work[tuple[int, Entry]]:
     """Make the environment, once; what comes back records an episode and writes its file."""
-    recorder = Recorder(recipe)
+    recorder = Recorder(task, settings)
 
     def record(index: int) -> tuple[int, Entry]:
         demonstration = recorder.record(index)
@@ -83,88 +115,86 @@ def _start(recipe: Recipe, folder: Path) -> Work[tuple[int, Entry]]:
     return record
 
 
+def _check_pickles(task: Task) -> None:
+    try:
+        pickle.dumps(task)
+    except Exception as error:
+        remedy = "use 1 worker, or name the task as file.py:task"
+        raise BadInput(f"the task '{task.name}' cannot be sent to other processes ({error}); {remedy}") from None
+
+
 @contextmanager
-def open_when_free(
-    folder: Path, recipe: Recipe, slots: Slots, episodes: int, patience: float = 10.0
+def open_collection(
+    task: Task, folder: Path, settings: CollectionSettings, episodes: int, patience: float = 0.0
 ) -> Iterator[Collection]:
-    """As `open_collection`, but wait some seconds for one who is about to end, as workers of a killed process are."""
-    end = time.monotonic() + patience
-    with ExitStack() as open_things:
-        while True:
-            try:
-                collection = open_things.enter_context(open_collection(folder, recipe, slots, episodes))
-                break
-            except Taken:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.2)
-        yield collection
+    """Begin a data set, or take up one that was begun: look at what is there, and keep others out meanwhile.
 
-
-@contextmanager
-def open_collection(folder: Path, recipe: Recipe, slots: Slots, episodes: int) -> Iterator[Collection]:
-    """Begin a data set, or take up one that was begun: look at what is there, and keep others out meanwhile."""
-    check_number(episodes)
-    wanted = Manifest(recipe, episodes, slots, versions())
-    with _alone_in(folder):
+    For some seconds, wait for another who is about to end, as workers of a killed process are.
+    """
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
+    recorder = Recorder(task, settings)
+    wanted = Manifest(
+        settings=settings,
+        episodes=episodes,
+        spec_json=task.spec.as_json(),
+        controls=recorder.env.controls,
+        versions=versions(task.packages),
+    )
+    recorder.env.close()
+    with alone_in(folder, "collecting", patience):
         remove_leftovers(folder / "episode-*.npz")
         remove_leftovers(folder / MANIFEST)
         known = _known(folder, wanted)
         _compare(folder, known, wanted)
-        collection = Collection(folder, replace(wanted, versions=known.versions))
+        collection = Collection(task, folder, msgspec.structs.replace(wanted, versions=known.versions))
         _look_around(collection, known)
+        _write_domain(task, folder)
         if collection.missing:
-            if others := other_versions(known):
+            if others := differences(known.versions, task.packages):
                 raise BadInput(f"{folder}: was begun with {others}; choose another --output")
             write_manifest(folder, wanted)
         yield collection
 
 
 def _known(folder: Path, wanted: Manifest) -> Manifest:
-    """What is known of the folder; where there is no manifest, its episodes must speak for themselves."""
+    """Return the manifest of what was begun in the folder, or the one that is wanted if nothing was."""
+    if not (folder / MANIFEST).exists():
+        if any(folder.glob("episode-*.npz")):
+            raise BadInput(f"{folder}: there are episodes but no {MANIFEST}; {ELSEWHERE}")
+        return wanted
     try:
-        return read_manifest(folder) if (folder / MANIFEST).exists() else wanted
-    except BrokenManifest as error:
-        raise BadInput(
-            f"{error}; remove this file and run the same command again, which keeps whole episodes"
-        ) from None
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes from collecting into the folder; the lock goes with this process, however it ends."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
-    try:
-        if taken_by_another(handle):
-            raise Taken(f"{folder}: another process is collecting here; wait for it or choose another --output")
-        yield
-    finally:
-        os.close(handle)
+        return read_manifest(folder)
+    except Damaged as error:
+        raise BadInput(f"{error}; {ELSEWHERE}") from None
 
 
 def _compare(folder: Path, known: Manifest, wanted: Manifest) -> None:
-    if known.recipe != wanted.recipe:
-        reason = f"was begun with {known.recipe.differences(wanted.recipe)}"
-        raise BadInput(f"{folder}: {reason}; choose another --output or remove the folder")
+    if known.settings != wanted.settings:
+        raise BadInput(f"{folder}: was begun with {known.settings.differences(wanted.settings)}; {ELSEWHERE}")
+    if known.spec != wanted.spec or known.controls != wanted.controls:
+        what = "spec" if known.spec != wanted.spec else "action space"
+        raise BadInput(f"{folder}: was begun when the task had another {what}; {ELSEWHERE}")
     if known.episodes > wanted.episodes:
         reason = f"is a data set of {known.episodes} episodes, more than the {wanted.episodes} wanted"
-        raise BadInput(f"{folder}: {reason}; choose another --output or remove the folder")
+        raise BadInput(f"{folder}: {reason}; {ELSEWHERE}")
+
+
+def _write_domain(task: Task, folder: Path) -> None:
+    path, text = folder / DOMAIN, write_domain(task.domain)
+    if not path.exists():
+        write_atomically(path, text)
+    elif path.read_text(encoding="utf-8", errors="replace") != text:
+        raise BadInput(f"{path}: not the domain of the task '{task.name}'; {ELSEWHERE}")
 
 
 def _look_around(collection: Collection, known: Manifest) -> None:
-    """Which episodes are there, whole, and which are broken."""
+    """Find which episodes are there, whole, and which are broken."""
     for index in range(collection.manifest.episodes):
-        listed = known if index < len(known.entries) else replace(known, entries=())
         try:
-            demonstration, data = read_episode(collection.folder, listed, index)
+            demonstration, data = read_episode(collection.folder, known, index)
         except Missing:
             continue
-        except Misfit as error:
-            raise BadInput(f"{error}; choose another --output or remove it") from None
         except BadInput as error:
             collection.broken.append(str(error))
             continue

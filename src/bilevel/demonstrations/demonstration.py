@@ -2,85 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Facts
-from bilevel.tabletop.observation import Array, Observation
-from bilevel.tabletop.tabletop import Snapshot
+from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.tasks.controls import BoxControls, Controls
+from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import Snapshot
 
 KEYFRAME = 64  # steps from one snapshot of the simulator to the next
 
-
-def keyframes(steps: int) -> NDArray[np.int64]:
-    """(keyframes,): the moments at which an episode of so many steps is saved, its end among them."""
-    return np.array([*range(0, steps, KEYFRAME), steps], np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """All that an episode depends on besides its number."""
-
-    task: str
-    arguments: Mapping[str, Any]  # of the environment, those left out too
-    noise: Mapping[str, Any] | None  # as in `Bursts`
-    seed: int
-
-    def differences(self, other: Recipe) -> str:
-        """Where this recipe differs from another, in words."""
-        ours, theirs = ({"task": r.task, **r.arguments, "noise": r.noise, "seed": r.seed} for r in (self, other))
-        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
+Value = TypeVar("Value")
+Changes = tuple[tuple[int, Value], ...]  # each with the timestep from which on it holds
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A moment is what is seen before a step, and at the end: there is one more than there are steps.
+    """A timestep is what is seen before a step, and at the end: there is one more than there are steps.
 
     `controls` are what the expert wanted, to be imitated; `executed` is what was done, which differs where it was
-    disturbed, to be replayed. `goals` and `events` come with the moment at which they were first seen.
+    perturbed, to be replayed. Events come with the timestep at which they were first seen.
     """
 
-    recipe: Recipe
-    seed: int
-    attempt: int  # how many episodes with other seeds had failed before
-    outcome: str
-    types: Mapping[str, str]  # of all objects that were ever visible, by their names
-    agent: Array  # (moments, 4)
-    objects: Array  # (moments, slots, features)
-    visible: NDArray[np.int8]  # (moments, slots)
-    controls: Array  # (steps, 4)
-    executed: Array  # (steps, 4)
-    actions: tuple[Action, ...]  # (steps,): what the expert was doing
-    goals: tuple[tuple[int, Facts], ...]
-    events: tuple[tuple[int, str], ...]
-    snapshots: Mapping[str, NDArray[Any]]  # (keyframes, ...) each: the parts of the environment's snapshots
+    objects: Mapping[str, str]  # the types of all that were ever visible, those of one type side by side
+    agent: Array  # (timesteps, agent features)
+    features: Array  # (timesteps, objects, columns)
+    visible: NDArray[np.bool_]  # (timesteps, objects)
+    controls: NDArray[Any]  # (steps, ...)
+    executed: NDArray[Any]  # (steps, ...)
+    actions: tuple[Action | None, ...]  # (steps,): what the expert was doing, where it says so
+    states: Changes[Facts]
+    goals: Changes[Facts]
+    events: Changes[str] = ()
+    outcome: str = "success"
+    seed: int = 0
+    attempt: int = 0  # how many episodes with other seeds had failed before
+    snapshots: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (keyframes, ...) each; may be none
 
     @property
     def steps(self) -> int:
         return len(self.controls)
 
-    def observation(self, moment: int) -> Observation:
-        return {"agent": self.agent[moment], "objects": self.objects[moment], "visible": self.visible[moment]}
+    def scenes(self, spec: Spec) -> list[Scene]:
+        """Return the scene of every timestep; these share a roster for as long as no object comes or goes."""
+        scenes = []
+        roster = Roster({})
+        for now, visible in enumerate(self.visible):
+            if now == 0 or (visible != self.visible[now - 1]).any():
+                seen = zip(self.objects.items(), visible, strict=True)
+                roster = Roster({name: kind for (name, kind), is_visible in seen if is_visible})
+            features = self.features[now] if len(roster.names) == len(self.objects) else self.features[now][visible]
+            scenes.append(Scene.from_arrays(spec, self.agent[now], features, roster))
+        return scenes
 
-    def observations(self) -> list[Observation]:
-        return [self.observation(moment) for moment in range(self.steps + 1)]
+    def at_each_timestep(self, changes: Changes[Value]) -> list[Value]:
+        """Return the states or the goals of all timesteps."""
+        ends = [*(start for start, _ in changes[1:]), self.steps + 1]
+        return [value for (start, value), end in zip(changes, ends, strict=True) for _ in range(start, end)]
 
     @property
     def keyframes(self) -> NDArray[np.int64]:
-        """(keyframes,): the moments of the snapshots."""
-        return keyframes(self.steps)
+        """(keyframes,): the timesteps of the snapshots, the end of the episode among them."""
+        return np.array([*range(0, self.steps, KEYFRAME), self.steps], np.int64)
 
-    def snapshot_before(self, moment: int) -> tuple[int, Snapshot]:
-        """The last snapshot that is not after a moment, and when it was taken.
+    def snapshot_before(self, timestep: int) -> tuple[int, Snapshot]:
+        """Return the last snapshot that is not after a timestep, and when it was taken.
 
-        Restore it and execute the controls from there on to be at that moment again.
+        Restore it and execute the controls from there on to be at that timestep again.
         """
-        if not 0 <= moment <= self.steps:
-            raise ValueError(f"the episode has moments 0 to {self.steps}, not {moment}")
-        index = int(np.searchsorted(self.keyframes, moment, side="right")) - 1
+        if not 0 <= timestep <= self.steps:
+            raise ValueError(f"the episode has timesteps 0 to {self.steps}, not {timestep}")
+        index = int(np.searchsorted(self.keyframes, timestep, side="right")) - 1
         return int(self.keyframes[index]), {name: part[index] for name, part in self.snapshots.items()}
+
+    def check(self, spec: Spec, controls: Controls) -> None:
+        """Raise `BadInput` where this is no demonstration with such features and controls."""
+        timesteps, objects, columns = self.steps + 1, len(self.objects), len(spec.columns)
+        control = (np.dtype(controls.dtype), (self.steps, *controls.shape))
+        for name, (dtype, shape) in {
+            "agent": (np.dtype(np.float32), (timesteps, len(spec.agent))),
+            "features": (np.dtype(np.float32), (timesteps, objects, columns)),
+            "visible": (np.dtype(np.bool_), (timesteps, objects)),
+            "controls": control,
+            "executed": control,
+        }.items():
+            _check_array(name, getattr(self, name), dtype, shape)
+        if not isinstance(controls, BoxControls):
+            for name in ("controls", "executed"):
+                chosen = getattr(self, name) - controls.start
+                if chosen.size and not 0 <= chosen.min() <= chosen.max() < controls.n:
+                    raise BadInput(f"'{name}' is out of range: there are {controls.n} controls from {controls.start}")
+        if len(self.actions) != self.steps:
+            raise BadInput(f"{self.steps} controls need as many actions, not {len(self.actions)}")
+        self._check_objects(spec)
+        self._check_changes()
+        self._check_snapshots()
+
+    def _check_objects(self, spec: Spec) -> None:
+        roster = Roster(self.objects)
+        for name, kind in self.objects.items():
+            if kind not in spec.objects:
+                raise BadInput(f"'{name}' is of the type '{kind}', which the spec does not have")
+            roster.rows(kind)
+
+    def _check_changes(self) -> None:
+        for name, changes in (("states", self.states), ("goals", self.goals), ("events", self.events)):
+            times = [timestep for timestep, _ in changes]
+            if times != sorted(times) or (times and not 0 <= times[0] <= times[-1] <= self.steps):
+                raise BadInput(f"'{name}' have timesteps that are not in order, or not those of the episode")
+            if name != "events" and times[:1] != [0]:
+                raise BadInput(f"'{name}' do not begin with the episode")
+
+    def _check_snapshots(self) -> None:
+        for name, part in self.snapshots.items():
+            if part.ndim == 0 or len(part) != len(self.keyframes):
+                reason = f"has shape {part.shape}, but there are {len(self.keyframes)} keyframes"
+                raise BadInput(f"the snapshots' '{name}' {reason}")
+            if part.dtype.kind not in "fiub":
+                raise BadInput(f"the snapshots' '{name}' holds {part.dtype}, not numbers")
+
+
+def _check_array(name: str, array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    if array.dtype != dtype:
+        raise BadInput(f"'{name}' holds {array.dtype}, not {dtype}")
+    if array.shape != shape:
+        raise BadInput(f"'{name}' has shape {array.shape}, not {shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise BadInput(f"'{name}' holds numbers that are not finite")
+
+
+def changes(values: Iterable[Value]) -> Changes[Value]:
+    """Return the values that differ from the one before, with their timesteps."""
+    found: list[tuple[int, Value]] = []
+    for timestep, value in enumerate(values):
+        if not found or found[-1][1] != value:
+            found.append((timestep, value))
+    return tuple(found)
+
+
+def all_objects(scenes: Sequence[Scene]) -> dict[str, str]:
+    """Return the types of all objects that are visible in some scene, those of one type side by side."""
+    types: dict[str, str] = {}
+    known: Roster | None = None
+    for scene in scenes:
+        if scene.roster is known:
+            continue
+        known = scene.roster
+        for name, kind in known.objects.items():
+            if types.setdefault(name, kind) != kind:
+                raise BadInput(f"'{name}' is of the type '{types[name]}' first, then of the type '{kind}'")
+    order = {kind: place for place, kind in enumerate(dict.fromkeys(types.values()))}
+    return dict(sorted(types.items(), key=lambda item: order[item[1]]))

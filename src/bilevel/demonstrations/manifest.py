@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 import bilevel
-from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
-from bilevel.demonstrations.json_objects import ARGUMENTS, NOISE, RECIPE, Keys, check_not_newer, checked
+from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.files import write_atomically
+from bilevel.json_files import decode, read_bytes
+from bilevel.policies.perturbation import Perturbation
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES, Slot, Slots
-from bilevel.tabletop.tasks import TASKS
+from bilevel.tasks.controls import Controls
+from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.task import OBJECTS
+from bilevel.versions import differences
 
-FORMAT = 1
-MANIFEST = "manifest.json"
+FORMAT = 2
+MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
 MOST_EPISODES = 100_000  # their numbers have five digits
-PACKAGES = ("mujoco", "metaworld", "gymnasium", "numpy")
-
-KEYS: Keys = {
-    "format": int,
-    **RECIPE,
-    "episodes": int,
-    "complete": bool,
-    "slots": list,
-    "features": dict,
-    "keyframe": int,
-    "versions": dict,
-    "files": list,
-}
-ENTRY_KEYS: Keys = {"file": str, "seed": int, "attempts": int, "steps": int, "sha256": str}
 
 
 def file_name(index: int) -> str:
@@ -46,20 +34,39 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def versions() -> dict[str, str]:
-    """Of all that the bits of an episode may depend on."""
-    found = {"bilevel": bilevel.__version__, "python": platform.python_version()}
-    return found | {package: metadata.version(package) for package in PACKAGES}
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that an episode depends on besides its number."""
+
+    task: str
+    arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
+    noise: Perturbation | None
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+
+    def __post_init__(self) -> None:
+        if type(self.arguments.get(OBJECTS)) is not int:
+            raise ValueError(f"'{OBJECTS}' among the arguments must be a whole number")
+
+    def differences(self, other: CollectionSettings) -> str:
+        """Say where these settings differ from others: `objects 3 instead of 4`."""
+        ours, theirs = ({"task": s.task, **s.arguments, "noise": s.noise, "seed": s.seed} for s in (self, other))
+        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
+
+    def command(self, episodes: int) -> str:
+        """Return the command that collects so many episodes, but for its --output."""
+        further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
+        words = [f"bilevel collect {self.task} --objects {self.arguments[OBJECTS]}"]
+        words += ["--env-args", *(f"{name}={_text(value)}" for name, value in further.items())] if further else []
+        words += [f"--episodes {episodes} --seed {self.seed}"]
+        words += [f"--noise {self.noise.amplitude}"] if self.noise else []
+        return " ".join(words)
 
 
-def other_versions(manifest: Manifest) -> str:
-    """Where the versions that a data set was made with differ from those at hand, in words."""
-    then, now = manifest.versions, versions()
-    return ", ".join(f"{name} {then.get(name)} instead of {now[name]}" for name in now if then.get(name) != now[name])
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file of a data set; `attempts` counts the failed ones too."""
 
     file: str
@@ -74,106 +81,72 @@ def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
     return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, digest(data))
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """Its `entries` are listed once it is complete."""
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """What a data set says of itself. Its files are listed once it is complete."""
 
-    recipe: Recipe
-    episodes: int  # how many are wanted
-    slots: Slots
-    versions: Mapping[str, str]
-    entries: tuple[Entry, ...] = ()
+    format: Literal[2] = 2
+    settings: CollectionSettings
+    episodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_EPISODES)]  # how many are wanted
     complete: bool = False
+    spec_json: dict[str, Any] = msgspec.field(name="spec")
+    controls: Controls
+    keyframe: Literal[64] = 64
+    versions: dict[str, str]
+    files: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        listed = self.episodes if self.complete else 0
+        if [entry.file for entry in self.files] != [file_name(index) for index in range(listed)]:
+            raise ValueError(f"'files' must list {listed} files in the order of their numbers")
+        try:
+            read_spec(self.spec_json)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+
+    @cached_property
+    def spec(self) -> Spec:
+        return read_spec(self.spec_json)
 
     @property
     def command(self) -> str:
         """The command that makes the data set, but for its --output."""
-        arguments = dict(self.recipe.arguments)
-        words = [f"--{name.replace('_', '-')} {value}" for name, value in arguments.items()]
-        words += [f"--episodes {self.episodes}", f"--seed {self.recipe.seed}"]
-        words += [f"--noise {self.recipe.noise['amplitude']}"] if self.recipe.noise else []
-        return " ".join(["bilevel collect", self.recipe.task, *words])
+        return self.settings.command(self.episodes)
+
+    @property
+    def other_versions(self) -> str:
+        """Where the versions that the data set was made with differ from those at hand, in words."""
+        return differences(self.versions, self.versions)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    fields = {
-        "format": FORMAT,
-        **asdict(manifest.recipe),
-        "episodes": manifest.episodes,
-        "complete": manifest.complete,
-        "slots": [[slot.name, slot.type] for slot in manifest.slots],
-        "features": _features(),
-        "keyframe": KEYFRAME,
-        "versions": dict(manifest.versions),
-    }
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items()]
-    entries = ",".join(f"\n  {json.dumps(asdict(entry))}" for entry in manifest.entries)
-    write_atomically(folder / MANIFEST, "{\n" + "".join(f"{line},\n" for line in lines) + f'"files": [{entries}]\n}}\n')
-
-
-def _features() -> dict[str, list[str]]:
-    return {"agent": list(AGENT_FEATURES), "object": list(FEATURES)}
-
-
-class BrokenManifest(BadInput):
-    """There is a manifest, but it is damaged."""
+    """Write a line for each key and for each file."""
+    fields = msgspec.to_builtins(manifest)
+    files = ",".join(f"\n  {json.dumps(entry)}" for entry in fields.pop("files"))
+    lines = [f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items()]
+    write_atomically(folder / MANIFEST, "{\n" + "".join(lines) + f'"files": [{files}]\n}}\n')
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """`BrokenManifest` where it is damaged, other `BadInput` where there is none or it is of another format."""
+    """Raise `Damaged` where it is damaged, other `BadInput` where there is none or it is of another format."""
     path = folder / MANIFEST
     if not path.is_file():
         raise BadInput(f"{folder}: no data set: there is no {MANIFEST} in it")
+    data = read_bytes(path)
+    value = decode(data, dict[str, Any], path)
+    number = value.get("format")
+    if isinstance(number, int) and number > FORMAT:
+        reason = f"of format {number}, but bilevel {bilevel.__version__} reads format {FORMAT}; upgrade bilevel"
+        raise BadInput(f"{path}: {reason}")
+    if number == 1:
+        command = f"{_old_command(value)} --output ANOTHER_FOLDER"
+        raise BadInput(f"{path}: made by bilevel 0.1; collect it again with: {command}")
+    return decode(data, Manifest, path)
+
+
+def _old_command(value: dict[str, Any]) -> str:
+    """The command that made a data set of format 1, as far as that can be seen."""
     try:
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise BrokenManifest(f"{path}: not JSON: {error}") from None
-    check_not_newer(value, FORMAT, path)
-    try:
-        return _manifest(checked(value, KEYS, "the manifest"))
-    except BadInput as error:
-        raise BrokenManifest(f"{path}: {error}") from None
-
-
-def _manifest(value: dict[str, Any]) -> Manifest:
-    for key, expected in (("format", FORMAT), ("features", _features()), ("keyframe", KEYFRAME)):
-        if value[key] != expected:
-            raise BadInput(f"'{key}' is {json.dumps(value[key])}, not {json.dumps(expected)}")
-    check_number(value["episodes"])
-    entries = tuple(Entry(**checked(entry, ENTRY_KEYS, "an entry of 'files'")) for entry in value["files"])
-    listed = value["episodes"] if value["complete"] else 0
-    if [entry.file for entry in entries] != [file_name(index) for index in range(listed)]:
-        raise BadInput(f"'files' must list {listed} files in the order of their numbers")
-    return Manifest(
-        recipe=_recipe(value),
-        episodes=value["episodes"],
-        slots=_slots(value["slots"]),
-        versions=value["versions"],
-        entries=entries,
-        complete=value["complete"],
-    )
-
-
-def check_number(episodes: int) -> None:
-    if not 1 <= episodes <= MOST_EPISODES:
-        raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
-
-
-def _recipe(value: dict[str, Any]) -> Recipe:
-    recipe = Recipe(**{key: value[key] for key in RECIPE})
-    if recipe.seed < 0:
-        raise BadInput(f"the seed must not be negative, but is {recipe.seed}")
-    if recipe.task in TASKS:  # else whoever needs the task will say so
-        names = TASKS[recipe.task].arguments
-        checked(value["arguments"], {name: ARGUMENTS[name] for name in names}, "'arguments'")
-    if recipe.noise is not None:
-        checked(value["noise"], NOISE, "'noise'")
-    return recipe
-
-
-def _slots(pairs: list[Any]) -> Slots:
-    if not all(isinstance(pair, list) and [type(word) for word in pair] == [str, str] for pair in pairs):
-        raise BadInput("'slots' must be pairs of a name and a type")
-    return Slots(Slot(name, kind) for name, kind in pairs)
+        settings = {key: value.get(key) for key in CollectionSettings.__struct_fields__}
+        return msgspec.convert(settings, CollectionSettings).command(int(value["episodes"]))
+    except (msgspec.ValidationError, KeyError, ValueError, TypeError):
+        return "bilevel collect"

@@ -1,10 +1,12 @@
 """A data set of demonstrations as one of Minari's, for programs that read those.
 
-An action is the control that was executed, as it leads from one observation to the next: from its seed, an episode can
-be lived through again. What else is known is in `infos`, with a row for each observation:
+An observation is a scene: `agent`, `objects` with a row for each object, and `visible`. There are as many rows as the
+most objects that a demonstration has; the episode's metadata says what is in them (`objects`, pairs of a name and a
+type as JSON). An action is the control that was executed, as it leads from one observation to the next: from its seed,
+an episode can be lived through again. What else is known is in `infos`, with a row for each observation:
 
-- `expert_control`: what the expert wanted, to be imitated; differs from the action where the hand was jostled
-- `high_level_action`: what the expert was doing, such as pick(block1)
+- `expert_control`: what the expert wanted, to be imitated; differs from the action where it was perturbed
+- `high_level_action`: what the expert was doing, such as pick(block1), where it said so
 - `goal`: what is wanted by then, as facts with & between them
 - `events`: what happened that no action explains, such as teleport block1, with ; between them
 
@@ -13,17 +15,20 @@ At the last observation nothing is done any more: its control is zero and its ac
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import h5py  # noqa: F401 (Minari needs it, as the next one, but imports it only when it writes)
 import minari
+import msgspec
 import numpy as np
-from gymnasium.spaces import Space
-from gymnasium.vector.utils import batch_space
+import PIL  # noqa: F401
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from minari.data_collector.episode_buffer import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
@@ -31,37 +36,43 @@ from minari.namespace import create_namespace, list_local_namespaces
 from minari.storage.datasets_root_dir import get_dataset_path
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import Dataset
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.manifest import Manifest, file_name
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.observation import AGENT_FEATURES, FEATURES
-from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.tasks.controls import BoxControls, Controls
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import Task
 
-EXAMPLE = "bilevel/blocks-v0"
-PINNED = ("bilevel", "mujoco")  # with other versions of these, an episode may go another way
+EXAMPLE = "mine/cubes-v0"
+LOOSE = ("python", "numpy", "gymnasium")  # with other versions of these, an episode goes the same way
 
 
 def export_to_minari(
-    dataset: Dataset, identifier: str, watch: Callable[[int, int], None] = lambda done, total: None
+    demonstrations: Demonstrations,
+    identifier: str,
+    task: Task | None = None,
+    callback: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Write a data set among Minari's own, where MINARI_DATASETS_PATH says; the folder it is in.
+    """Write a data set among Minari's own, where MINARI_DATASETS_PATH says, and return its folder.
 
-    Afterwards either all of it is there or, with `BadInput` or an interruption, nothing.
+    Afterwards either all of it is there or, with `BadInput` or an interruption, nothing. If the `task` is given, and
+    found by a name or in a module, Minari can make its environment again.
     """
     target = _target(identifier)
-    environment = dataset.task.make(**dataset.manifest.recipe.arguments)
+    sizes = [(demonstration.objects, demonstration.steps) for demonstration in demonstrations]
+    rows = max((len(objects) for objects, _ in sizes), default=0)
     with _appearing(identifier, target) as folder:
-        _check_room(folder, dataset.manifest)
+        _check_room(folder, sum(steps + 1 for _, steps in sizes), demonstrations, rows)
         storage = MinariStorage.new(
             folder / "data",
-            observation_space=environment.observation_space,
-            action_space=environment.action_space,
-            env_spec=environment.spec,
+            observation_space=_observation_space(demonstrations, rows),
+            action_space=_action_space(demonstrations.controls),
+            env_spec=_environment(task, demonstrations),
             data_format="hdf5",
         )
-        storage.update_metadata(_metadata(dataset.manifest, identifier))
-        storage.update_episodes(_episodes(dataset, environment, watch))
+        storage.update_metadata(_metadata(demonstrations, identifier))
+        storage.update_episodes(_episodes(demonstrations, rows, callback))
+        storage.update_episode_metadata([{"objects": json.dumps(list(objects.items()))} for objects, _ in sizes])
     return target
 
 
@@ -110,11 +121,12 @@ def _appearing(identifier: str, target: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _check_room(folder: Path, manifest: Manifest) -> None:
+def _check_room(folder: Path, timesteps: int, demonstrations: Demonstrations, rows: int) -> None:
     """HDF5 crashes on a full disk, so it must not come to that."""
-    moments = sum(entry.steps + 1 for entry in manifest.entries)
-    numbers = len(AGENT_FEATURES) + len(manifest.slots) * len(FEATURES) + 2 * 4  # with two controls
-    needed = 2 * moments * 4 * numbers  # twice, for the texts and the file's own order
+    numbers = (
+        len(demonstrations.spec.agent) + rows * len(demonstrations.spec.columns) + 2 * demonstrations.controls.size
+    )
+    needed = 2 * timesteps * 4 * numbers  # twice, for the texts and the file's own order
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise BadInput(
@@ -131,43 +143,74 @@ def _make_namespace(identifier: str) -> None:
 # What it holds
 
 
-def _metadata(manifest: Manifest, identifier: str) -> dict[str, Any]:
+def _observation_space(demonstrations: Demonstrations, rows: int) -> spaces.Dict:
+    spec = demonstrations.spec
+    return spaces.Dict(
+        agent=spaces.Box(-np.inf, np.inf, (len(spec.agent),), np.float32),
+        objects=spaces.Box(-np.inf, np.inf, (rows, len(spec.columns)), np.float32),
+        visible=spaces.MultiBinary(rows),
+    )
+
+
+def _action_space(controls: Controls) -> spaces.Space[Any]:
+    if not isinstance(controls, BoxControls):
+        return spaces.Discrete(controls.n, start=controls.start)
+    low, high = (np.reshape(bound, controls.shape).astype(controls.dtype) for bound in (controls.low, controls.high))
+    return spaces.Box(low, high, dtype=low.dtype.type)
+
+
+def _environment(task: Task | None, demonstrations: Demonstrations) -> EnvSpec | None:
+    """Return what Gymnasium needs to make the environment again, if it can, wherever the data set is taken."""
+    if task is None:
+        return None
+    spec: EnvSpec | None = SceneEnv(task, **demonstrations.arguments).env.spec
+    if spec is None and task.source and ".py:" not in task.source:
+        arguments = {"task": task.source, **demonstrations.arguments}
+        return EnvSpec("bilevel/task-v0", "bilevel.tasks.registry:make_env", disable_env_checker=True, kwargs=arguments)
+    return spec
+
+
+def _metadata(demonstrations: Demonstrations, identifier: str) -> dict[str, Any]:
+    manifest, spec = demonstrations.manifest, demonstrations.spec
+    made = msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}
+    command = f" ({manifest.command})" if manifest else ""
     return {
         "dataset_id": identifier,
         "minari_version": minari.__version__,
         "algorithm_name": "expert",
         "description": (
-            f"Successful episodes of a hand-written expert at the task {manifest.recipe.task} ({manifest.command}). "
+            f"Episodes of an expert at the task {demonstrations.task}{command}. "
             "Actions are the controls as they were executed. Infos hold for each observation what the expert wanted "
             "(expert_control) and was doing (high_level_action), the goal, and events that no action explains."
         ),
-        "requirements": [f"{name}=={manifest.versions[name]}" for name in PINNED if name in manifest.versions],
-        "bilevel": {
-            **asdict(manifest.recipe),
-            "slots": [[slot.name, slot.type] for slot in manifest.slots],
-            "features": {"agent": AGENT_FEATURES, "object": FEATURES},
-            "versions": dict(manifest.versions),
-        },
+        "requirements": [
+            f"{name}=={version}" for name, version in made.get("versions", {}).items() if name not in LOOSE
+        ],
+        "bilevel": {"features": {"agent": list(spec.agent), "objects": list(spec.columns)}, **made},
     }
 
 
-def _episodes(dataset: Dataset, environment: Tabletop, watch: Callable[[int, int], None]) -> Iterator[EpisodeBuffer]:
-    for index, demonstration in enumerate(dataset):
-        try:
-            yield minari_episode(demonstration, environment)
-        except BadInput as error:
-            raise BadInput(f"{dataset.folder / file_name(index)}: {error}") from None
-        watch(index + 1, len(dataset))
+def _episodes(
+    demonstrations: Demonstrations, rows: int, callback: Callable[[int, int], None] | None
+) -> Iterator[EpisodeBuffer]:
+    for index, demonstration in enumerate(demonstrations):
+        yield minari_episode(demonstration, rows)
+        if callback:
+            callback(index + 1, len(demonstrations))
 
 
-def minari_episode(demonstration: Demonstration, environment: Tabletop) -> EpisodeBuffer:
-    """A demonstration as Minari wants it; `BadInput` where it does not fit the environment, which Minari ignores."""
-    _check(demonstration, environment)
+def minari_episode(demonstration: Demonstration, rows: int) -> EpisodeBuffer:
+    """Return a demonstration as Minari wants it, with so many rows for objects."""
     last = np.arange(demonstration.steps) == demonstration.steps - 1
     success = demonstration.outcome == SUCCESS
+    more = (0, rows - len(demonstration.objects))
     return EpisodeBuffer(
         seed=demonstration.seed,
-        observations=_observations(demonstration),
+        observations={
+            "agent": demonstration.agent,
+            "objects": np.pad(demonstration.features, ((0, 0), more, (0, 0))),
+            "visible": np.pad(demonstration.visible.astype(np.int8), ((0, 0), more)),
+        },
         actions=demonstration.executed,
         rewards=(last & success).astype(np.float64),
         terminations=last & success,
@@ -176,43 +219,21 @@ def minari_episode(demonstration: Demonstration, environment: Tabletop) -> Episo
     )
 
 
-def _observations(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
-    return {name: getattr(demonstration, name) for name in ("agent", "objects", "visible")}
-
-
-def _check(demonstration: Demonstration, environment: Tabletop) -> None:
-    steps = demonstration.steps
-    if steps == 0:
-        raise BadInput("an episode without a single step")
-    if len(demonstration.actions) != steps:
-        raise BadInput(f"{steps} controls need {steps} high-level actions, not {len(demonstration.actions)}")
-    seen: Any = environment.observation_space
-    for name, array in _observations(demonstration).items():
-        _check_rows(name, array, seen[name], steps + 1)
-    for name, array in (("controls", demonstration.controls), ("executed", demonstration.executed)):
-        _check_rows(name, array, environment.action_space, steps)
-
-
-def _check_rows(name: str, array: NDArray[Any], space: Space[Any], rows: int) -> None:
-    if not batch_space(space, rows).contains(array):
-        raise BadInput(f"'{name}' of shape {array.shape} and type {array.dtype} is not {rows} rows in {space}")
-
-
 def _infos(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
-    goals = [""] * (demonstration.steps + 1)
-    events: list[list[str]] = [[] for _ in goals]
-    for moment, goal in demonstration.goals:
-        goals[moment:] = [" & ".join(map(str, sorted(goal)))] * len(goals[moment:])
-    for moment, event in demonstration.events:
-        events[moment].append(event)
+    events: list[list[str]] = [[] for _ in range(demonstration.steps + 1)]
+    for timestep, event in demonstration.events:
+        events[timestep].append(event)
+    nothing = np.zeros_like(demonstration.controls[:1])
     return {
-        "expert_control": np.concatenate([demonstration.controls, np.zeros((1, 4), np.float32)]),
-        "high_level_action": _texts([*map(str, demonstration.actions), ""]),
-        "goal": _texts(goals),
+        "expert_control": np.concatenate([demonstration.controls, nothing]),
+        "high_level_action": _texts([*(str(action or "") for action in demonstration.actions), ""]),
+        "goal": _texts(
+            " & ".join(map(str, sorted(goal))) for goal in demonstration.at_each_timestep(demonstration.goals)
+        ),
         "events": _texts("; ".join(now) for now in events),
     }
 
 
 def _texts(texts: Iterable[str]) -> NDArray[np.bytes_]:
-    """As plain arrays of bytes: HDF5's own strings come back as Python objects."""
+    """Return texts as plain arrays of bytes: HDF5's own strings come back as Python objects."""
     return np.array([text.encode() for text in texts])

@@ -1,132 +1,168 @@
-"""Recording an expert: from a recipe and a number to a demonstration, always the same one."""
+"""Recording an expert: from settings and a number to a demonstration, always the same one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, Recipe
-from bilevel.policies.policies import BilevelPolicy, Control
-from bilevel.policies.rollout import Episode, Moment, rollout
+from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes
+from bilevel.demonstrations.manifest import CollectionSettings
+from bilevel.policies.experts import expert_policy
+from bilevel.policies.perturbation import Perturb, Perturbation
+from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.rollout import Episode, Transition, rollout
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput, Facts
-from bilevel.tabletop.noise import Bursts, Jostle
-from bilevel.tabletop.observation import Observation, Slots
-from bilevel.tabletop.tabletop import SUCCESS, Snapshot, Tabletop
-from bilevel.tabletop.tasks import find_task
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
 
 MOST_ATTEMPTS = 20
 
 
-def make_recipe(
-    task_name: str, objects: int = 3, *, seed: int = 0, noise: float | None = None, **arguments: Any
-) -> tuple[Recipe, Slots]:
-    """What to record, with every argument of the environment spelt out; and the environment's slots.
+def collection_settings(
+    task: Task, objects: int = 3, *, seed: int = 0, noise: float | None = None, **arguments: Any
+) -> CollectionSettings:
+    """Return what to record, with every argument of the environment spelt out.
 
-    `noise` is the amplitude of the bursts that disturb the expert, 0 for none. What is `None` is left to the world.
+    `noise` is the amplitude of the bursts that perturb the expert's controls, 0 or `None` for none.
     """
-    task = find_task(task_name)
-    given = task.given(**arguments)
+    task.check_arguments(arguments)
     if seed < 0:
         raise BadInput(f"the seed must not be negative, but is {seed}")
     if noise is not None and not (math.isfinite(noise) and noise >= 0):
         raise BadInput(f"the noise is an amplitude of controls, 0 or more, not {noise}")
-    environment = task.make(objects, **given)
-    spelt_out = {"objects": environment.count} | {name: getattr(environment, name) for name in task.arguments[1:]}
-    bursts = asdict(Bursts(amplitude=noise)) if noise else None
-    return Recipe(task_name, spelt_out, bursts, seed), environment.slots
+    for name, value in arguments.items():
+        if not _is_plain(value):
+            raise BadInput(f"the argument '{name}' is {value!r}, which cannot be kept in a data set: JSON has no such")
+    defaults = {name: value for name, value in task.arguments.items() if _is_plain(value)}
+    spelt_out = {OBJECTS: objects, **defaults, **arguments}
+    return CollectionSettings(task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed)
 
 
-class ExpertFailed(BadInput):
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON gives a value back as it is."""
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except (TypeError, msgspec.MsgspecError):
+        return False
+
+
+class ExpertFailed(TaskError):
     """The expert failed too often."""
 
 
 class Recorder:
-    """Records the episodes of a recipe in one environment."""
+    """Records the episodes of some settings in one environment."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        task = find_task(recipe.task)
-        self.recipe = recipe
-        self.environment = task.make(**recipe.arguments)
-        self.expert = task.expert(self.environment.slots)
+    def __init__(self, task: Task, settings: CollectionSettings) -> None:
+        self.settings = settings
+        self.env = SceneEnv(task, **settings.arguments)
+        self.expert = expert_policy(self.env)
 
     def record(self, index: int) -> Demonstration:
-        """The episode of this number: the first attempt at it that succeeds."""
+        """Return the episode of this number: the first attempt at it that succeeds."""
         outcomes = []
         for attempt in range(MOST_ATTEMPTS):
             found = self.attempt(index, attempt)
             if found.outcome == SUCCESS:
+                found.check(self.env.task.spec, self.env.controls)
                 return found
             outcomes.append(found.outcome)
         what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(outcomes)))})"
         raise ExpertFailed(f"{what}; try less noise or other arguments")
 
     def attempt(self, index: int, attempt: int) -> Demonstration:
-        seed = training_seed(self.recipe.seed, index, attempt)
-        notes = _Notes(self.environment, self.expert)
-        episode = rollout(self.environment, self.expert, seed, disturb=disturbance(self.recipe, seed), watch=notes)
-        return notes.demonstration(self.recipe, seed, attempt, episode)
+        """Return an episode of this number, which may have failed."""
+        seed = training_seed(self.settings.seed, index, attempt)
+        noise, env = self.settings.noise, self.env
+        perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
+        recording = Recording(env, self.expert)
+        episode = rollout(env, self.expert, seed, perturb=perturb, callback=recording)
+        return recording.demonstration(episode, seed, attempt)
 
 
-def disturbance(recipe: Recipe, seed: int) -> Callable[[Control], Control] | None:
-    """What disturbs the expert in the episode with this seed."""
-    if recipe.noise is None:
-        return None
-    return Jostle(Bursts(**recipe.noise), seed)
+class Recording:
+    """The callback of a rollout that notes all that a demonstration holds."""
 
-
-class _Notes:
-    """What is noted at every moment of an episode."""
-
-    def __init__(self, environment: Tabletop, expert: BilevelPolicy) -> None:
-        self._environment, self._expert = environment, expert
-        self._observations: list[Observation] = []
+    def __init__(self, env: SceneEnv, policy: ObservedPolicy | None = None) -> None:
+        """`policy` says what is being done, if there is one that knows."""
+        self._env, self._policy = env, policy
+        self._scenes: list[Scene] = []
         self._controls: list[Control] = []
         self._executed: list[Control] = []
-        self._actions: list[Action] = []
-        self._goals: list[tuple[int, Facts]] = []
+        self._actions: list[Action | None] = []
+        self._states: list[Facts] = []
+        self._goals: list[Facts] = []
         self._events: list[tuple[int, str]] = []
-        self._types: dict[str, str] = {}
         self._snapshots: list[Snapshot] = []
 
-    def __call__(self, moment: Moment) -> None:
-        if len(self._observations) % KEYFRAME == 0:
-            self._snapshots.append(self._environment.save())
-        self._see(moment.observation, moment.info)
-        self._controls.append(moment.control)
-        self._executed.append(moment.executed)
-        if self._expert.action is not None:
-            self._actions.append(self._expert.action)
+    def __call__(self, transition: Transition) -> None:
+        if self._env.can_save and len(self._scenes) % KEYFRAME == 0:
+            self._snapshots.append(self._env.save())
+        self._see(transition.scene, transition.events)
+        self._controls.append(transition.control)
+        self._executed.append(transition.executed)
+        self._actions.append(self._policy.action if self._policy else None)
 
-    def _see(self, observation: Observation, info: dict[str, Any]) -> None:
-        now = len(self._observations)
-        self._observations.append(observation)
-        self._events += [(now, event) for event in info["events"]]
-        self._types.update(info["objects"])
-        if not self._goals or self._goals[-1][1] != info["goal"]:
-            self._goals.append((now, info["goal"]))
+    def _see(self, scene: Scene, events: tuple[str, ...]) -> None:
+        self._events += [(len(self._scenes), event) for event in events]
+        self._scenes.append(scene)
+        self._states.append(self._env.labels.state(scene))
+        self._goals.append(self._env.labels.goal(scene))
 
-    def demonstration(self, recipe: Recipe, seed: int, attempt: int, episode: Episode) -> Demonstration:
-        self._see(episode.observation, episode.info)
-        self._snapshots.append(self._environment.save())
-        seen = self._observations
+    def demonstration(self, episode: Episode, seed: int, attempt: int = 0) -> Demonstration:
+        """Return the demonstration of the episode once it is over."""
+        self._see(episode.scene, episode.events)
+        if self._env.can_save:
+            self._snapshots.append(self._env.save())
+        objects = all_objects(self._scenes)
+        features, visible = _in_rows(self._scenes, objects)
         return Demonstration(
-            recipe=recipe,
+            objects=objects,
+            agent=np.stack([scene.values for scene in self._scenes]),
+            features=features,
+            visible=visible,
+            controls=self._array(self._controls),
+            executed=self._array(self._executed),
+            actions=tuple(self._actions),
+            states=changes(self._states),
+            goals=changes(self._goals),
+            events=tuple(self._events),
+            outcome=episode.outcome,
             seed=seed,
             attempt=attempt,
-            outcome=episode.outcome,
-            types=self._types,
-            agent=np.stack([observation["agent"] for observation in seen]),
-            objects=np.stack([observation["objects"] for observation in seen]),
-            visible=np.stack([observation["visible"] for observation in seen]),
-            controls=np.array(self._controls, np.float32).reshape(-1, 4),
-            executed=np.array(self._executed, np.float32).reshape(-1, 4),
-            actions=tuple(self._actions),
-            goals=tuple(self._goals),
-            events=tuple(self._events),
-            snapshots={name: np.stack([saved[name] for saved in self._snapshots]) for name in self._snapshots[0]},
+            snapshots=_stacked(self._snapshots),
         )
+
+    def _array(self, controls: Sequence[Control]) -> NDArray[Any]:
+        kind = self._env.controls
+        return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
+
+
+def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
+    row = {name: index for index, name in enumerate(objects)}
+    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
+    visible = np.zeros(features.shape[:2], np.bool_)
+    for now, scene in enumerate(scenes):
+        if now == 0 or scene.roster is not scenes[now - 1].roster:
+            rows = [row[name] for name in scene.roster.names]
+        features[now, rows] = scene.features
+        visible[now, rows] = True
+    return features, visible
+
+
+def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:
+    """Return each part of the snapshots as one array, (keyframes, ...)."""
+    parts = list(snapshots[0]) if snapshots else []
+    try:
+        return {name: np.stack([snapshot[name] for snapshot in snapshots]) for name in parts}
+    except (KeyError, ValueError):
+        raise BadInput("save(env) must always give the same arrays, each of the same shape") from None

@@ -2,78 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.tabletop.observation import Observation
-from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tabletop.tasks import find_task
+from bilevel.demonstrations.recording import Recording
+from bilevel.policies.rollout import rollout
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.spec import Spec
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Where a replay first differs: the moment, what it is that differs, and by how much if it is numbers."""
+class _Replaying:
+    """The policy that does again what was done."""
 
-    moment: int
-    what: str
-    amount: float | None = None
+    def __init__(self, demonstration: Demonstration) -> None:
+        self._controls = iter(demonstration.executed)
 
-    def __str__(self) -> str:
-        amount = f" by {self.amount:.3g}" if self.amount is not None else ""
-        return f"first differs at step {self.moment}: {self.what}{amount}"
+    def reset(self, scene: Scene) -> None:
+        """Nothing to prepare."""
+
+    def act(self, scene: Scene) -> Control | None:
+        return next(self._controls, None)
 
 
-def replay(demonstration: Demonstration, environment: Tabletop | None = None) -> Difference | None:
-    """Execute the controls again in a fresh environment; `None` if all that is seen and saved is the same."""
-    recipe = demonstration.recipe
-    environment = environment or find_task(recipe.task).make(**recipe.arguments)
-    observation, info = environment.reset(seed=demonstration.seed)
-    for moment in range(demonstration.steps + 1):
-        found = _difference(demonstration, moment, observation, info) or _unlike(demonstration, moment, environment)
-        if found:
-            return found
-        if moment < demonstration.steps:
-            observation, _, _, _, info = environment.step(demonstration.executed[moment])
+def replay(demonstration: Demonstration, env: SceneEnv) -> str | None:
+    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
+    recording = Recording(env)
+    episode = rollout(env, _Replaying(demonstration), demonstration.seed, callback=recording)
+    again = recording.demonstration(episode, demonstration.seed)
+    then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
+    last = min(demonstration.steps, again.steps)
+    for timestep in range(last + 1):
+        for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
+            before, after = then[what][timestep], now[what][timestep]
+            if before is not None and not _same(before, after):
+                return f"first differs at step {timestep}: {what}{_amount(before, after)}"
+    if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
+        return f"first differs at step {last}: the outcome"
     return None
 
 
-def _difference(
-    demonstration: Demonstration, moment: int, observation: Observation, info: dict[str, Any]
-) -> Difference | None:
-    """How what is seen and told at a moment differs from the record."""
-    found = _arrays_differ(moment, {**demonstration.observation(moment)}, {**observation})
-    goal = next(goal for since, goal in reversed(demonstration.goals) if since <= moment)
-    events = tuple(event for when, event in demonstration.events if when == moment)
-    outcome = demonstration.outcome if moment == demonstration.steps else None
-    told = {"goal": goal, "events": events, "outcome": outcome}
-    others = [name for name, value in told.items() if info[name] != value]
-    return found or (Difference(moment, f"the {others[0]}") if others else None)
+def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
+    """Return all that is compared, with a value for every timestep, `None` where there is no snapshot."""
+    scenes = demonstration.scenes(spec)
+    found: dict[str, Sequence[Any]] = {
+        "'agent'": [scene.values for scene in scenes],
+        "the objects": [list(scene.objects.items()) for scene in scenes],
+        "'features'": [scene.features for scene in scenes],
+        "the goal": demonstration.at_each_timestep(demonstration.goals),
+        "the events": [[event for when, event in demonstration.events if when == now] for now in range(len(scenes))],
+    }
+    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
+    for name, part in demonstration.snapshots.items():
+        found[f"'snapshot.{name}'"] = [part[index[now]] if now in index else None for now in range(len(scenes))]
+    return found
 
 
-def _unlike(demonstration: Demonstration, moment: int, environment: Tabletop) -> Difference | None:
-    """How the whole state differs, where there is a snapshot of it."""
-    when, snapshot = demonstration.snapshot_before(moment)
-    return _arrays_differ(moment, snapshot, environment.save()) if when == moment else None
+def _same(one: Any, other: Any) -> bool:
+    if not isinstance(one, np.ndarray | np.generic):
+        return bool(one == other)
+    return other is not None and _bits(np.asarray(one)) == _bits(np.asarray(other))
 
 
-def _arrays_differ(moment: int, one: Mapping[str, Any], other: Mapping[str, Any]) -> Difference | None:
-    for name, array in one.items():
-        if name not in other or not _same(array, other[name]):
-            return Difference(moment, f"'{name}'", _amount(array, other.get(name, array)))
-    return None
+def _bits(array: NDArray[Any]) -> tuple[object, ...]:
+    return array.dtype, array.shape, array.tobytes()
 
 
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-
-
-def _amount(one: NDArray[Any], other: NDArray[Any]) -> float | None:
-    """The largest difference of two arrays of numbers."""
-    if one.shape != other.shape:
-        return None
-    return float(np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)), initial=0.0))
+def _amount(one: Any, other: Any) -> str:
+    """Say by how much two arrays of numbers differ at most."""
+    if not isinstance(one, np.ndarray) or np.shape(one) != np.shape(other):
+        return ""
+    return f" by {np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)), initial=0.0):.3g}"

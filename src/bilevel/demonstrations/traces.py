@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bilevel.demonstrations.dataset import Dataset
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.rules.traces import Abstraction, Trace, traces_from_states
-from bilevel.symbolic.domain import Domain
-from bilevel.tabletop.labelling import Labels
+from bilevel.symbolic.domain import Domain, Facts
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import Task
 
 
-def abstract(demonstration: Demonstration, labels: Labels, domain: Domain, *, ask_expert: bool = True) -> Abstraction:
-    """Label every moment and explain the changes by actions; the actions come without one for the last moment.
+def label(
+    demonstration: Demonstration, task: Task | None = None, scenes: Sequence[Scene] | None = None
+) -> tuple[list[Facts], list[Facts]]:
+    """Return state and goal at every timestep: as the task labels the scenes, or else as they were recorded."""
+    if task is None:
+        states, goals = (demonstration.at_each_timestep(part) for part in (demonstration.states, demonstration.goals))
+        return states, goals
+    labels, scenes = task.labels, scenes or demonstration.scenes(task.spec)
+    return [labels.state(scene) for scene in scenes], [labels.goal(scene) for scene in scenes]
 
-    Before a change that no action explains, an action is what the expert was doing, if that may be asked.
+
+def abstract(
+    demonstration: Demonstration, domain: Domain, task: Task | None = None, *, ask_expert: bool = True
+) -> Abstraction:
+    """Label a demonstration and explain it."""
+    return explain(demonstration, domain, *label(demonstration, task), ask_expert=ask_expert)
+
+
+def explain(
+    demonstration: Demonstration,
+    domain: Domain,
+    states: Sequence[Facts],
+    goals: Sequence[Facts],
+    *,
+    ask_expert: bool = True,
+) -> Abstraction:
+    """Explain the changes of the labelled states by actions, and give each step the action it helped to bring about.
+
+    Before a change that no action explains, an action is what the expert was doing, if that is known and may be asked.
     """
-    seen = demonstration.observations()
-    states, goals = [labels.state(moment) for moment in seen], [labels.goal(moment) for moment in seen]
     recorded = (*demonstration.actions, None) if ask_expert else ()
-    found = traces_from_states(domain, states, goals, demonstration.types, recorded=recorded)
+    found = traces_from_states(domain, states, goals, demonstration.objects, recorded=recorded)
     return Abstraction(found.traces, found.actions[:-1], found.exogenous, found.ambiguous)
-
-
-def abstractions(dataset: Dataset) -> Iterator[Abstraction]:
-    """Those of all demonstrations, one after the other."""
-    labels = dataset.task.labels(dataset.manifest.slots)
-    return (abstract(demonstration, labels, dataset.task.domain) for demonstration in dataset)
 
 
 @dataclass(frozen=True)
@@ -39,33 +57,36 @@ class Summary:
     episodes: int = 0
     steps: int = 0
     explained: int = 0  # steps that have a high-level action, found from what was seen alone
-    agreeing: int = 0  # of these, where it is the one that the expert was executing
+    recorded: int = 0  # steps of which the expert said what it was doing
+    agreeing: int = 0  # of these, where it is the action that was found
     exogenous: int = 0  # changes that no action explains
     ambiguous: int = 0  # changes that several actions explain
     actions: Counter[str] = field(default_factory=Counter)  # carried out, by schema
-    events: Counter[str] = field(default_factory=Counter)  # that the world itself reported, by kind
+    events: Counter[str] = field(default_factory=Counter)  # that the environment itself reported, by kind
 
     def __add__(self, other: Summary) -> Summary:
         return Summary(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
 
 
-def summarise(demonstration: Demonstration, labels: Labels, domain: Domain) -> Summary:
-    found = abstract(demonstration, labels, domain, ask_expert=False)
-    pairs = list(zip(found.actions, demonstration.actions, strict=True))
+def summarise(demonstration: Demonstration, domain: Domain, task: Task | None = None) -> Summary:
+    """Return the summary of one demonstration."""
+    found = abstract(demonstration, domain, task, ask_expert=False)
+    recorded = demonstration.actions
     return Summary(
         traces=found.traces,
         episodes=1,
         steps=demonstration.steps,
-        explained=sum(action is not None for action, _ in pairs),
-        agreeing=sum(action == recorded for action, recorded in pairs),
+        explained=sum(action is not None for action in found.actions),
+        recorded=sum(action is not None for action in recorded),
+        agreeing=sum(ours == theirs is not None for ours, theirs in zip(found.actions, recorded, strict=True)),
         exogenous=found.exogenous,
         ambiguous=found.ambiguous,
         actions=Counter(step.action.action.name for trace in found.traces for step in trace.steps),
-        events=Counter(event.split()[0] for _, event in demonstration.events),
+        events=Counter(event.split()[0] for _, event in demonstration.events if event.split()),
     )
 
 
-def summaries(dataset: Dataset) -> Iterator[Summary]:
-    """One for each demonstration; their `sum` with `Summary()` is that of the data set."""
-    labels = dataset.task.labels(dataset.manifest.slots)
-    return (summarise(demonstration, labels, dataset.task.domain) for demonstration in dataset)
+def summaries(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Summary]:
+    """Give the summary of each demonstration; their `sum` with `Summary()` is that of the data set."""
+    domain = task.domain if task else demonstrations.domain
+    return (summarise(demonstration, domain, task) for demonstration in demonstrations)

@@ -1,172 +1,208 @@
-"""How often a policy succeeds, over many episodes that it was not made from, with a confidence interval."""
+"""How often a policy succeeds, over many sizes and episodes that it was not made from, in parallel.
+
+The results are lines, one for each episode, in a fixed order. A line depends on what is measured and on its number
+alone, but for the seconds in it, so it does not matter who ran the episode, or when. A file of them can be taken up
+again after the evaluation was stopped.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from bilevel.planning.plan_policies import Failure, PlannedPolicy
-from bilevel.policies.changes import Changes, count_changes, find_changes
-from bilevel.policies.chronicle import Chronicle
-from bilevel.policies.failures import SETTLED, reason_of_failure
-from bilevel.policies.policies import BilevelPolicy, Control, WatchedPolicy
-from bilevel.policies.rollout import NO_ACTION, STOPPED, Moment, Watch, rollout
-from bilevel.policies.settling import Settling, may_settle
+from bilevel.experiments.machines import peak_memory
+from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record
+from bilevel.files import taken_by_another
+from bilevel.methods.evaluated_policy import EvaluatedPolicy
+from bilevel.methods.methods import EXPERT, method_of
+from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import Domain
-from bilevel.tabletop.noise import Bursts, Jostle
-from bilevel.tabletop.observation import Observation
-from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tabletop.tasks import TASKS, Task, find_task
-
-Z = 1.959964  # of a two-sided interval of 95%
-MOST_KEPT = 2  # environments that a process keeps
-
-MakePolicy = Callable[[Task, Tabletop], WatchedPolicy]
-Job = tuple["Trial", MakePolicy, int]  # the last is the number of the episode
-MapJobs = Callable[[Callable[[Job], "Run"], list[Job]], Iterable["Run"]]
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
+from bilevel.versions import versions
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What to measure: a task at a size, so many episodes, with a jostled hand or without."""
+class Evaluation:
+    """What to measure: a policy on a task, so many episodes for each number of objects.
 
-    task: str
-    objects: int
-    episodes: int = 100
+    Nothing is written; for that, see `open_results`.
+    """
+
+    policy: EvaluatedPolicy
+    task: Task
+    objects: Sequence[int]
+    episodes: int = 10  # for each number of objects
     seed: int = 0
-    noise: float = 0.0  # amplitude of the bursts, 0 for none
+    noise: float = 0.0  # amplitude of the control noise
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
 
+    @property
+    def jobs(self) -> list[tuple[int, int]]:
+        """Numbers of objects and of episodes, in the order of the results."""
+        return [(objects, episode) for objects in self.objects for episode in range(self.episodes)]
 
-@dataclass(frozen=True)
-class Seconds:
-    """How long an episode's steps took, without all that is done only to measure them."""
+    def check(self) -> None:
+        """`BadInput` for what cannot be measured."""
+        if self.episodes < 1:
+            raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
+        for objects in (min(self.objects), max(self.objects)):
+            self.policy.check_run(self.task, objects, self.noise, self.arguments)
 
-    policy: float
-    physics: float  # with what is seen, and what nature does
-
-
-@dataclass(frozen=True)
-class Run:
-    """One episode of a trial."""
-
-    seed: int
-    outcome: str
-    reason: str | None  # why it did not succeed
-    detail: str | None  # what the policy itself says about that
-    steps: int
-    events: Mapping[str, int]  # how many of each kind
-    durations: Mapping[str, Sequence[int]]  # for each schema, how many steps each of its actions took
-    changes: Changes  # of the high-level state
-    seconds: Seconds = field(compare=False)
+    def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
+        """The results in their order, from the given one on."""
+        self.check()
+        with closing(spread(partial(_start, self), range(begin, len(self.jobs)), workers)) as done:
+            yield from in_order(done, begin)
 
 
-def evaluate(trial: Trial, make_policy: MakePolicy, mapping: MapJobs = map) -> Iterator[Run]:
-    """Run the episodes of a trial, in order; `mapping` may be that of a pool of processes."""
-    return iter(mapping(run_job, [(trial, make_policy, episode) for episode in range(trial.episodes)]))
+def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
+    """What runs the job of a number, and keeps the last environment for those of the same size."""
+    runner = EpisodeRunner(evaluation.policy, evaluation.task, evaluation.arguments)
+    known = versions(evaluation.task.packages)
+
+    def run(index: int) -> tuple[int, EpisodeRecord]:
+        objects, episode = evaluation.jobs[index]
+        with peak_memory() as peak:
+            found = runner.run(objects, evaluation_seed(evaluation.seed, episode), evaluation.noise)
+        record = make_record(
+            evaluation.policy,
+            evaluation.task.name,
+            found,
+            objects=objects,
+            episode=episode,
+            noise=evaluation.noise,
+            arguments=evaluation.arguments,
+            versions=known,
+            peak_mebibytes=peak.mebibytes,
+        )
+        return index, record
+
+    return run
 
 
-# What this process made last: it is used again and again. Who made it is kept, lest another get the same address.
-_MADE: dict[str, tuple[MakePolicy, Tabletop, WatchedPolicy]] = {}
+class EpisodeRunner:
+    """Runs episodes of one policy on one task; the environment is made anew only for another number of objects."""
+
+    def __init__(self, policy: EvaluatedPolicy, task: Task, arguments: Mapping[str, Any]) -> None:
+        self._policy, self._task, self._arguments = policy, task, arguments
+        self._made: tuple[int, SceneEnv, Any] | None = None
+
+    def run(self, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
+        policy = self._policy
+        if policy.make is None:
+            assert policy.measure is not None
+            return policy.measure(self._task, objects, seed)
+        if self._made is None or self._made[0] != objects:
+            if self._made is not None:
+                self._made[1].close()
+            env = SceneEnv(self._task, objects, render_mode=policy.render_mode, **self._arguments)
+            self._made = objects, env, policy.make(env)
+        _, env, acting = self._made
+        return run_episode(env, acting, seed, noise)
 
 
-def run_job(job: Job) -> Run:
-    """One episode of a trial, in an environment that is made only if this process has none that fits."""
-    trial, make_policy, episode = job
-    key = f"{trial.task} {trial.objects} {sorted(trial.arguments.items())} {id(make_policy)}"
-    if key not in _MADE:
-        if len(_MADE) >= MOST_KEPT:
-            del _MADE[next(iter(_MADE))]
-        task = find_task(trial.task)
-        environment = task.make(trial.objects, **trial.arguments)
-        _MADE[key] = make_policy, environment, make_policy(task, environment)
-    _, environment, policy = _MADE[key]
-    return run_episode(environment, policy, evaluation_seed(trial.seed, episode), trial.noise)
+@dataclass
+class Results:
+    """A file of results in the making: what is in it, and what adds to it."""
+
+    evaluation: Evaluation
+    records: list[EpisodeRecord]
+    file: BinaryIO
+
+    def collect(self, workers: int = 1) -> Iterator[EpisodeRecord]:
+        """Run what is missing; each episode once its line is in the file."""
+        for record in self.evaluation.run(workers, begin=len(self.records)):
+            self.file.write(record.line().encode())
+            self.file.flush()
+            self.records.append(record)
+            yield record
 
 
-def run_episode(
-    environment: Tabletop, policy: WatchedPolicy, seed: int, noise: float = 0.0, watch: Watch | None = None
-) -> Run:
-    """One episode from a seed, in the environment of a task, with bursts of noise of this amplitude."""
-    chronicle = Chronicle(policy, watch)
-    settling = Settling(environment) if may_settle(policy, noise) else None
-    clock = Clock(policy, chronicle, settling)
-    disturb = Jostle(Bursts(amplitude=noise), seed) if noise else None
-    episode = rollout(environment, clock, seed, disturb=disturb, watch=clock.watch, stop=clock.stop)
-    clock.stop()  # which a rollout does not ask after the last step
-    chronicle.finish(policy.labels.state(episode.observation), episode.info["events"])
-    changes = find_changes(_domain(environment), chronicle.runs(), policy.labels.objects(episode.observation))
-    failure = _own_account(policy) if episode.outcome == NO_ACTION else None
-    outcome = SETTLED if episode.outcome == STOPPED else episode.outcome
-    return Run(
-        seed=seed,
-        outcome=outcome,
-        reason=reason_of_failure(outcome, episode.steps, changes, failure),
-        detail=failure.detail if failure else None,
-        steps=episode.steps,
-        events=chronicle.events(),
-        durations=chronicle.durations(),
-        changes=count_changes(changes),
-        seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
-    )
+@contextmanager
+def open_results(path: Path, evaluation: Evaluation) -> Iterator[Results]:
+    """Begin a file of results, or take up one that was begun; others are kept out meanwhile."""
+    evaluation.check()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "a+b")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        reason = error.strerror or "no file that can be taken up again"  # such as a pipe
+        raise BadInput(f"{path}: cannot be written: {reason}") from None
+    with file:
+        if taken_by_another(file.fileno()):
+            raise BadInput(f"{path}: another process is evaluating into it; wait for it or choose another --output")
+        yield Results(evaluation, _resume(path, file, evaluation), file)
 
 
-def _own_account(policy: WatchedPolicy) -> Failure | None:
-    """Why the policy did not know what to do, from one that plans."""
-    high = policy.high if isinstance(policy, BilevelPolicy) else None
-    return high.failure if isinstance(high, PlannedPolicy) else None
+def _resume(path: Path, file: BinaryIO, evaluation: Evaluation) -> list[EpisodeRecord]:
+    """The results that are there; a last line that is torn is removed, and run again."""
+    file.seek(0)
+    data = file.read()
+    whole, torn = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
+    if torn[: len(BEGINNING)] != BEGINNING[: len(torn)]:
+        raise BadInput(f"{path}: holds something else than results; choose another --output")
+    records = list(read_results(path, whole))
+    _compare(path, records, evaluation)
+    if torn:
+        file.truncate(len(whole))
+    file.seek(0, os.SEEK_END)
+    return records
 
 
-def _domain(environment: Tabletop) -> Domain:
-    """What the actions in this environment mean."""
-    assert environment.spec is not None, "the environment was not made for a task"
-    name = environment.spec.id
-    return next(task.domain for task in TASKS.values() if task.environment == name)
+def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecord]:
+    """The records of a file of results, whose content may be known already."""
+    for number, line in enumerate((path.read_bytes() if data is None else data).splitlines(), 1):
+        yield read_record(line, f"{path}, line {number}")
 
 
-class Clock:
-    """Acts as its policy does, and measures how long that takes, and how long a step of the world."""
-
-    def __init__(self, policy: WatchedPolicy, watch: Watch, settling: Settling | None = None) -> None:
-        self._policy, self._watch, self._settling = policy, watch, settling
-        self._began = math.nan  # when the world began the step that it is at, if it is at one
-        self.policy_seconds = self.physics_seconds = 0.0
-
-    def reset(self, observation: Observation) -> None:
-        began = perf_counter()
-        self._policy.reset(observation)
-        self.policy_seconds += perf_counter() - began  # a policy may plan here
-
-    def act(self, observation: Observation) -> Control | None:
-        began = perf_counter()
-        control = self._policy.act(observation)
-        self.policy_seconds += perf_counter() - began
-        return control
-
-    def watch(self, moment: Moment) -> None:
-        self._watch(moment)
-        if self._settling:
-            self._settling(moment)
-        self._began = perf_counter()
-
-    def stop(self) -> bool:
-        """Asked after every step, so it knows that the step is over; it stops where nothing will happen any more."""
-        if not math.isnan(self._began):
-            self.physics_seconds += perf_counter() - self._began
-            self._began = math.nan
-        return self._settling is not None and self._settling.is_over
+def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluation) -> None:
+    """The records must be the first results of this very evaluation."""
+    jobs, policy, now = evaluation.jobs, evaluation.policy, versions(evaluation.task.packages)
+    for index, record in enumerate(records):
+        wanted = {
+            "task": evaluation.task.name,
+            "method": policy.method,
+            "policy_digest": policy.digest,
+            "settings": dict(policy.settings),
+            "seed": evaluation_seed(evaluation.seed, record.episode),
+            "noise": evaluation.noise,
+            "arguments": dict(evaluation.arguments),
+            "versions": now,
+        }
+        for key, other in IDENTITY.items():
+            if getattr(record, key) != wanted[key]:
+                raise BadInput(f"{path}: made with {other}; choose another --output")
+        if index >= len(jobs) or (record.objects, record.episode) != jobs[index]:
+            raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
 
 
-def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
-    """A 95% confidence interval for a success rate, which is right near 0 and 1 too."""
-    if episodes == 0:
-        return 0.0, 1.0
-    rate = successes / episodes
-    scale = 1 + Z * Z / episodes
-    middle = (rate + Z * Z / (2 * episodes)) / scale
-    half = Z * math.sqrt(rate * (1 - rate) / episodes + (Z / (2 * episodes)) ** 2) / scale
-    return max(0.0, middle - half), min(1.0, middle + half)
+def evaluate(
+    policy: Path | str | EvaluatedPolicy,
+    task: Task,
+    *,
+    objects: Iterable[int] = range(1, 11),
+    episodes: int = 10,
+    seed: int = 0,
+    noise: float = 0.0,
+    workers: int = 1,
+    **arguments: Any,
+) -> list[EpisodeRecord]:
+    """Run a policy in episodes that it has not seen; a record for each. The policy is a folder, or the word "expert".
+
+    records = evaluate("build/policy", task, objects=[3, 10], episodes=20)
+    rate = sum(record.success for record in records) / len(records)
+    """
+    from bilevel.experiments.methods import find_policy
+
+    if not isinstance(policy, EvaluatedPolicy):
+        folder = None if policy == EXPERT else Path(policy)
+        policy = find_policy(method_of(folder), folder)
+    return list(Evaluation(policy, task, tuple(objects), episodes, seed, noise, arguments).run(workers))

@@ -1,45 +1,31 @@
-"""How far a planner gets as problems grow: symbols alone, no world."""
+"""How far a planner gets as problems grow: symbols alone, no environment."""
 
 from __future__ import annotations
 
 import random
 from time import perf_counter
 
-from bilevel.experiments.evaluation import Run, Seconds, Trial
-from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, Failure
-from bilevel.planning.planner import NoModel, Status
+from bilevel.planning.plan_policies import Failure, find_plan
 from bilevel.planning.planners import planner_named
 from bilevel.policies.changes import Changes
-from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import BadInput
+from bilevel.policies.episode_run import EpisodeRun, Seconds
 from bilevel.tabletop.problems import generate_problem
-from bilevel.tabletop.tabletop import SUCCESS
-from bilevel.tabletop.tasks import find_task
+from bilevel.tasks.scene_env import SUCCESS
+from bilevel.tasks.task import Task
 
 
-def run_planner(planner: str, time_limit: float, trial: Trial, episode: int) -> Run:
+def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> EpisodeRun:
     """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
-    task = find_task(trial.task)
-    seed = evaluation_seed(trial.seed, episode)
-    problem = generate_problem(task.domain_name, trial.objects, random.Random(seed))
+    problem = generate_problem(task.domain.name, objects, random.Random(seed))
     began = perf_counter()
-    failure, steps = None, 0
-    try:
-        result = planner_named(planner)(task.domain, problem, time_limit)
-    except NoModel as error:
-        failure = Failure(NO_MODEL, str(error))
-    else:
-        if result.status is Status.ERROR:
-            raise BadInput(result.message)
-        steps = len(result.steps)
-        if result.status is not Status.SOLVED:
-            failure = Failure(NO_PLAN, result.message)
-    return Run(
+    found = find_plan(planner_named(planner), task.domain, problem, time_limit)
+    failure = found if isinstance(found, Failure) else None
+    return EpisodeRun(
         seed=seed,
         outcome=failure.reason if failure else SUCCESS,
         reason=failure.reason if failure else None,
         detail=failure.detail if failure else None,
-        steps=steps,
+        steps=0 if isinstance(found, Failure) else len(found.steps),
         events={},
         durations={},
         changes=Changes(),

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from bilevel.experiments.evaluation import wilson_interval
 from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.statistics import wilson_interval
 from bilevel.policies.changes import Changes
 
 

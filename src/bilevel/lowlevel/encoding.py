@@ -1,47 +1,192 @@
-"""What the network is told: the hand, the action, and the objects that the action names, as numbers.
+"""What the network is told: the agent, the action, and the objects that the action names, as numbers.
 
-An encoding depends on the domain alone: on its predicates with no argument and with one, on its schemas, and on how
-many arguments an action can have. Positions are relative to the hand and in decimetres: a network learns badly from
-numbers as small as metres, and where on the table something happens plays no part. Colours are left out: what they mean
-is among the facts, and with more objects there are colours that no demonstration shows.
+An encoding follows from the spec and the domain. Of the agent and of each object that the action names, the network is
+told the features in their roles; of the facts, those with no argument, and those about one of these objects alone.
+Where on the table something happens plays no part, as positions are relative to the agent. Colours and the like are
+`LabelOnly`: what they mean is among the facts, and with more objects there are colours that no demonstration shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Domain, Facts
-from bilevel.tabletop.observation import FEATURES_OF, POSITION, TRAVEL, Array, Slots
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
 
 Row = TypeVar("Row")
 
-PER_METRE = np.float32(10.0)
-PER_OPENING = np.float32(2.0)
-AGENT_SIZE = 2  # the hand's height and opening
-STATE_SIZE = 4  # an object's position relative to the hand, and how far it has travelled
+NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
+
+
+class Column(NamedTuple):
+    """One feature in one role, as the network is told it. Types with the same feature in the same role share it."""
+
+    feature: str
+    role: Position | Angle | Scalar
+
+    @property
+    def width(self) -> int:
+        if isinstance(self.role, Angle):
+            return 2
+        return 1 + (isinstance(self.role, Position) and self.role.absolute)
+
+
+def told_role(role: Role, label_only: bool) -> Position | Angle | Scalar | None:
+    """The role in which a feature is told, if it is: `label_only` ones are only where there are no labels."""
+    if isinstance(role, LabelOnly):
+        return role.role if label_only else None
+    return role
+
+
+class FeatureEncoder:
+    """Features as numbers, in the roles of the spec. Everything works on one scene and on many at once."""
+
+    def __init__(self, spec: Spec, label_only: bool = False, like: FeatureEncoder | None = None) -> None:
+        """With `label_only`, features for labels alone are told, too: that is for networks that have no labels.
+
+        The order is that of the spec, or as far as possible `like` that of another encoder.
+        """
+        self.spec = spec
+        roles = {
+            kind: [Column(name, told) for name, role in features.items() if (told := told_role(role, label_only))]
+            for kind, features in spec.object_roles.items()
+        }
+        found = (column for members in roles.values() for column in members)
+        self._columns: list[Column] = _in_order(found, like._columns if like else ())
+        columns = self._columns
+        first = np.cumsum([0, *(column.width for column in columns)]).tolist()
+        self.object_size: int = first[-1]
+        self._masks = {
+            kind: np.array([column in members for column in columns for _ in range(column.width)], np.float32)
+            for kind, members in roles.items()
+        }
+        seen = (Column(name, told) for name, role in spec.agent_roles.items() if (told := told_role(role, label_only)))
+        self._agent_told: list[Column] = _in_order(seen, like._agent_told if like else ())
+        self._place(columns, first)
+        self._place_agent()
+
+    def _place(self, columns: Sequence[Column], first: Sequence[int]) -> None:
+        """Note which feature goes where."""
+        spec, plain, relative, angles = self.spec, [], [], []
+        for (name, role), at in zip(columns, first, strict=False):
+            source = spec.column[name]
+            if isinstance(role, Position):
+                relative.append((at, source, spec.agent_column[role.along or name]))
+                plain += [(at + 1, source)] if role.absolute else []
+            elif isinstance(role, Angle):
+                angles.append((at, source, role.symmetry, spec.agent_column.get(name, NOWHERE)))
+            else:
+                plain.append((at, source))
+        copied = sorted([(at, source) for at, source, _ in relative] + plain)
+        self._targets = _indices(copied, 0)
+        self._sources = _indices(copied, 1)
+        self._relative, self._origins = _indices(relative, 0), _indices(relative, 2)
+        self._is_plain = len(angles) == 0 and self._targets.tolist() == list(range(self.object_size))
+        self._angles = angles
+        if spec.frame is not None:
+            places = [
+                (name, at) for (name, role), at in zip(columns, first, strict=False) if isinstance(role, Position)
+            ]
+            self._turned = [[at for name, at in places if name == axis] for axis in spec.frame[:2]]
+
+    def _place_agent(self) -> None:
+        spec = self.spec
+        plain: list[int] = []
+        angles: list[tuple[int, int]] = []
+        for name, told in self._agent_told:
+            if isinstance(told, Angle):
+                angles.append((spec.agent_column[name], told.symmetry))
+            elif isinstance(told, Scalar) or (isinstance(told, Position) and told.absolute):
+                plain.append(spec.agent_column[name])
+        self._agent_plain, self._agent_angles = np.array(plain, np.int64), angles
+        self.agent_size = len(plain) + 2 * len(angles)
+
+    @property
+    def told(self) -> tuple[object, ...]:
+        """What is told, in order: equal for specs that differ only in what the network does not see."""
+        masks = {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
+        return self._agent_told, self._columns, masks, self.spec.frame
+
+    def agent(self, values: Array) -> Array:
+        """(..., agent size) of the agent's features, (..., features)."""
+        told: Array = values[..., self._agent_plain]
+        if self._agent_angles:
+            parts = [told]
+            for source, symmetry in self._agent_angles:
+                angle = symmetry * values[..., source : source + 1]
+                parts += [np.sin(angle), np.cos(angle)]
+            told = np.concatenate(parts, axis=-1)
+        return told
+
+    def mask(self, kinds: Sequence[str | None]) -> Array:
+        """(objects, object size): 1 for the numbers that objects of these types have, else 0."""
+        none = np.zeros(self.object_size, np.float32)
+        rows = [none if kind is None else self._masks[kind] for kind in kinds]
+        return np.array(rows, np.float32).reshape(len(rows), self.object_size)
+
+    def objects(self, values: Array, features: Array, mask: Array) -> Array:
+        """(..., objects, object size) of the agent's features and of those of objects, (..., objects, columns)."""
+        told: Array
+        if self._is_plain:
+            told = features[..., self._sources]
+        else:
+            told = np.zeros((*features.shape[:-1], self.object_size), np.float32)
+            told[..., self._targets] = features[..., self._sources]
+        told[..., self._relative] -= values[..., None, self._origins]
+        for at, source, symmetry, origin in self._angles:
+            angle = features[..., source] - (values[..., None, origin] if origin != NOWHERE else 0.0)
+            told[..., at], told[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
+        if self.spec.frame is not None and all(self._turned):
+            heading = values[..., None, self.spec.agent_column[self.spec.frame[2]]]
+            cos, sin = np.cos(heading), np.sin(heading)
+            x, y = (told[..., places[0]] for places in self._turned)  # the same in each of the roles
+            ahead, left = cos * x + sin * y, cos * y - sin * x
+            told[..., self._turned[0]], told[..., self._turned[1]] = ahead[..., None], left[..., None]
+        told *= mask
+        return told
+
+
+def _in_order(found: Iterable[Row], known: Sequence[Row]) -> list[Row]:
+    """What is found, each once: first what is known, in that order, then the rest."""
+    rest = dict.fromkeys(found)
+    return [*(item for item in known if item in rest), *(item for item in rest if item not in known)]
+
+
+def _indices(rows: Sequence[tuple[Any, ...]], part: int) -> NDArray[np.int64]:
+    return np.array([row[part] for row in rows], np.int64)
 
 
 @dataclass(frozen=True)
 class Encoding:
     """Which number stands where."""
 
-    nullary: tuple[str, ...]
-    unary: tuple[str, ...]
+    spec: Spec
+    nullary: tuple[str, ...]  # predicates without arguments
+    unary: tuple[str, ...]  # predicates with one
     schemas: tuple[str, ...]
     arity: int  # of the schema with the most parameters, but at least 1
     bare: tuple[str, ...] = ()  # the schemas without parameters
+    constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
+    like: FeatureEncoder | None = field(default=None, compare=False, repr=False)  # whose order it keeps
+
+    @cached_property
+    def features(self) -> FeatureEncoder:
+        return FeatureEncoder(self.spec, like=self.like)
 
     @property
     def global_size(self) -> int:
-        return AGENT_SIZE + 2 * len(self.nullary)
+        return self.features.agent_size + 2 * len(self.nullary)
 
     @property
     def object_size(self) -> int:
-        return STATE_SIZE + 2 * len(self.unary) + self.arity
+        return self.features.object_size + 2 * len(self.unary) + self.arity
 
     def global_facts(self, state: Facts, goal: Facts) -> Array:
         """(2 * nullary,): which facts without arguments hold, and which are wanted."""
@@ -57,7 +202,7 @@ class Encoding:
             + [index == position for index in range(self.arity)]
             for position, argument in enumerate(action.arguments)
         ]
-        return np.array(self.padded(rows), np.float32).reshape(-1, self.object_size - STATE_SIZE)
+        return np.array(self.padded(rows), np.float32).reshape(-1, 2 * len(self.unary) + self.arity)
 
     def padded(self, rows: Sequence[Row]) -> list[Row]:
         """One row for each argument that an action can have: the last again and again, which a maximum ignores.
@@ -66,30 +211,47 @@ class Encoding:
         """
         return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
 
+    def arguments(self, scene: Scene, action: Action) -> tuple[list[int], Array]:
+        """The rows of a scene in which an action's arguments are seen, padded, and the mask of what they have."""
+        row, types = scene.roster.row, scene.roster.objects
+        for name in action.arguments:
+            if name not in row and name not in self.constants:
+                raise BadInput(f"the policy wants {action}, but no '{name}' is seen")
+        rows = self.padded([row.get(name, NOWHERE) for name in action.arguments])
+        return rows, self.features.mask(self.padded([types.get(name) for name in action.arguments]))
 
-def encoding_of(domain: Domain) -> Encoding:
+    def for_spec(self, spec: Spec) -> Encoding:
+        """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`."""
+        if spec is self.spec:
+            return self
+        found = replace(self, spec=spec, like=self.features)
+        if found.features.told != self.features.told:
+            raise BadInput(
+                "the scenes have other features, or in other roles, than those that the network was trained on"
+            )
+        return found
+
+    def seen(self, scene: Scene, rows: list[int]) -> Array:
+        """(rows, columns): the features of these rows; what cannot be seen is masked later."""
+        features = scene.features
+        found: Array = features[rows] if len(features) else np.zeros((len(rows), features.shape[1]), np.float32)
+        return found
+
+    def schema_index(self, action: Action) -> int:
+        return self.schemas.index(action.name)
+
+
+def encoding_of(domain: Domain, spec: Spec) -> Encoding:
     def with_arguments(count: int) -> tuple[str, ...]:
         return tuple(sorted(name for name, p in domain.predicates.items() if len(p.parameters) == count))
 
     arities = {name: len(domain.schemas[name].parameters) for name in sorted(domain.schemas)}
-    bare = tuple(name for name, arity in arities.items() if arity == 0)
-    return Encoding(with_arguments(0), with_arguments(1), tuple(arities), max([1, *arities.values()]), bare)
-
-
-def agent_state(agent: Array) -> Array:
-    """(..., 2) of the hand, (..., 4)."""
-    return np.stack([agent[..., 2] * PER_METRE, agent[..., 3] * PER_OPENING], axis=-1)
-
-
-def object_states(agent: Array, objects: Array, placed: Array) -> Array:
-    """(..., arity, 4) of the hand and of objects, (..., arity, features), of which some have a place, (arity,)."""
-    states = np.empty((*objects.shape[:-1], STATE_SIZE), np.float32)
-    states[..., :3] = (objects[..., POSITION] - agent[..., None, :3]) * placed[:, None]
-    states[..., 3] = objects[..., TRAVEL]
-    states *= PER_METRE
-    return states
-
-
-def placed_rows(slots: Slots) -> Array:
-    """(slots,): 1 for what has a place, 0 for what has none, such as a colour."""
-    return np.array(["x" in FEATURES_OF[slot.type] for slot in slots], np.float32)
+    return Encoding(
+        spec=spec,
+        nullary=with_arguments(0),
+        unary=with_arguments(1),
+        schemas=tuple(arities),
+        arity=max([1, *arities.values()]),
+        bare=tuple(name for name, arity in arities.items() if arity == 0),
+        constants=tuple(domain.constants),
+    )

@@ -1,132 +1,157 @@
-"""Networks in torch, and the one of the low level. Several networks of one shape are one module, trained together.
+"""The network of the low level, whole: a global node, an action node, and a node for each of the action's arguments.
 
-With so few numbers the time goes into calling operations, not into arithmetic. So all parameters of a network are one
-vector, those of all networks one matrix, and a layer is one multiplication for all of them.
+    policy = learn(demonstrations, output, network=partial(GraphNetwork, hidden=128))
+
+Another network can be handed to `learn`: any `LowLevelNetwork`. The NumPy twin of the one below is in
+`numpy_network.py`; policies run on that, without torch.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from bilevel.lowlevel.architecture import Architecture, Layers, Weights
+from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.samples import Samples
+from bilevel.tasks.controls import Controls, DiscreteControls
+from bilevel.tasks.scene import Array
 
 Table = tuple[Tensor, ...]  # all that is known of each sample, so that few look-ups find it
 
+LEAST_SPREAD = 1e-3  # of a number in the samples; one that hardly changes is not blown up
 
-class Networks(nn.Module, ABC):
-    """As many networks as there are seeds, side by side; or as many as there are weights to begin with."""
 
-    at_once: int  # samples that they look at together, where that is not laid down; more would take too much memory
+class ImitationNetwork(nn.Module, ABC):
+    """Any network that is trained by imitation."""
 
-    def __init__(self, layers: Layers, seeds: Sequence[int], initial: Sequence[Weights]) -> None:
+    rows_at_once: int  # samples that it looks at together outside of training; more would take too much memory
+    is_choice: bool  # whether it scores the controls of a Discrete space; else it puts out numbers
+
+    @abstractmethod
+    def table(self, samples: object) -> Table:
+        """The samples, of the kind that this network learns from, as it needs them."""
+
+    @abstractmethod
+    def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
+        """The outputs and the targets, (batch, outputs) each, of the samples with these numbers, (batch,)."""
+
+    @abstractmethod
+    def set_scales(self, samples: object) -> None:
+        """Take the scale of each number from the samples."""
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean squared error, or, where a control is a choice, the cross-entropy."""
+        if self.is_choice:
+            return functional.cross_entropy(outputs, targets)
+        return functional.mse_loss(outputs, targets)
+
+
+class LowLevelNetwork(ImitationNetwork):
+    """From the encoded agent, action and arguments to a control. A subclass has a `forward`.
+
+    Numbers are scaled by their standard deviations in the samples; the scales are kept with the weights.
+    """
+
+    rows_at_once = 1_000_000
+    global_scale: Tensor  # (global size,)
+    object_scale: Tensor  # (object size,)
+    has_arguments: Tensor  # (schemas, 1): 0 where actions have no arguments, else 1
+
+    def __init__(self, encoding: Encoding, controls: Controls) -> None:
         super().__init__()
-        self._shapes = layers
-        flat = [_flat(layers, weights) for weights in initial] or [_initial(layers, seed) for seed in seeds]
-        self.flat = nn.Parameter(torch.stack(flat))  # (nets, size)
+        self.encoding, self.controls = encoding, controls
+        self.is_choice = isinstance(controls, DiscreteControls)
+        self.register_buffer("global_scale", torch.ones(encoding.global_size))
+        self.register_buffer("object_scale", torch.ones(encoding.object_size))
+        has_arguments = [[float(name not in encoding.bare)] for name in encoding.schemas]
+        self.register_buffer("has_arguments", torch.tensor(has_arguments), persistent=False)
 
     @abstractmethod
-    def table(self, samples: Any) -> Table:
-        """The samples, of the kind that these networks learn from, as they need them."""
+    def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
+        """(batch, outputs) from (batch, global size), (batch, schemas) one-hot, and (batch, arity, object size).
 
-    @abstractmethod
-    def errors(self, table: Table, index: Tensor) -> Tensor:
-        """(nets, batch, 4): controls less those that should be, for the samples with these numbers, (nets, batch)."""
+        All are scaled already. Where an action has fewer arguments than others, its last one stands there again.
+        """
 
-    def layers(self, flat: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
-        """Views of each layer's weights, (nets, inputs, outputs), and biases, (nets, 1, outputs)."""
-        pieces = iter(torch.split(flat, [n for i, o in self._shapes.values() for n in (i * o, o)], dim=1))
-        return {
-            name: (next(pieces).view(-1, inputs, outputs), next(pieces).unsqueeze(1))
-            for name, (inputs, outputs) in self._shapes.items()
-        }
+    def set_scales(self, samples: object) -> None:
+        assert isinstance(samples, Samples)
+        told = self.encoding.features
+        numbers = samples.objects[..., : told.object_size].reshape(-1, told.object_size)
+        with torch.no_grad():
+            self.global_scale[: told.agent_size] = scales_of(samples.globals[:, : told.agent_size])
+            self.object_scale[: told.object_size] = scales_of(numbers, without_zeros=True)
 
-    def weights(self, flat: Tensor | None = None) -> list[Weights]:
-        """The weights of each network, or of such parameters as it has, for use without torch."""
-        flat = (self.flat if flat is None else flat).detach().to("cpu", copy=True)
-        layers = {name: (weight.numpy(), bias.numpy()) for name, (weight, bias) in self.layers(flat).items()}
-        return [
-            {
-                f"{name}.{part}": np.ascontiguousarray(array)
-                for name, (weight, bias) in layers.items()
-                for part, array in (("weight", weight[net]), ("bias", bias[net, 0]))
-            }
-            for net in range(len(flat))
-        ]
-
-
-class Network(Networks):
-    """The network of the low level."""
-
-    at_once = 1_000_000
-    _names_objects: Tensor  # (schemas, 1): 0 where actions have no arguments, else 1
-
-    def __init__(self, architecture: Architecture, seeds: Sequence[int], initial: Sequence[Weights] = ()) -> None:
-        super().__init__(architecture.layers, seeds, initial)
-        self.architecture = architecture
-        names_objects = [[float(name not in architecture.encoding.bare)] for name in architecture.encoding.schemas]
-        self.register_buffer("_names_objects", torch.tensor(names_objects))
-
-    def table(self, samples: Samples) -> Table:
+    def table(self, samples: object) -> Table:
         """(samples, numbers): side by side, so that one look-up finds all."""
-        one_hot = np.eye(len(self.architecture.encoding.schemas), dtype=np.float32)[samples.schemas]
-        parts = samples.globals, one_hot, samples.objects.reshape(len(samples), -1), samples.controls
-        return (torch.from_numpy(np.concatenate(parts, axis=1)),)
+        assert isinstance(samples, Samples)
+        one_hot = np.eye(len(self.encoding.schemas), dtype=np.float32)[samples.schemas]
+        globals_ = samples.globals * self.global_scale.cpu().numpy()
+        objects = (samples.objects * self.object_scale.cpu().numpy()).reshape(len(samples), -1)
+        return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
 
-    def errors(self, table: Table, index: Tensor) -> Tensor:
-        encoding, rows = self.architecture.encoding, table[0][index]
+    def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
+        encoding, rows = self.encoding, table[0][index]
         sizes = [encoding.global_size, len(encoding.schemas), encoding.arity * encoding.object_size]
-        global_, action, objects, controls = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
-        objects = objects.reshape(*rows.shape[:2], encoding.arity, encoding.object_size)
-        predicted: Tensor = self(global_, action, objects)
-        return predicted - controls
+        global_, action, objects, targets = torch.split(rows, [*sizes, rows.shape[-1] - sum(sizes)], dim=-1)
+        return self(global_, action, objects.reshape(-1, encoding.arity, encoding.object_size)), targets
+
+
+MakeNetwork = Callable[[Encoding, Controls], LowLevelNetwork]
+
+
+class GraphNetwork(LowLevelNetwork):
+    """The paper's network. In each round, every node hears the others: arguments through their maximum.
+
+    It has about 30,000 parameters with 64 hidden numbers and 2 rounds.
+    """
+
+    def __init__(self, encoding: Encoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
+        super().__init__(encoding, controls)
+        sizes = {
+            "global": encoding.global_size,
+            "action": len(encoding.schemas),
+            "object": encoding.object_size,
+        }
+        self.embed = nn.ModuleDict({node: nn.Linear(size, hidden) for node, size in sizes.items()})
+        self.rounds = nn.ModuleList(
+            nn.ModuleDict({node: nn.Linear(hidden, hidden) for node in sizes}) for _ in range(rounds)
+        )
+        self.readout = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, controls.size))
 
     def forward(self, global_: Tensor, action: Tensor, objects: Tensor) -> Tensor:
-        """Controls, (nets, batch, 4), from (nets, batch, size) as encoded; for objects (nets, batch, arity, size)."""
-        layers = self.layers(self.flat)
-        nets, batch, arity, _ = objects.shape
+        h_global, h_action = self.embed["global"](global_), self.embed["action"](action)  # (batch, hidden)
+        h_objects = self.embed["object"](objects)  # (batch, arity, hidden)
+        most = self._maximum(h_objects, action)  # (batch, hidden)
+        for layers in self.rounds:
+            assert isinstance(layers, nn.ModuleDict)
+            h_global = torch.relu(layers["global"](h_global + h_action + most))
+            heard = h_global + h_action
+            h_objects = torch.relu(layers["object"](h_objects + heard.unsqueeze(1)))
+            h_action = torch.relu(layers["action"](heard + most))
+            most = self._maximum(h_objects, action)
+        outputs: Tensor = self.readout(h_global + h_action + most)
+        return outputs
 
-        def apply(name: str, inputs: Tensor) -> Tensor:
-            weight, bias = layers[name]
-            return torch.baddbmm(bias, inputs, weight)
-
-        def each(name: str, inputs: Tensor) -> Tensor:
-            outputs = apply(name, inputs.reshape(nets, batch * arity, inputs.shape[-1]))
-            return outputs.view(nets, batch, arity, outputs.shape[-1])
-
-        def maximum(inputs: Tensor) -> Tensor:
-            found = inputs.amax(dim=2)
-            return found * (action @ self._names_objects) if self.architecture.encoding.bare else found
-
-        h_global, h_action, h_objects = apply("global.0", global_), apply("action.0", action), each("object.0", objects)
-        most = maximum(h_objects)
-        for number in range(1, self.architecture.rounds + 1):
-            h_global = torch.relu(apply(f"global.{number}", h_global + h_action + most))
-            told = h_global + h_action
-            h_objects = torch.relu(each(f"object.{number}", h_objects + told.unsqueeze(2)))
-            h_action = torch.relu(apply(f"action.{number}", told + most))
-            most = maximum(h_objects)
-        return apply("readout.1", torch.relu(apply("readout.0", h_global + h_action + most)))
+    def _maximum(self, objects: Tensor, action: Tensor) -> Tensor:
+        """(batch, hidden): over the arguments, which is zero where there are none."""
+        most = objects.amax(dim=1)
+        return most * (action @ self.has_arguments) if self.encoding.bare else most
 
 
-def _initial(layers: Layers, seed: int) -> Tensor:
-    """(size,): uniform, within one over the root of the number of inputs, as torch's own layers begin."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.cat(
-        [
-            (2 * torch.rand((inputs + 1) * outputs, generator=generator) - 1) / inputs**0.5
-            for inputs, outputs in layers.values()
-        ]
-    )
+def weights_of(network: nn.Module) -> dict[str, Array]:
+    """All numbers of a network by their names, for use without torch."""
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
 
 
-def _flat(layers: Layers, weights: Weights) -> Tensor:
-    """(size,) of given weights."""
-    arrays = [weights[f"{name}.{part}"] for name in layers for part in ("weight", "bias")]
-    return torch.cat([torch.tensor(array).flatten() for array in arrays])
+def scales_of(numbers: Array, without_zeros: bool = False) -> Tensor:
+    """(columns,): one over the standard deviation of each column; of objects, where they have the number at all."""
+    spread = []
+    for column in numbers.T:
+        found = column[column != 0] if without_zeros else column
+        spread.append(float(found.std()) if len(found) > 1 else 1.0)
+    return torch.tensor([1 / deviation if deviation > LEAST_SPREAD else 1.0 for deviation in spread])

@@ -10,17 +10,17 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.lowlevel.encoding import AGENT_SIZE, STATE_SIZE, Encoding, agent_state, object_states, placed_rows
+from bilevel.lowlevel.encoding import Encoding
 from bilevel.symbolic.domain import Action, Facts
-from bilevel.tabletop.observation import AGENT_FEATURES, Array, Observation, Slots
+from bilevel.tasks.scene import Array, Scene
 
 Situation = tuple[Facts, Facts, "Action | None"]  # state, goal, and what is being done
 
-Self = TypeVar("Self", bound="Experience")
+Self = TypeVar("Self", bound="ImitationSamples")
 
 
-class Experience(Protocol):
-    """What any network learns from: samples of several episodes."""
+class ImitationSamples(Protocol):
+    """What any network learns from: the samples of several episodes."""
 
     @property
     def episodes(self) -> NDArray[np.int64]:
@@ -48,7 +48,7 @@ class Samples:
     globals: Array  # (steps, global size)
     schemas: NDArray[np.int64]  # (steps,)
     objects: Array  # (steps, arity, object size); zeros where an action has no arguments
-    controls: Array  # (steps, 4)
+    targets: Array  # (steps, outputs): the expert's controls, as the network should put them out
     episodes: NDArray[np.int64]  # (steps,): the number of the episode
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Samples:
 
     def followed_by(self, more: Sequence[Samples]) -> Samples:
         first = int(self.episodes.max()) + 1
-        return together([self, *(replace(part, episodes=part.episodes + first) for part in more)])
+        return concatenate([self, *(replace(part, episodes=part.episodes + first) for part in more)])
 
     def arrays(self) -> Iterator[NDArray[Any]]:
         return (getattr(self, field.name) for field in fields(self))
@@ -68,37 +68,33 @@ class Samples:
         return Samples(*arrays)
 
 
-def together(parts: Iterable[Samples]) -> Samples:
+def concatenate(parts: Iterable[Samples]) -> Samples:
     parts = list(parts)
     return Samples(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Samples)))
 
 
 def encode_episode(
-    encoding: Encoding,
-    slots: Slots,
-    seen: Sequence[Observation],
-    situations: Sequence[Situation],
-    controls: Array,
-    number: int,
+    encoding: Encoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
 ) -> Samples:
     """The samples of one episode, (steps,) each. Symbols change rarely, so they are encoded once for each stretch."""
-    steps = len(controls)
-    agent = np.array([observation["agent"] for observation in seen], np.float32).reshape(-1, len(AGENT_FEATURES))
+    encoding = encoding.for_spec(scenes[0].spec) if scenes else encoding
+    steps, told = len(scenes), encoding.features
     globals_ = np.zeros((steps, encoding.global_size), np.float32)
     objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
     schemas = np.full(steps, -1)
-    globals_[:, :AGENT_SIZE] = agent_state(agent)
-    placed = placed_rows(slots)
+    values = np.array([scene.values for scene in scenes], np.float32).reshape(steps, len(encoding.spec.agent))
+    globals_[:, : told.agent_size] = told.agent(values)
     start = 0
-    for (state, goal, action), stretch in groupby(situations):
+    keys = [(*situation, scene.roster) for situation, scene in zip(situations, scenes, strict=True)]
+    for (state, goal, action, _), stretch in groupby(keys):
         end = start + len(list(stretch))
         if action is not None:
-            schemas[start:end] = encoding.schemas.index(action.name)
-            globals_[start:end, AGENT_SIZE:] = encoding.global_facts(state, goal)
+            schemas[start:end] = encoding.schema_index(action)
+            globals_[start:end, told.agent_size :] = encoding.global_facts(state, goal)
         if action is not None and action.arguments:
-            rows = encoding.padded([slots.find(name, seen[start]) for name in action.arguments])
-            arguments = np.stack([observation["objects"][rows] for observation in seen[start:end]])
-            objects[start:end, :, :STATE_SIZE] = object_states(agent[start:end], arguments, placed[rows])
-            objects[start:end, :, STATE_SIZE:] = encoding.object_facts(state, goal, action)
+            rows, mask = encoding.arguments(scenes[start], action)
+            features = np.stack([encoding.seen(scene, rows) for scene in scenes[start:end]])
+            objects[start:end, :, : told.object_size] = told.objects(values[start:end], features, mask)
+            objects[start:end, :, told.object_size :] = encoding.object_facts(state, goal, action)
         start = end
-    return Samples(globals_, schemas, objects, controls, np.full(steps, number)).where(schemas >= 0)
+    return Samples(globals_, schemas, objects, targets, np.full(steps, number)).where(schemas >= 0)

@@ -17,19 +17,17 @@ class Note(Protocol):
 
 @contextmanager
 def loss_notes(folder: Path) -> Iterator[Note]:
-    """What notes the losses of the first network after each epoch, in a folder that TensorBoard reads."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError as error:
-        raise BadInput(f"{error.name} is missing; install it with: pip install 'bilevel[tensorboard]'") from None
+    """What notes the losses after each epoch, in a folder that TensorBoard reads."""
+    from torch.utils.tensorboard import SummaryWriter
+
     try:
         writer = SummaryWriter(str(folder))
     except OSError as error:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}") from None
 
     def note(stage: str, epoch: Epoch) -> None:
-        for name, losses in (("training loss", epoch.training_loss), ("validation loss", epoch.validation_loss)):
-            writer.add_scalar(f"{stage}/{name}", losses[0], epoch.number)
+        for name, loss in (("training loss", epoch.training_loss), ("validation loss", epoch.validation_loss)):
+            writer.add_scalar(f"{stage}/{name}", loss, epoch.number)
         writer.flush()
 
     with writer:

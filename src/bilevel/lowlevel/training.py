@@ -1,7 +1,6 @@
 """Behaviour cloning: the whole training loop, whatever the network.
 
-The loss is the mean squared error between the expert's controls and the network's. Some episodes are set aside, and the
-network of the epoch that does best on them is kept. Several networks, with a seed each, are trained at the same time.
+Some episodes are set aside, and the network of the epoch that does best on them is kept.
 """
 
 from __future__ import annotations
@@ -13,23 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bilevel.lowlevel.architecture import Shape, Weights
-from bilevel.lowlevel.network import Networks, Table
-from bilevel.lowlevel.samples import Experience
+from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
+from bilevel.lowlevel.samples import ImitationSamples
+from bilevel.lowlevel.weights_file import Weights
 from bilevel.symbolic.domain import BadInput
 
-Samples = TypeVar("Samples", bound=Experience)
+Samples = TypeVar("Samples", bound=ImitationSamples)
 
 WARM_UP = 3  # steps on a GPU before one is recorded
 
 
-@dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(msgspec.Struct, frozen=True):
     """The paper's settings."""
 
     epochs: int = 200
@@ -38,18 +37,17 @@ class TrainingConfig:
     set_aside: int = 10  # every tenth episode, for validation
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """What is told after an epoch, with a loss for each network."""
+class Epoch(msgspec.Struct, frozen=True):
+    """The losses after an epoch."""
 
     number: int
-    training_loss: list[float]
-    validation_loss: list[float]
+    training_loss: float
+    validation_loss: float
 
 
 @dataclass(frozen=True)
 class Trained:
-    """One network, as it was after its best epoch."""
+    """A network as it was after its best epoch."""
 
     weights: Weights
     seed: int
@@ -58,39 +56,42 @@ class Trained:
 
 
 class Training:
-    """A training run: the networks, how far they are, and the best of each so far."""
+    """A training run: the network, how far it is, and the best so far.
+
+    What comes of it depends on the samples, the network, the seed and the settings alone.
+    """
 
     def __init__(
         self,
-        samples: Experience,
-        architecture: Shape,
-        seeds: Sequence[int],
+        samples: ImitationSamples,
+        make_network: Callable[[], ImitationNetwork],
+        seed: int,
         config: TrainingConfig,
-        initial: Sequence[Weights] = (),
+        initial: Weights | None = None,
         device: torch.device | None = None,
     ) -> None:
-        """Begin with new networks, one for each seed, or where `initial` ones are given with these."""
-        self.architecture, self.seeds, self.config = architecture, tuple(seeds), config
-        self.device = device or usual_device()
-        self.network = architecture.networks(seeds, initial).to(self.device)
+        """Begin with a new network, or where `initial` weights are given with those."""
+        self.seed, self.config, self.device = seed, config, device or usual_device()
         learned, held_out = split(samples, config.set_aside)
+        self.network = _initialised(make_network, seed)
+        if initial is None:
+            self.network.set_scales(learned)
+        else:
+            self.network.load_state_dict({name: torch.tensor(array) for name, array in initial.items()})
         self._learned, self._held_out = self._table(learned), self._table(held_out)
+        self.network.to(self.device)
         self._samples, self._tests = len(learned), len(held_out)
         self._batch = min(config.batch, self._samples)
         self._batches = self._samples // self._batch  # what is left over comes up in another epoch
         self._rate = torch.tensor(config.learning_rate, device=self.device)
         self._optimiser = _adam(self.network, self._rate)
-        flat = self.network.flat
-        moments = {"exp_avg": torch.zeros_like(flat), "exp_avg_sq": torch.zeros_like(flat)}
-        self._optimiser.state[flat] = {"step": torch.zeros((), device=self.device), **moments}
-        self._index = torch.zeros((len(self.seeds), self._batch), dtype=torch.int64, device=self.device)
-        self._loss = torch.zeros(len(self.seeds), device=self.device)  # summed over the batches of an epoch
+        self._index = torch.zeros(self._batch, dtype=torch.int64, device=self.device)
+        self._loss = torch.zeros((), device=self.device)  # summed over the batches of an epoch
         self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
         self.curve: list[Epoch] = []
         self._number = 0  # of the next batch in its epoch
-        self._best = self.network.flat.detach().clone()
-        self._best_loss = np.full(len(self.seeds), np.inf, np.float32)
-        self._best_epoch = np.zeros(len(self.seeds), np.int64)
+        self._best = weights_of(self.network)
+        self._best_loss, self._best_epoch = math.inf, 0
 
     @property
     def epoch(self) -> int:
@@ -101,14 +102,11 @@ class Training:
     def done(self) -> bool:
         return self.epoch >= self.config.epochs
 
-    def one_epoch(self) -> Epoch:
-        """Learn from every sample once, in an order that depends on the seed and the epoch alone."""
-        epoch = self.learn()
-        assert epoch is not None
-        return epoch
-
     def learn(self, seconds: float = math.inf) -> Epoch | None:
-        """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it."""
+        """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it.
+
+        An epoch goes over every sample once, in an order that depends on the seed and the epoch alone.
+        """
         end, batches, order = time.monotonic() + seconds, self._batches, self._order()
         if self._number == 0:
             self._loss.zero_()
@@ -116,61 +114,44 @@ class Training:
             while self._number < batches:
                 progress = (self.epoch + self._number / batches) / self.config.epochs
                 self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
-                self._index.copy_(order[:, self._number])
+                self._index.copy_(order[self._number])
                 self._advance()
                 self._number += 1
                 if time.monotonic() > end and self._number < batches:
                     return None
             validation = self._validate()
         self._number = 0
-        self.curve.append(Epoch(self.epoch + 1, (self._loss / batches).tolist(), validation.tolist()))
-        self._keep_best(validation)
+        self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation))
+        if validation < self._best_loss:
+            self._best, self._best_loss, self._best_epoch = weights_of(self.network), validation, self.epoch
         return self.curve[-1]
 
+    def result(self) -> Trained:
+        return Trained(self._best, self.seed, self._best_epoch, self._best_loss)
+
     def _order(self) -> Tensor:
-        """(networks, batches, batch): that of the samples in this epoch."""
-        orders = [np.random.default_rng([seed, self.epoch]).permutation(self._samples) for seed in self.seeds]
-        index = torch.from_numpy(np.stack(orders)[:, : self._batches * self._batch])
-        return index.to(self.device).view(-1, self._batches, self._batch)
-
-    def result(self) -> list[Trained]:
-        found = zip(self.network.weights(self._best), self.seeds, self._best_epoch, self._best_loss, strict=True)
-        return [Trained(weights, seed, int(epoch), float(loss)) for weights, seed, epoch, loss in found]
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All numbers of this run but its curve, as they are now."""
-        arrays = {"best_loss": self._best_loss.copy(), "best_epoch": self._best_epoch.copy()}
-        arrays |= {"number": np.array(self._number)}
-        tensors = {"best": self._best, **self._tensors()}
-        return arrays | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in tensors.items()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
-        """Go on from the state of a run that began like this one."""
-        state = {"number": np.array(0), "loss": np.zeros(len(self.seeds), np.float32), **state}  # not in old files
-        self.curve, self._number = list(curve), int(state["number"])
-        self._best_loss, self._best_epoch = np.array(state["best_loss"]), np.array(state["best_epoch"])
-        self._best = torch.tensor(state["best"], device=self.device)
-        with torch.no_grad():
-            for name, tensor in self._tensors().items():
-                tensor.copy_(torch.tensor(state[name]))
-
-    def _tensors(self) -> dict[str, Tensor]:
-        """What a step changes."""
-        return {"flat": self.network.flat, "loss": self._loss, **self._optimiser.state[self.network.flat]}
+        """(batches, batch): that of the samples in this epoch."""
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(self._samples)
+        index = torch.from_numpy(order[: self._batches * self._batch])
+        return index.to(self.device).view(self._batches, self._batch)
 
     def _step(self) -> None:
-        """Learn from the samples at the index, (networks, batch)."""
-        losses = self._losses(self.network.errors(self._learned, self._index))
+        """Learn from the samples at the index."""
+        loss = self.network.loss(*self.network.predict(self._learned, self._index))
         self._optimiser.zero_grad(set_to_none=True)
-        losses.sum().backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
-        self._loss += losses.detach()
+        self._loss += loss.detach()
 
-    def _losses(self, errors: Tensor) -> Tensor:
-        """(networks,): the mean squares of errors, (networks, samples, 4)."""
-        return torch.square(errors).mean(dim=(1, 2))
+    @torch.no_grad()
+    def _validate(self) -> float:
+        """The loss on the episodes that are set aside."""
+        total = 0.0
+        for index in torch.split(torch.arange(self._tests, device=self.device), self.network.rows_at_once):
+            total += float(self.network.loss(*self.network.predict(self._held_out, index))) * len(index)
+        return total / self._tests
 
-    def _table(self, samples: Experience) -> Table:
+    def _table(self, samples: ImitationSamples) -> Table:
         return tuple(part.to(self.device) for part in self.network.table(samples))
 
     def _recorded_step(self) -> Callable[[], None]:
@@ -190,29 +171,56 @@ class Training:
                 tensor.copy_(before[name])
         return graph.replay
 
-    @torch.no_grad()
-    def _validate(self) -> NDArray[np.float32]:
-        index = torch.arange(self._tests, device=self.device).expand(len(self.seeds), -1)
-        parts = [self.network.errors(self._held_out, part) for part in torch.split(index, self.network.at_once, dim=1)]
-        losses: NDArray[np.float32] = self._losses(torch.cat(parts, dim=1)).cpu().numpy()
-        return losses
+    # Going on from a checkpoint
 
-    def _keep_best(self, losses: NDArray[np.float32]) -> None:
-        better = losses < self._best_loss
-        self._best_loss[better], self._best_epoch[better] = losses[better], self.epoch
-        self._best[torch.from_numpy(better)] = self.network.flat.detach()[torch.from_numpy(better)]
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All numbers of this run but its curve, as they are now."""
+        counts = {"number": self._number, "best_epoch": self._best_epoch, "best_loss": self._best_loss}
+        arrays = {name: np.array(count) for name, count in counts.items()}
+        arrays |= {f"best.{name}": array for name, array in self._best.items()}
+        return arrays | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in self._tensors().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
+        """Go on from the state of a run that began like this one."""
+        self.curve, self._number = list(curve), int(state["number"])
+        self._best_loss, self._best_epoch = float(state["best_loss"]), int(state["best_epoch"])
+        self._best = {name: np.array(state[f"best.{name}"]) for name in self._best}
+        with torch.no_grad():
+            for name, tensor in self._tensors().items():
+                tensor.copy_(torch.tensor(state[name]))
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """What a step changes."""
+        tensors = {"loss": self._loss, **dict(self.network.named_parameters())}
+        for name, parameter in self.network.named_parameters():
+            tensors |= {f"{name} {part}": moment for part, moment in self._optimiser.state[parameter].items()}
+        return tensors
 
 
 def usual_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _adam(network: Networks, rate: Tensor) -> torch.optim.Adam:
-    """One operation for all of a step, where torch has it: on a CPU it does from version 2.4 on."""
+def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> ImitationNetwork:
+    """A new network whose weights depend on the seed alone; torch's own random numbers stay as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make_network()
+
+
+def _adam(network: ImitationNetwork, rate: Tensor) -> torch.optim.Adam:
+    """Adam with all it remembers in place, so that it can be saved and restored before the first step.
+
+    Fused, one operation does all of a step, where torch has that: on a CPU it does from version 2.4 on.
+    """
     try:
-        return torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
     except RuntimeError:
-        return torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
+    for parameter in network.parameters():
+        moments = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
+        optimiser.state[parameter] = {"step": torch.zeros((), device=parameter.device), **moments}
+    return optimiser
 
 
 @contextmanager

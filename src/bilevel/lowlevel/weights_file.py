@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from bilevel.lowlevel.architecture import Layers, Weights
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.observation import Array
+from bilevel.tasks.scene import Array
+
+Weights = Mapping[str, Array]
 
 
 def weights_data(weights: Weights) -> bytes:
@@ -20,36 +20,28 @@ def weights_data(weights: Weights) -> bytes:
     return save({name: np.ascontiguousarray(array) for name, array in weights.items()})
 
 
-def read_weights(path: Path, layers: Layers) -> Weights:
-    """`BadInput` where they are not whole, or not those of a network with these layers."""
+def read_weights(path: Path) -> Weights:
+    """All arrays of a file, which must be whole, of 32-bit numbers, and finite."""
     try:
-        tensors = dict(deserialize(path.read_bytes()))  # type: ignore[no-untyped-call]
+        weights = load(path.read_bytes())
     except FileNotFoundError:
         raise BadInput(f"{path}: there is no such file") from None
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except SafetensorError as error:
+    except (SafetensorError, KeyError, ValueError) as error:
         raise BadInput(f"{path}: damaged: {error}") from None
-    weights = {}
-    for name, shape in _shapes(layers).items():
-        if name not in tensors:
-            raise BadInput(f"{path}: the tensor '{name}' is missing")
-        weights[name] = _array(tensors.pop(name), shape, f"{path}: the tensor '{name}'")
-    if tensors:
-        raise BadInput(f"{path}: the tensor {min(tensors)!r} is none of this network")
+    for name, array in weights.items():
+        if array.dtype != np.float32 or not np.isfinite(array).all():
+            raise BadInput(f"{path}: the tensor '{name}' does not hold finite 32-bit numbers")
     return weights
 
 
-def _shapes(layers: Layers) -> dict[str, tuple[int, ...]]:
-    weight: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in layers.items()}
-    return weight | {f"{name}.bias": (outputs,) for name, (_, outputs) in layers.items()}
-
-
-def _array(tensor: Mapping[str, Any], shape: tuple[int, ...], what: str) -> Array:
-    found = tensor["dtype"], tuple(tensor["shape"])
-    if found != ("F32", shape):
-        raise BadInput(f"{what} is {found[0]} of shape {found[1]}, not F32 of shape {shape}")
-    array = np.frombuffer(tensor["data"], np.dtype("<f4")).reshape(shape).astype(np.float32)
-    if not np.isfinite(array).all():
-        raise BadInput(f"{what} holds numbers that are not finite")
-    return array
+def check_shapes(path: Path, weights: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """`BadInput` where the weights are not those of a network with these shapes."""
+    for name in sorted({*weights, *shapes}):
+        if name not in weights:
+            raise BadInput(f"{path}: the tensor '{name}' is missing")
+        if name not in shapes:
+            raise BadInput(f"{path}: the tensor '{name}' is none of this network")
+        if weights[name].shape != shapes[name]:
+            raise BadInput(f"{path}: the tensor '{name}' is of shape {weights[name].shape}, not {shapes[name]}")

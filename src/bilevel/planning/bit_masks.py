@@ -1,14 +1,20 @@
-"""A planning problem over bit masks: states, conditions and effects are integers, and bit i stands for a literal."""
+"""A planning problem over bit masks: states, conditions and effects are integers, and bit i stands for a literal.
+
+Having more bits set never hurts: every literal that a condition tests has its own bit, present and absent ones alike.
+So where a policy works in a state it works in every state that has more bits set, and an outcome that sets no bit that
+was not set already brings nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from bilevel.planning.grounding import Instance, Literal, absent, present, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.bulk_reading import no_garbage_collection
-from bilevel.symbolic.domain import Atom, Domain, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +32,28 @@ class GroundOperator:
         return bool(self.add & ~self.precondition)
 
 
+@dataclass(frozen=True, slots=True)
+class FondAction:
+    """An action and all that it may do: its outcomes have its precondition, and no two of them are the same."""
+
+    action: Action
+    precondition: int
+    outcomes: tuple[GroundOperator, ...]
+
+
 @dataclass(frozen=True)
 class Task:
-    """A planning problem over bit masks; bit i stands for `literals[i]`."""
+    """A planning problem over bit masks; bit i stands for `literals[i]`.
+
+    Where actions may turn out in several ways, operators are their useful outcomes, and `owners[i]` is the action of
+    operator i.
+    """
 
     literals: tuple[Literal, ...]
     operators: tuple[GroundOperator, ...]
     state: int
     goal: int
+    owners: tuple[FondAction, ...] = ()
 
 
 def bits_of(mask: int) -> Iterator[int]:
@@ -139,3 +159,21 @@ def _relevant(
             relevant |= new
             unexplored.extend(new)
     return relevant
+
+
+def ground_fond_task(domain: Domain, problem: Problem, deadline: Deadline) -> Task | None:
+    """The problem with the owners of its operators, or `None` where not even its relaxation reaches the goal."""
+    task = determinised_task(domain, problem, deadline)
+    if task is None:
+        return None
+    actions: dict[object, FondAction] = {}
+    for action, operators in groupby(task.operators, lambda operator: operator.step.action):
+        deadline.check()
+        outcomes: dict[tuple[int, int], GroundOperator] = {}
+        for operator in operators:
+            outcomes.setdefault((operator.add, operator.delete), operator)
+        precondition = next(iter(outcomes.values())).precondition
+        same = precondition, frozenset(outcomes)  # of two actions that agree in this one is enough
+        actions.setdefault(same, FondAction(action, precondition, tuple(outcomes.values())))
+    owned = [(outcome, owner) for owner in actions.values() for outcome in owner.outcomes if outcome.is_useful]
+    return replace(task, operators=tuple(o for o, _ in owned), owners=tuple(owner for _, owner in owned))

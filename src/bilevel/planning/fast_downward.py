@@ -2,28 +2,35 @@
 
 Its package (`up_fast_downward`) is only looked up, never imported. Schemas are handed over as a1, a2, …, one per
 outcome, with nature's variables as further parameters, and the plan is mapped back.
+
+It and its children form a process group, which is ended when its time is up and whenever we go on without it. Should
+we be killed, the group ends itself: one process of it, the guard, only waits for the end of a pipe that we hold.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import math
+import os
+import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
-from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, solved, without_needless_steps
-from bilevel.planning.processes import last_words, private_directory, run_in_group
+from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, without_needless_steps
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
 from bilevel.symbolic.semantics import is_solved
 
 NOT_INSTALLED = 'Fast Downward is not installed; install it with: pip install "bilevel[planners]"'
 
-SHORTEST = ("--search", "astar(lmcut())")
-QUICK = ("--alias", "lama-first")
+FILES = ("domain.pddl", "problem.pddl")
+SHORTEST = (*FILES, "--search", "astar(lmcut())")
+QUICK = ("--alias", "lama-first", *FILES)
 SHORTEST_SHARE = 0.2  # of the time limit, for the search for a shortest plan
 
 # Fast Downward also limits its own CPU time, this many seconds above ours.
@@ -38,11 +45,7 @@ OUT_OF_TIME = (21, 23, 24)
 OUT_OF_MEMORY = (20, 22)
 
 
-class Origin(NamedTuple):
-    """The schema and the outcome that a determinised schema stands for."""
-
-    schema: Schema
-    outcome: int
+Origin = tuple[Schema, int]  # a schema, and the one of its outcomes that a determinised schema stands for
 
 
 def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: bool = True) -> PlanResult:
@@ -53,20 +56,19 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
     """
     program = find_program()
     if is_solved(problem, problem.state):
-        return solved(())
+        return PlanResult(Status.SOLVED)
     determinised, origins = determinise(domain)
     deadline = Deadline(time_limit)
-    with private_directory() as directory:
-        (directory / "domain.pddl").write_text(write_domain(determinised), encoding="utf-8")
-        (directory / "problem.pddl").write_text(write_problem(problem, determinised), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="bilevel-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        for file, text in zip(FILES, (write_domain(determinised), write_problem(problem, determinised)), strict=True):
+            (directory / file).write_text(text, encoding="utf-8")
         result = None
         if optimal:
             share = min(SHORTEST_SHARE * time_limit, deadline.seconds_left)
             result = _run(program, directory, SHORTEST, share, origins)
         if result is None or result.status in (Status.TIMED_OUT, Status.OUT_OF_MEMORY, Status.ERROR):
             result = _run(program, directory, QUICK, deadline.seconds_left, origins)
-    if result.status is Status.TIMED_OUT:
-        return replace(result, message=f"no plan within {time_limit:g} s")
     return replace(result, steps=without_needless_steps(domain, problem, result.steps, deadline))
 
 
@@ -98,7 +100,7 @@ def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
                 parameters=schema.parameters + outcome.chosen,
                 outcomes=(replace(outcome, chosen=()),),
             )
-            origins[name] = Origin(schema, index)
+            origins[name] = schema, index
     return replace(domain, schemas=schemas), origins
 
 
@@ -113,33 +115,72 @@ def _run(
     command = [sys.executable, str(program), *own_limit, "--plan-file", plan_file.name]
     log_file = directory / "log"
     with log_file.open("wb") as log:
-        exit_code = run_in_group([*command, *_placed(options)], directory, log.fileno(), seconds, SAME_PLAN)
+        exit_code = run_in_group([*command, *options], directory, log.fileno(), seconds, SAME_PLAN)
     if exit_code is None or exit_code in OUT_OF_TIME:
         return PlanResult(Status.TIMED_OUT)
     if exit_code in FOUND:
-        return solved(read_plan(plan_file.read_text(encoding="utf-8"), origins))
+        return PlanResult(Status.SOLVED, read_plan(plan_file.read_text(encoding="utf-8"), origins))
     if exit_code in OUT_OF_MEMORY:
         return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
     if exit_code in UNSOLVABLE:
         return PlanResult(Status.UNSOLVABLE, message="no plan exists")
-    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {last_words(log_file)}")
+    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {_last_words(log_file)}")
 
 
-def _placed(options: Sequence[str]) -> list[str]:
-    """The files go before a search and after an alias, as Fast Downward's command line wants it."""
-    files = ["domain.pddl", "problem.pddl"]
-    return [*files, *options] if options[0] == "--search" else [*options, *files]
+def _last_words(log_file: Path) -> str:
+    """The last line of a log that says something, for a message on one line."""
+    lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "no output")
 
 
-def read_plan(text: str, origins: Mapping[str, Origin]) -> list[PlanStep]:
+def read_plan(text: str, origins: Mapping[str, Origin]) -> tuple[PlanStep, ...]:
     """The steps of a plan file: lines such as `(a3 block1 place2)`; a comment gives the cost."""
     steps = []
     for line in text.splitlines():
         if line.startswith("("):
             name, *arguments = line.strip("() \t").split()
-            origin = origins[name]
-            count = len(origin.schema.parameters)
-            chosen = (variable.name for variable in origin.schema.outcomes[origin.outcome].chosen)
+            schema, outcome = origins[name]
+            count = len(schema.parameters)
+            chosen = (variable.name for variable in schema.outcomes[outcome].chosen)
             choice = tuple(zip(chosen, arguments[count:], strict=True))
-            steps.append(PlanStep(Action(origin.schema.name, tuple(arguments[:count])), origin.outcome, choice))
-    return steps
+            steps.append(PlanStep(Action(schema.name, tuple(arguments[:count])), outcome, choice))
+    return tuple(steps)
+
+
+# `read` comes back when the pipe has ended, and `kill 0` is for the whole group. What a shell runs in the background
+# gets another standard input, so the pipe moves to 3, which the program never sees.
+_GUARDED = """
+exec 3<&0
+{ read _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & guard=$!
+"$@" 3<&- </dev/null & program=$!
+exec 2>/dev/null
+wait $program; code=$?
+kill -s KILL $guard; wait $guard
+exit $code
+"""
+
+
+def run_in_group(
+    command: Sequence[str], directory: Path, output: int, seconds: float, environment: Mapping[str, str]
+) -> int | None:
+    """The exit code, or `None` where the time was up; the process and all its children are ended either way.
+
+    As in a shell, the code is 127 where there is no such program, and above 128 where a signal ended it. `output` is
+    the file that what they print goes to, `environment` what they find there besides our own.
+    """
+    with subprocess.Popen(
+        ["/bin/sh", "-c", _GUARDED, "sh", *command],
+        cwd=directory,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:  # on KeyboardInterrupt too
+            with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
+                os.killpg(process.pid, signal.SIGKILL)  # a new session and its group have their leader's number

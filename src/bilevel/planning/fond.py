@@ -7,34 +7,37 @@ yet. A state from which there is no plan is dead, and from then on no step is ta
 
 from __future__ import annotations
 
-from bilevel.planning.bit_masks import Task, apply, bits_of
+from bilevel.planning.bit_masks import Task, apply, bits_of, ground_fond_task
 from bilevel.planning.fond_graph import Link, Node, PartialPolicy
 from bilevel.planning.fond_search import WeakPlanner, WeakStep
-from bilevel.planning.fond_task import FondTask, ground_fond_task
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PolicyResult, Status, TimeUp
+from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, Status, TimeUp
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import Condition, is_solved
 
 
-def fond(domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
+def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     """A strong-cyclic policy for the problem, if there is one and it is found in time."""
     for name in makers_of_new_objects(domain, problem):
-        raise NoModel(f"action '{name}' makes new objects, which a closed-world planner cannot model")
+        raise NoModel(
+            f"action '{name}' makes new objects, for which there are no policies; "
+            "the planner 'search' finds a plan that hopes for the best"
+        )
     if is_solved(problem, problem.state):
-        return PolicyResult(Status.SOLVED, ContingentPolicy(()))
+        return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
     try:
         task = ground_fond_task(domain, problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
-        return PolicyResult(Status.TIMED_OUT, message=f"not found in time ({time_limit:g} s)")
+        return PlanResult(Status.TIMED_OUT)
     if task is None or nodes is None:
-        return PolicyResult(Status.UNSOLVABLE, message="no strong-cyclic policy exists")
-    return PolicyResult(Status.SOLVED, ContingentPolicy(tuple(_decision(node, task.determinised) for node in nodes)))
+        return PlanResult(Status.UNSOLVABLE, message="no strong-cyclic policy exists")
+    decisions = tuple(_decision(node, task) for node in nodes)
+    return PlanResult(Status.SOLVED, policy=ContingentPolicy(decisions))
 
 
-def solve(task: FondTask, deadline: Deadline) -> list[Node] | None:
+def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     """The nodes of a strong-cyclic policy, nearest to the goal first, or `None` where there is none."""
     builder = _Builder(task, deadline)
     graph = builder.graph
@@ -48,8 +51,8 @@ def solve(task: FondTask, deadline: Deadline) -> list[Node] | None:
 class _Builder:
     """Links the open outcomes of a policy graph one after the other."""
 
-    def __init__(self, task: FondTask, deadline: Deadline) -> None:
-        self.graph = PartialPolicy(task.determinised.state, task.determinised.goal, deadline)
+    def __init__(self, task: Task, deadline: Deadline) -> None:
+        self.graph = PartialPolicy(task.state, task.goal, deadline)
         self._planner = WeakPlanner(task, deadline)
         self._stranded: set[int] = set()
 

@@ -1,14 +1,57 @@
-"""Dead ends in general terms: which bits a state must have one of, not to be dead for a reason already found."""
+"""Dead ends in general terms: which bits a state must have one of, not to be dead for a reason already found.
+
+Which bits can be set together is known as far as pairs can tell (the h² of Haslum and Geffner, AIPS 2000).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from bilevel.planning.bit_masks import Task, apply, bits_of
-from bilevel.planning.fond_mutexes import Companions
-from bilevel.planning.fond_task import FondAction, FondTask
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, bits_of
 from bilevel.planning.planner import Deadline
+
+
+class Companions:
+    """For each bit those that may be set along with it in a state that can be reached."""
+
+    def __init__(self, task: Task, deadline: Deadline) -> None:
+        self._together = [task.state if task.state >> bit & 1 else 0 for bit in range(len(task.literals))]
+        self._everything = (1 << len(task.literals)) - 1
+        changed = task.state
+        everywhere = True  # operators are looked at again only where something has changed
+        while changed or everywhere:
+            changed = self._extend([o for o in task.operators if everywhere or o.precondition & changed], deadline)
+            everywhere = False
+
+    def _extend(self, operators: Sequence[GroundOperator], deadline: Deadline) -> int:
+        """Add the pairs that the operators bring together; the bits that have got new companions."""
+        changed = 0
+        for operator in operators:
+            deadline.check()
+            after = self.after(operator)
+            for bit in bits_of(operator.add if after else 0):
+                new = after & ~self._together[bit]
+                if new:
+                    changed |= 1 << bit | new
+                    self._together[bit] |= new
+                    for other in bits_of(new):
+                        self._together[other] |= 1 << bit
+        return changed
+
+    def of(self, bit: int) -> int:
+        return self._together[bit]
+
+    def after(self, operator: GroundOperator) -> int:
+        """Every bit that may be set after the operator, 0 where it can never apply."""
+        before = self._everything
+        for bit in bits_of(operator.precondition):
+            before &= self._together[bit]
+        if before & operator.precondition != operator.precondition:
+            return 0
+        return before & ~operator.delete | operator.add
+
 
 MOST_STATES = 30  # of a set of dead states that is generalised
 
@@ -21,17 +64,21 @@ class DeadEnds:
     all, and `is_dead` whether a state is known to be dead.
     """
 
-    task: FondTask
+    task: Task
     applicable: Callable[[int], list[int]]
-    companions: Companions
     may_do: Callable[[FondAction], bool]
     is_dead: Callable[[int], bool]
     deadline: Deadline
 
     def __post_init__(self) -> None:
-        self._everything = (1 << len(self.task.determinised.literals)) - 1
-        self._opposites = _opposites(self.task.determinised)
+        self._everything = (1 << len(self.task.literals)) - 1
+        self._opposites = _opposites(self.task)
         self._lacking: dict[int, None] = {}
+
+    @cached_property
+    def companions(self) -> Companions:
+        """Costly, and of use only where there are dead ends."""
+        return Companions(self.task, self.deadline)
 
     def include(self, state: int) -> bool:
         return 0 in map(state.__and__, self._lacking)
@@ -76,13 +123,13 @@ class DeadEnds:
     def _is_closed(self, states: Sequence[int]) -> bool:
         """Whether no step that may be taken leads from the states to one that has other bits set."""
         self.deadline.check()
-        goal = self.task.determinised.goal
+        goal = self.task.goal
         return not any(goal & state == goal or self._has_exit(state, states) for state in states)
 
     def _has_exit(self, state: int, states: Sequence[int]) -> bool:
         for index in self.applicable(state):
             action = self.task.owners[index]
-            after = apply(state, self.task.determinised.operators[index])
+            after = apply(state, self.task.operators[index])
             if any(not after & ~inside for inside in states) or not self.may_do(action):
                 continue
             if not any(self.is_dead(apply(state, outcome)) for outcome in action.outcomes):

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bilevel.planning.bit_masks import GroundOperator, apply, bits_of
-from bilevel.planning.fond_task import FondAction
+from bilevel.planning.bit_masks import FondAction, GroundOperator, apply, bits_of
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import Action
 

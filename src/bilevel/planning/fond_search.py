@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Set
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import GroundOperator, applicable_in, apply
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply
 from bilevel.planning.fond_dead_ends import DeadEnds
-from bilevel.planning.fond_mutexes import Companions
-from bilevel.planning.fond_task import FondAction, FondTask
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import RelaxedPlans
 from bilevel.symbolic.domain import Action
@@ -37,24 +35,25 @@ class WeakPlanner:
     it is taken; relaxed plans do without it, which is a great help in finding a way around dead ends.
     """
 
-    def __init__(self, task: FondTask, deadline: Deadline) -> None:
+    def __init__(self, task: Task, deadline: Deadline) -> None:
         self._task = task
         self._deadline = deadline
-        self._applicable = applicable_in(task.determinised, deadline)
-        self._relaxed_plans = RelaxedPlans(task.determinised, deadline)
-        self._supplies = ~reduce(or_, (operator.add for operator in task.determinised.operators), 0)  # never set again
+        self._applicable = applicable_in(task, deadline)
+        self._relaxed_plans = RelaxedPlans(task, deadline)
+        self._supplies = ~reduce(or_, (operator.add for operator in task.operators), 0)  # never set again
         self._estimates: dict[int, Estimate | None] = {}
-        self._dead_ends: DeadEnds | None = None
+        self._dead_ends = DeadEnds(
+            task,
+            self._applicable,
+            may_do=lambda action: action.action not in self._hopeless,
+            is_dead=lambda state: self._estimate(state) is None,
+            deadline=deadline,
+        )
         self._operators_of: dict[Action, list[int]] = {}
         for index, owner in enumerate(task.owners):
             self._operators_of.setdefault(owner.action, []).append(index)
         self._hopeless: set[Action] = set()
         self._judged: set[Action] = set()  # since the last action was found hopeless
-
-    @cached_property
-    def _companions(self) -> Companions:
-        """Costly, and of use only where there are dead ends."""
-        return Companions(self._task.determinised, self._deadline)
 
     def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
         """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
@@ -66,7 +65,7 @@ class WeakPlanner:
                 return _plan_to(end, parents)
             if len(self._hopeless) == known:
                 self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
-                self._known_dead_ends().learn(list(parents))
+                self._dead_ends.learn(list(parents))
                 return None
 
     def _search(self, start: int, is_covered: Callable[[int], bool], parents: Parents) -> int | None:
@@ -106,14 +105,13 @@ class WeakPlanner:
     def _step(self, state: int, index: int) -> WeakStep | None:
         if index < 0:
             return None
-        return WeakStep(state, self._task.owners[index], self._task.determinised.operators[index])
+        return WeakStep(state, self._task.owners[index], self._task.operators[index])
 
     def _estimate(self, state: int) -> Estimate | None:
         """How far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
         if state not in self._estimates:
             self._deadline.check()
-            is_known = self._dead_ends is not None and self._dead_ends.include(state)
-            self._estimates[state] = None if is_known else self._relaxed_plans(state)
+            self._estimates[state] = None if self._dead_ends.include(state) else self._relaxed_plans(state)
         return self._estimates[state]
 
     def _is_safe(self, step: WeakStep) -> bool:
@@ -124,18 +122,6 @@ class WeakPlanner:
             return True
         self._judge(step.action)
         return False
-
-    def _known_dead_ends(self) -> DeadEnds:
-        if self._dead_ends is None:
-            self._dead_ends = DeadEnds(
-                self._task,
-                self._applicable,
-                self._companions,
-                may_do=lambda action: action.action not in self._hopeless,
-                is_dead=lambda state: self._estimate(state) is None,
-                deadline=self._deadline,
-            )
-        return self._dead_ends
 
     def _judge(self, action: FondAction) -> None:
         """Find out whether the action is hopeless; if so, its namesakes often are too, so these are judged as well."""
@@ -155,7 +141,7 @@ class WeakPlanner:
 
     def _is_hopeless(self, action: FondAction) -> bool:
         """Judged from what may be true after each outcome at best."""
-        at_best = [self._companions.after(outcome) for outcome in action.outcomes]
+        at_best = [self._dead_ends.companions.after(outcome) for outcome in action.outcomes]
         return not all(self._relaxed_plans(state) for state in at_best)
 
     def _forbid(self, action: FondAction) -> None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
-from operator import itemgetter
 from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Outcome, Parameter, Problem, Schema, is_variable
-from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, new_object
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, makes_object, new_object
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.
 MADE = "made by nature"
@@ -65,15 +64,8 @@ def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
     return [
         schema.name
         for schema in domain.schemas.values()
-        if any(
-            _is_new(variable, outcome, domain, objects) for outcome in schema.outcomes for variable in outcome.chosen
-        )
+        if any(makes_object(v, outcome, domain, objects) for outcome in schema.outcomes for v in outcome.chosen)
     ]
-
-
-def _is_new(variable: Parameter, outcome: Outcome, domain: Domain, objects: Mapping[str, str]) -> bool:
-    """Nature makes an object where it is told to, and where it has none of that type to choose from."""
-    return variable.name in outcome.new or not any(domain.is_subtype(t, variable.type) for t in objects.values())
 
 
 class _Grounder:
@@ -102,29 +94,31 @@ class _Grounder:
             for i, atom in enumerate(atoms):
                 watchers.setdefault(atom.predicate, []).append((schema, atoms, i))
             if not atoms:
-                self._instantiate(schema, {})
+                self._instantiate(schema, self._settled(schema))
         for fact in self.agenda:  # grows while it is read
             self.index.insert(fact)
             for schema, atoms, i in watchers.get(fact.predicate, ()):
                 allowed = {p.name: self._objects_of(p.type) for p in schema.parameters}
-                binding = _extend({}, atoms[i], fact, allowed)
+                binding = _extend(self._settled(schema), atoms[i], fact, allowed)
                 if binding is not None:
                     for found in self._join(atoms[:i] + atoms[i + 1 :], binding, allowed):
                         self._instantiate(schema, found)
         return self._in_order()
 
+    def _settled(self, schema: Schema) -> Binding:
+        """The parameters for which the precondition names an object of their type: `(= ?x table)`."""
+        equal = {atom.terms for atom in schema.precondition if atom.predicate == EQUALITY}
+        return {p.name: o for p in schema.parameters for v, o in equal if v == p.name and o in self._objects_of(p.type)}
+
     def _in_order(self) -> list[Instance]:
         places = {name: place for place, name in enumerate(self.domain.schemas)}
-        keyed = []
-        for step, instance in self.instances.items():
-            self.deadline.check()
-            keyed.append((self._order(step, places), instance))
-        keyed.sort(key=itemgetter(0))
-        return [instance for _, instance in keyed]
 
-    def _order(self, step: PlanStep, places: Mapping[str, int]) -> tuple[int, list[int], int, list[int]]:
-        arguments = [self.rank[name] for name in step.action.arguments]
-        return places[step.action.name], arguments, step.outcome, [self.rank[name] for _, name in step.choice]
+        def order(step: PlanStep) -> tuple[int, list[int], int, list[int]]:
+            self.deadline.check()
+            arguments = [self.rank[name] for name in step.action.arguments]
+            return places[step.action.name], arguments, step.outcome, [self.rank[name] for _, name in step.choice]
+
+        return [self.instances[step] for step in sorted(self.instances, key=order)]
 
     def _objects_of(self, kind: str) -> dict[str, None]:
         if kind not in self.of_type:
@@ -190,7 +184,7 @@ class _Grounder:
             self.agenda.extend(fresh)
 
     def _candidates(self, variable: Parameter, outcome: Outcome) -> Sequence[str]:
-        if _is_new(variable, outcome, self.domain, self.objects):
+        if makes_object(variable, outcome, self.domain, self.objects):
             return self.pools.get(variable.type, ())
         return [name for name in self._objects_of(variable.type) if name not in self.pooled]
 
@@ -209,7 +203,7 @@ def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[s
     for schema in domain.schemas.values():
         for outcome in schema.outcomes:
             for variable in outcome.chosen:
-                if variable.type in pools or not _is_new(variable, outcome, domain, objects):
+                if variable.type in pools or not makes_object(variable, outcome, domain, objects):
                     continue
                 pools[variable.type] = []
                 for _ in range(size):

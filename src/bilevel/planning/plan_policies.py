@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
-from bilevel.planning.planner import ContingentPlanner, NoModel, Planner, PlanResult, PolicyResult, Status
+from bilevel.planning.planner import NoModel, Planner, PlanResult, Status
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
@@ -33,10 +33,6 @@ class Guide(Protocol):
     def choose(self, state: Facts) -> Action | None: ...
 
     def why_not(self, state: Facts) -> str: ...
-
-
-class FindGuide(Protocol):
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure: ...
 
 
 class PlanGuide:
@@ -77,8 +73,8 @@ class PlannedPolicy:
     `failure` says why it is, if it is. `plans` counts how often it has planned in this episode, `seconds` how long.
     """
 
-    def __init__(self, domain: Domain, find: FindGuide, *, replan: bool, time_limit: float) -> None:
-        self._domain, self._find, self._replan, self._time_limit = domain, find, replan, time_limit
+    def __init__(self, domain: Domain, planner: Planner, *, replan: bool, time_limit: float) -> None:
+        self._domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
         self._objects: dict[str, str] = {}
         self._guide: Guide | None = None
         self.failure: Failure | None = None
@@ -112,38 +108,27 @@ class PlannedPolicy:
         objects = {name: kind for name, kind in self._objects.items() if name not in constants}
         problem = Problem("at-hand", self._domain.name, objects, state, goal)
         began = perf_counter()
-        found = self._find(self._domain, problem, self._time_limit)
+        found = _guide(self._planner, self._domain, problem, self._time_limit)
         self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
         self._guide, self.failure = (None, found) if isinstance(found, Failure) else (found, None)
 
 
-class PlanFinder(NamedTuple):
-    """Finds plans; an action with several outcomes is taken for one action for each."""
-
-    planner: Planner
-
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure:
-        try:
-            result = self.planner(domain, problem, time_limit)
-        except NoModel as error:
-            return Failure(NO_MODEL, str(error))
-        return _no_plan(result, time_limit) if result.plan is None else PlanGuide(domain, result.plan)
+def _guide(planner: Planner, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure:
+    """What the planner finds, or why it finds nothing; an action with several outcomes is one action each in a plan."""
+    found = find_plan(planner, domain, problem, time_limit)
+    if isinstance(found, Failure):
+        return found
+    return found.policy or PlanGuide(domain, [step.action for step in found.steps])
 
 
-class PolicyFinder(NamedTuple):
-    """Finds strong-cyclic policies."""
-
-    planner: ContingentPlanner
-
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> Guide | Failure:
-        try:
-            result = self.planner(domain, problem, time_limit)
-        except NoModel as error:
-            return Failure(NO_MODEL, str(error))
-        return result.policy or _no_plan(result, time_limit)
-
-
-def _no_plan(result: PlanResult | PolicyResult, time_limit: float) -> Failure:
+def find_plan(planner: Planner, domain: Domain, problem: Problem, time_limit: float) -> PlanResult | Failure:
+    """Return what the planner finds, or why it finds nothing."""
+    try:
+        result = planner(domain, problem, time_limit)
+    except NoModel as error:
+        return Failure(NO_MODEL, str(error))
     if result.status is Status.ERROR:
         raise BadInput(result.message)
-    return Failure(NO_PLAN, result.message or f"{result.status.value} (limit {time_limit:g} s)")
+    if result.status is not Status.SOLVED:
+        return Failure(NO_PLAN, result.message or f"{result.status.value} (limit {time_limit:g} s)")
+    return result

@@ -60,29 +60,6 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanResult:
-    """A plan, or why there is none; `message` says more, on one line, where there is more to say."""
-
-    status: Status
-    steps: tuple[PlanStep, ...] = ()
-    message: str = ""
-
-    @property
-    def plan(self) -> tuple[Action, ...] | None:
-        return tuple(step.action for step in self.steps) if self.status is Status.SOLVED else None
-
-
-def solved(steps: Sequence[PlanStep]) -> PlanResult:
-    return PlanResult(Status.SOLVED, tuple(steps))
-
-
-class Planner(Protocol):
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-        """Plan for at most `time_limit` seconds by the wall clock; the problem is read as a closed world."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """What to do where the condition holds; if nature is kind, the goal is then `distance` steps away."""
 
@@ -107,26 +84,28 @@ class ContingentPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyResult:
-    """A strong-cyclic policy, or why there is none; `message` says more, on one line, where there is more to say."""
+class PlanResult:
+    """A plan or a strong-cyclic policy, or why there is none: `message`, one line, where there is more to say."""
 
     status: Status
+    steps: tuple[PlanStep, ...] = ()
     policy: ContingentPolicy | None = None
     message: str = ""
 
+    @property
+    def plan(self) -> tuple[Action, ...] | None:
+        """The actions of the plan; `None` where there is none."""
+        is_plan = self.status is Status.SOLVED and self.policy is None
+        return tuple(step.action for step in self.steps) if is_plan else None
 
-class ContingentPlanner(Protocol):
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> PolicyResult:
-        """Make a policy within `time_limit` seconds by the wall clock; the problem is read as a closed world."""
+
+class Planner(Protocol):
+    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
+        """Plan for at most `time_limit` seconds by the wall clock; the problem is read as a closed world."""
         ...
 
 
-class _Move(NamedTuple):
-    """A step with its ground action and outcome."""
-
-    step: PlanStep
-    action: GroundAction
-    outcome: Outcome
+Move = tuple[PlanStep, GroundAction, Outcome]  # a step with its ground action and outcome
 
 
 def without_needless_steps(
@@ -137,30 +116,31 @@ def without_needless_steps(
     Steps that have not been looked at by the deadline stay.
     """
     kept: list[PlanStep] = []
-    rest = [_Move(step, *step.ground(domain)) for step in steps]
+    rest: list[Move] = [(step, *step.ground(domain)) for step in steps]
     state, objects = problem.state, frozenset(problem.all_objects(domain))
     while rest and deadline.seconds_left > 0:
         shorter, end, _ = _carried_out(rest[1:], state, objects)
         if is_solved(problem, end):
             rest = shorter
             continue
-        done, state, objects = _carried_out(rest[:1], state, objects)
-        assert done, f"step {rest[0].step.action} of a plan cannot be done"
-        kept.append(rest.pop(0).step)
-    return (*kept, *(move.step for move in rest))
+        (first,), state, objects = _carried_out(rest[:1], state, objects)
+        kept.append(first[0])
+        del rest[0]
+    return (*kept, *(step for step, _, _ in rest))
 
 
 def _carried_out(
-    moves: Sequence[_Move], state: Facts, objects: frozenset[str]
-) -> tuple[list[_Move], Facts, frozenset[str]]:
+    moves: Sequence[Move], state: Facts, objects: frozenset[str]
+) -> tuple[list[Move], Facts, frozenset[str]]:
     """Those of the moves that can be done one after the other, what holds then, and the objects that there are then.
 
     Nature's new objects cannot be used before they are made.
     """
     done = []
     for move in moves:
-        if move.action.condition.holds(state) and objects.issuperset(move.action.action.arguments):
-            state = progress(state, move.outcome)
-            objects = objects.union(value for _, value in move.step.choice)
+        step, action, outcome = move
+        if action.condition.holds(state) and objects.issuperset(step.action.arguments):
+            state = progress(state, outcome)
+            objects = objects.union(value for _, value in step.choice)
             done.append(move)
     return done, state, objects

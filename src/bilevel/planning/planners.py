@@ -1,4 +1,4 @@
-"""The planners there are, by name: some find plans, some policies for whatever nature does."""
+"""The planners there are, by name: all find plans but `fond`, which finds policies for whatever nature does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import partial
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPlanner, Planner, PlanResult, Status
-from bilevel.planning.pr2 import pr2
+from bilevel.planning.planner import Planner, PlanResult, Status
 from bilevel.planning.search import search
 from bilevel.symbolic.domain import BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
@@ -38,15 +37,24 @@ PLANNERS: Mapping[str, Planner] = {
     "fast-downward": fast_downward,
     "lama": partial(fast_downward, optimal=False),
     "search": search,
+    "fond": fond,
 }
-
-CONTINGENT_PLANNERS: Mapping[str, ContingentPlanner] = {"fond": fond, "pr2": pr2}
 
 
 def planner_named(name: str) -> Planner:
     if name not in PLANNERS:
         raise BadInput(f"unknown planner '{name}'; known planners: {', '.join(PLANNERS)}")
     return PLANNERS[name]
+
+
+def plan(domain: Domain, problem: Problem, *, planner: str = "auto", time_limit: float = 100.0) -> PlanResult:
+    """Plan for a problem, or find a policy for it where the domain is nondeterministic.
+
+    `result.status` says whether that worked, `result.plan` or `result.policy` is what was found.
+    """
+    if planner == "auto" and not domain.is_deterministic:
+        planner = "fond"
+    return planner_named(planner)(domain, problem, time_limit)
 
 
 GroundPlan = list[tuple[GroundAction, Outcome]]
@@ -57,8 +65,10 @@ def plan_function(planner: Planner, time_limit: float) -> Callable[[Domain, Prob
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
         result = planner(domain, problem, time_limit)
+        if result.policy is not None:
+            raise BadInput("the planner 'fond' finds policies, but plans are needed here")
         if result.status is Status.ERROR:
             raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
-        return [step.ground(domain) for step in result.steps] if result.status is Status.SOLVED else None
+        return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
     return plan_for

@@ -1,87 +1,63 @@
 """Drawings of policy graphs: SVG that any browser shows, in light and dark, and DOT for those who have Graphviz.
 
 A state stands in the row of its distance from the first, so that an arrow leads one row down or, dashed, to a state
-met before.
+met before. Within a row, states stand in the order in which they were met, so that few arrows cross.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import escape
-from itertools import chain
-from math import atan2, degrees
 from typing import NamedTuple
 
 from bilevel.planning.strong_cyclic import ActionGraph, action_in, distinction
+from bilevel.symbolic.adl import users_action
 from bilevel.symbolic.domain import Facts
 
 MOST_STATES = 80  # in one drawing; more cannot be read
+LONGEST = 40  # letters of a label
 
-MARGIN, TOP = 24.0, 100.0  # pixels, as are all sizes
-LETTER, SMALL_LETTER = 7.9, 6.7  # widths, on average, in a font of 13 and of 11 pixels
-BOX_HEIGHT, ROW_HEIGHT, LINE = 32.0, 104.0, 15.0
-PADDING, GAP = 12.0, 30.0
-LOOP = 24.0  # how far a loop sticks out
-LONGEST_ACTION, LONGEST_FACT = 40, 28  # letters
-MOST_FACTS = 2  # on a label
-MIDDLE, NEAR_HEAD = (1 / 8, 3 / 8, 3 / 8, 1 / 8), (1 / 64, 9 / 64, 27 / 64, 27 / 64)  # of a curve: weights of points
-
+MARGIN, TOP, LETTER, SMALL_LETTER = 24, 100, 7.9, 6.7  # pixels, as are all sizes; letters in fonts of 13 and 11 pixels
+HEIGHT, ROW, GAP, LOOP = 32, 104, 30, 32  # of a box, from row to row, between boxes, of a loop
 COLOURS = {"state": "#f2f4f8", "start": "#e1edfd", "goal": "#dff3e3", "stuck": "#fde4e1"}
 
-Point = tuple[float, float]
-
 STYLE = """
-  text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1d2129 }
-  .small { font-size: 11px } .faint { fill: #6a7280 } .title { font-size: 15px; font-weight: 600 }
-  .paper { fill: #ffffff } .veil { stroke: #ffffff; stroke-width: 5; stroke-linejoin: round }
-  .box { fill: #f2f4f8; stroke: #98a1b0; stroke-width: 1.2 }
-  .start .box { fill: #e1edfd; stroke: #3878c7; stroke-width: 2 }
-  .goal .box { fill: #dff3e3; stroke: #2f8f46; stroke-width: 2 }
-  .stuck .box { fill: #fde4e1; stroke: #c8402f; stroke-width: 2 }
-  .link { fill: none; stroke: #7d8697; stroke-width: 1.3 } .tip { fill: #7d8697 }
-  .back .link { stroke: #b9741a; stroke-dasharray: 5 3 } .back .tip { fill: #b9741a } .back text { fill: #8f560c }
+  text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1d2129; text-anchor: middle }
+  .title { font-size: 15px; font-weight: 600; text-anchor: start }
+  .faint { font-size: 11px; fill: #6a7280; text-anchor: start } .paper { fill: #ffffff }
+  .label { font-size: 11px; paint-order: stroke; stroke: #ffffff; stroke-width: 7; stroke-linejoin: round }
+  .box { fill: #f2f4f8; stroke: #98a1b0; stroke-width: 1.5 } .start .box { fill: #e1edfd; stroke: #3878c7 }
+  .goal .box { fill: #dff3e3; stroke: #2f8f46 } .stuck .box { fill: #fde4e1; stroke: #c8402f }
+  .link { fill: none; stroke: #7d8697; stroke-width: 1.3; marker-end: url(#down) } #down { fill: #7d8697 }
+  .back .link { stroke: #b9741a; stroke-dasharray: 5 3; marker-end: url(#back) } #back, .back text { fill: #a06414 }
   @media (prefers-color-scheme: dark) {
-    text { fill: #e4e7ec } .faint { fill: #98a1b0 } .paper { fill: #14171c } .veil { stroke: #14171c }
-    .box { fill: #232831; stroke: #667082 }
-    .start .box { fill: #17304f; stroke: #5b9bea } .goal .box { fill: #16381f; stroke: #4fb368 }
-    .stuck .box { fill: #4a1d18; stroke: #e36a5a }
-    .link { stroke: #8b94a5 } .tip { fill: #8b94a5 }
-    .back .link { stroke: #e0a04a } .back .tip { fill: #e0a04a } .back text { fill: #e8b468 }
+    text { fill: #e4e7ec } .faint { fill: #98a1b0 } .paper { fill: #14171c } .label { stroke: #14171c }
+    .box { fill: #232831; stroke: #667082 } .start .box { fill: #17304f; stroke: #5b9bea }
+    .goal .box { fill: #16381f; stroke: #4fb368 } .stuck .box { fill: #4a1d18; stroke: #e36a5a }
+    .back .link { stroke: #e0a04a } #back, .back text { fill: #e8b468 }
   }
 """
+TIP = (
+    '<marker id="{}" viewBox="0 0 8 9" refX="7.5" refY="4.5" markerWidth="8" markerHeight="9" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4.5 L0 9 Z"/></marker>'
+)
 
 
-@dataclass(eq=False)
-class _Box:
-    """A state, or an ellipsis for those that are left out below another one."""
+class _Box(NamedTuple):
+    """A state; `x` is where its middle is."""
 
     kind: str  # a class of the style
-    number: str
     text: str
-    tooltip: str
-    width: float
     row: int
-    above: list[_Box]
-    room: float  # needed to both sides of the centre
-    x: float = 0.0  # of the centre
+    x: float = 0.0
 
     @property
     def y(self) -> float:
-        return TOP + BOX_HEIGHT / 2 + self.row * ROW_HEIGHT
-
-
-class _Arrow(NamedTuple):
-    """An outcome."""
-
-    source: _Box
-    target: _Box
-    label: Sequence[str]
-    tooltip: str
+        return TOP + HEIGHT / 2 + self.row * ROW
 
     @property
-    def kind(self) -> str:
-        return "forth" if self.target.row > self.source.row else "back"
+    def half(self) -> float:
+        return 12 + len(self.text) * LETTER / 2
 
 
 def draw_policy(graph: ActionGraph, headline: str, most_states: int = MOST_STATES) -> str:
@@ -89,83 +65,57 @@ def draw_policy(graph: ActionGraph, headline: str, most_states: int = MOST_STATE
 
     Pointing at a state shows the facts that differ from the initial state, at an arrow what changes.
     """
-    shown = list(graph.choices)[:most_states]
-    boxes, arrows = _parts(graph, shown)
-    right = _place(boxes)
-    details = _details(graph, len(shown), any(arrow.kind == "back" for arrow in arrows))
-    width = max(right, 1.1 * LETTER * len(headline) + MARGIN, SMALL_LETTER * len(details) + MARGIN) + MARGIN
-    height = max(box.y for box in boxes) + BOX_HEIGHT / 2 + MARGIN
+    boxes = {state: _box(graph, state, number) for number, state in enumerate([*graph.choices][:most_states])}
+    outcomes = [(here, after) for here in boxes for choice in graph.choices[here] for after in choice.outcomes]
+    labels = {(a, b): _label(graph, a, b) for a, b in outcomes if b in boxes}
+    boxes = _placed(boxes, labels)
+    start, count, more = next(iter(boxes)), len(graph.choices), "" if graph.complete else "at least "
+    details = f"{count} state{'s' * (count != 1)}; blue: the first, green: the goal, dashed: to a state met before"
+    if len(boxes) < count or not graph.complete:
+        details = f"the first {len(boxes)} of {more}{max(count, len(graph.parents))} states"
+    beside = LOOP + SMALL_LETTER * max([len(labels.get((state, state), "")) for state in boxes])
+    right = max(box.x + box.half for box in boxes.values()) + beside
+    width = max(right, SMALL_LETTER * len(details), 1.2 * LETTER * len(headline)) + 2 * MARGIN
+    height = max(box.y for box in boxes.values()) + HEIGHT / 2 + MARGIN
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">',
-        f"<style>{STYLE}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+        f"<style>{STYLE}</style><defs>{TIP.format('down')}{TIP.format('back')}</defs>",
         '<rect class="paper" width="100%" height="100%"/>',
-        f'<text class="title" x="{MARGIN:g}" y="{MARGIN + 14:g}">{escape(headline)}</text>',
-        f'<text class="small faint" x="{MARGIN:g}" y="{MARGIN + 34:g}">{escape(details)}</text>',
-        *map(_drawn_arrow, arrows),
-        *filter(None, map(_drawn_label, arrows)),
-        *map(_drawn_box, boxes),
-        "</svg>",
+        f'<text class="title" x="{MARGIN}" y="38">{escape(headline)}</text>',
+        f'<text class="faint" x="{MARGIN}" y="58">{escape(details)}</text>',
+        *(_arrow(boxes[a], boxes[b], label, _change(a, b)) for (a, b), label in labels.items()),
+        *(_drawn(box, _change(start, state) or "as at first") for state, box in boxes.items()),
     ]
-    return "\n".join(lines) + "\n"
-
-
-def _parts(graph: ActionGraph, shown: Sequence[Facts]) -> tuple[list[_Box], list[_Arrow]]:
-    """What is drawn of these states, with the room that they need."""
-    box_of = {state: _box(graph, state, number) for number, state in enumerate(shown)}
-    boxes, arrows = list(box_of.values()), []
-    for here, box in box_of.items():
-        outcomes = [after for choice in graph.choices[here] for after in choice.outcomes]
-        for there in filter(box_of.__contains__, outcomes):
-            target, label = box_of[there], _shortened(distinction(graph, here, there))
-            arrows.append(_Arrow(box, target, label, _change(here, there)))
-            if target is box:
-                box.room += LOOP + _label_width(label)
-            elif target.row > box.row:
-                target.above.append(box)
-                target.room = max(target.room, 0.6 * _label_width(label))
-        if not box_of.keys() >= set(outcomes):
-            boxes.append(_Box("more", "", "…", "states that are not drawn", 32.0, box.row + 1, [box], 16.0))
-            arrows.append(_Arrow(box, boxes[-1], (), "not drawn"))
-    return boxes, arrows
+    return "\n".join([*lines, "</svg>\n"])
 
 
 def _box(graph: ActionGraph, state: Facts, number: int) -> _Box:
     action, is_goal, stuck = action_in(graph, state), state in graph.goals, graph.stops(state)
     kind = "stuck" if stuck else "goal" if is_goal else "start" if number == 0 else "state"
-    text = "goal" if is_goal else str(action or "no action")
-    tooltip = f"{text}\n{_change(next(iter(graph.choices)), state) or 'as at first'}"
-    text = text if len(text) <= LONGEST_ACTION else f"{text[:LONGEST_ACTION]}…"
-    text += " cannot be done" * bool(stuck and action)
-    width = 2 * PADDING + (len(str(number)) + 1) * SMALL_LETTER + len(text) * LETTER
-    return _Box(kind, str(number), text, tooltip, width, len(graph.path(state)) - 1, [], width / 2)
+    text = "goal" if is_goal else str(users_action(action)) if action else "no action"
+    return _Box(kind, f"{number} {text}{' cannot be done' * bool(stuck and action)}", len(graph.path(state)) - 1)
 
 
-def _place(boxes: Sequence[_Box]) -> float:
-    """Put each box below the middle of those that lead to it, as near as the others in its row allow; the right end."""
-    for row in range(max(box.row for box in boxes) + 1):
-        members = [box for box in boxes if box.row == row]
-        wanted = {box: sum(a.x for a in box.above) / len(box.above) if box.above else 0.0 for box in members}
-        members.sort(key=lambda box: wanted[box])
-        free = float("-inf")
-        for box in members:
-            box.x = max(wanted[box], free + box.room)
-            free = box.x + box.room + GAP
-        shift = sum(box.x - wanted[box] for box in members) / len(members)
-        for box in members:
-            box.x -= shift
-    left = min(box.x - box.room for box in boxes)
-    for box in boxes:
-        box.x += MARGIN - left
-    return max(box.x + box.room for box in boxes)
+def _label(graph: ActionGraph, here: Facts, there: Facts) -> str:
+    text = ", ".join(distinction(graph, here, there))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def _details(graph: ActionGraph, shown: int, cycles: bool) -> str:
-    count = len(graph.choices)
-    if shown < count or not graph.complete:
-        return f"the first {shown} of {'' if graph.complete else 'at least '}{max(count, len(graph.parents))} states"
-    dashed = ", dashed: to a state met before" if cycles else ""
-    return f"{count} state{'' if count == 1 else 's'}; blue: the first, green: the goal{dashed}"
+def _placed(boxes: Mapping[Facts, _Box], labels: Mapping[tuple[Facts, Facts], str]) -> dict[Facts, _Box]:
+    """The boxes side by side in their rows, each row in the middle, with room for the labels of their arrows."""
+    room = {state: box.half for state, box in boxes.items()}
+    for (here, there), label in labels.items():
+        beside = boxes[here].half + LOOP if here == there else 0
+        room[there] = max(room[there], beside + len(label) * SMALL_LETTER * (1 if beside else 0.6))
+    places: dict[Facts, float] = {}
+    ends = [0.0] * len(boxes)  # of the rows, as far as they are filled
+    for state, box in boxes.items():
+        places[state] = ends[box.row] + room[state]
+        ends[box.row] += 2 * room[state] + GAP
+    return {
+        state: box._replace(x=MARGIN + places[state] + (max(ends) - ends[box.row]) / 2) for state, box in boxes.items()
+    }
 
 
 def _change(before: Facts, after: Facts) -> str:
@@ -173,71 +123,36 @@ def _change(before: Facts, after: Facts) -> str:
     return "\n".join([*(f"+ {fact}" for fact in sorted(after - before)), *(f"− {f}" for f in sorted(before - after))])
 
 
-def _shortened(facts: Sequence[str]) -> tuple[str, ...]:
-    lines = [fact if len(fact) <= LONGEST_FACT else f"{fact[:LONGEST_FACT]}…" for fact in facts]
-    if len(lines) > MOST_FACTS:
-        lines = [*lines[: MOST_FACTS - 1], f"and {len(lines) - MOST_FACTS + 1} more"]
-    return tuple(lines)
-
-
-def _label_width(lines: Sequence[str]) -> float:
-    return max(map(len, lines), default=0) * SMALL_LETTER
-
-
-def _drawn_box(box: _Box) -> str:
-    left, top = box.x - box.width / 2, box.y - BOX_HEIGHT / 2
-    text = box.x + box.width / 2 - PADDING - len(box.text) * LETTER
+def _drawn(box: _Box, tooltip: str) -> str:
+    corner = f'x="{box.x - box.half:.1f}" y="{box.y - HEIGHT / 2:.1f}"'
     return (
-        f'<g class="{box.kind}"><title>{escape(box.tooltip)}</title>'
-        f'<rect class="box" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>'
-        f'<text class="small faint" x="{left + PADDING - 2:.1f}" y="{box.y + 4:.1f}">{box.number}</text>'
-        f'<text x="{text:.1f}" y="{box.y + 4.5:.1f}">{escape(box.text)}</text></g>'
+        f'<g class="{box.kind}"><title>{escape(tooltip)}</title>'
+        f'<rect class="box" {corner} width="{2 * box.half:.1f}" height="{HEIGHT}" rx="7"/>'
+        f'<text x="{box.x:.1f}" y="{box.y + 4.5:.1f}">{escape(box.text)}</text></g>'
     )
 
 
-def _drawn_arrow(arrow: _Arrow) -> str:
-    """A curve from box to box, and its head."""
-    _, _, second, end = points = _curve(arrow.source, arrow.target)
-    curve = "M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}".format(*chain.from_iterable(points))
-    angle = degrees(atan2(end[1] - second[1], end[0] - second[0]))
+def _arrow(source: _Box, target: _Box, label: str, tooltip: str) -> str:
+    """A curve from box to box: down, over the row, or along the right sides, up or round to the same box."""
+    kind = "down" if target.row > source.row else "back"
+    x, y, end_x, end_y = source.x, source.y, target.x, target.y
+    if kind == "down":
+        y, end_y = y + HEIGHT / 2, end_y - HEIGHT / 2
+        curve, place = f"{x} {(y + end_y) / 2} {end_x} {(y + end_y) / 2}", (0.2 * x + 0.8 * end_x, end_y - 22)
+    elif target.row == source.row and target != source:
+        y = end_y = y - HEIGHT / 2
+        curve, place = f"{x} {y - 40} {end_x} {y - 40}", ((x + end_x) / 2, y - 26)
+    else:
+        x, y, end_x, end_y = x + source.half, y - 8, end_x + target.half, end_y + 8
+        out = max(x, end_x) + LOOP + 10 * (source.row - target.row)
+        curve, place = f"{out} {y - 9} {out} {end_y + 9}", (out - LOOP / 4, (y + end_y) / 2 + 4)
+        if target == source:
+            place = (x + LOOP + len(label) * SMALL_LETTER / 2, source.y + 4)
     return (
-        f'<g class="{arrow.kind}"><title>{escape(arrow.tooltip)}</title><path class="link" d="{curve}"/>'
-        f'<path class="tip" d="M0 0 L-8 4.5 L-8 -4.5 Z" '
-        f'transform="translate({end[0]:.1f} {end[1]:.1f}) rotate({angle:.0f})"/></g>'
+        f'<g class="{kind}"><title>{escape(tooltip)}</title>'
+        f'<path class="link" d="M{x} {y} C{curve} {end_x} {end_y}"/>'
+        f'<text class="label" x="{place[0]:.1f}" y="{place[1]:.1f}">{escape(label)}</text></g>'
     )
-
-
-def _drawn_label(arrow: _Arrow) -> str:
-    """The label on its arrow, near the head where it leads down, beside a loop."""
-    points = _curve(arrow.source, arrow.target)
-    weights = NEAR_HEAD if arrow.kind == "forth" else MIDDLE
-    x, y = (sum(w * point[axis] for w, point in zip(weights, points, strict=True)) for axis in (0, 1))
-    if arrow.target is arrow.source:
-        x += 8 + _label_width(arrow.label) / 2
-    y += 4 - LINE * (len(arrow.label) - 1) / 2
-    texts = [
-        f'<text class="small{veil}" text-anchor="middle" x="{x:.1f}" y="{y + LINE * index:.1f}">{escape(line)}</text>'
-        for index, line in enumerate(arrow.label)
-        for veil in (" veil", "")
-    ]
-    return f'<g class="{arrow.kind}">{"".join(texts)}</g>' if texts else ""
-
-
-def _curve(source: _Box, target: _Box) -> tuple[Point, Point, Point, Point]:
-    """The ends of a Bézier curve and, between them, its control points."""
-    top, bottom, right = source.y - BOX_HEIGHT / 2, source.y + BOX_HEIGHT / 2, source.x + source.width / 2
-    if target.row > source.row:  # down
-        end = target.y - BOX_HEIGHT / 2
-        middle = (bottom + end) / 2
-        return (source.x, bottom), (source.x, middle), (target.x, middle), (target.x, end)
-    if target is source:  # a loop on the right
-        out = right + LOOP + 8
-        return (right, source.y + 8), (out, source.y + 17), (out, source.y - 17), (right, source.y - 8)
-    if target.row == source.row:  # sideways, over the row
-        return (source.x, top), (source.x, top - 40), (target.x, top - 40), (target.x, top)
-    end = target.x + target.width / 2  # up along the right sides
-    out = max(right, end) + 24 + 10 * (source.row - target.row)
-    return (right - 12, top), (out, top - 12), (out, target.y + 8), (end, target.y + 8)
 
 
 def policy_dot(graph: ActionGraph, headline: str) -> str:
@@ -250,13 +165,12 @@ def policy_dot(graph: ActionGraph, headline: str) -> str:
     ]
     numbers = {state: number for number, state in enumerate(graph.parents)}
     for state, choices in graph.choices.items():
-        box = _box(graph, state, numbers[state])
+        number, box = numbers[state], _box(graph, state, numbers[state])
         change = _quoted(_change(next(iter(graph.choices)), state) or "as at first")
-        label = _quoted(f"{box.number} {'goal' if state in graph.goals else action_in(graph, state) or 'no action'}")
-        lines.append(f'  {box.number} [label={label}, fillcolor="{COLOURS[box.kind]}", tooltip={change}]')
+        lines.append(f'  {number} [label={_quoted(box.text)}, fillcolor="{COLOURS[box.kind]}", tooltip={change}]')
         for after in choices[0].outcomes if choices else ():
             label = _quoted(", ".join(distinction(graph, state, after)))
-            lines.append(f"  {box.number} -> {numbers[after]} [label={label}]")
+            lines.append(f"  {number} -> {numbers[after]} [label={label}]")
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, solved, without_needless_steps
+from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
 
@@ -29,7 +29,7 @@ def search(
 ) -> PlanResult:
     """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
     if is_solved(problem, problem.state):
-        return solved(())
+        return PlanResult(Status.SOLVED)
     deadline = Deadline(time_limit)
     pools = [0]
     if makers_of_new_objects(domain, problem):
@@ -38,21 +38,16 @@ def search(
     try:
         for pool in pools:
             task = ground_task(domain, problem, deadline, pool)
-            plan = find_plan(task, deadline, breadth_first_states) if task else None
+            finished, plan = breadth_first(task, deadline, breadth_first_states) if task else (True, None)
+            if task and not finished:
+                plan = greedy_best_first(task, deadline)
             if plan is not None:
-                return solved(without_needless_steps(domain, problem, [operator.step for operator in plan], deadline))
+                steps = [operator.step for operator in plan]
+                return PlanResult(Status.SOLVED, without_needless_steps(domain, problem, steps, deadline))
     except TimeUp:
-        return PlanResult(Status.TIMED_OUT, message=f"no plan within {time_limit:g} s")
+        return PlanResult(Status.TIMED_OUT)
     bound = f" that makes at most {pools[-1]} new objects of a type" if pools[-1] else ""
     return PlanResult(Status.UNSOLVABLE, message=f"no plan exists{bound}")
-
-
-def find_plan(task: Task, deadline: Deadline, breadth_first_states: int = BREADTH_FIRST_STATES) -> Operators | None:
-    """A plan, or `None` where there is none."""
-    finished, plan = breadth_first(task, deadline, breadth_first_states)
-    if finished:
-        return plan
-    return greedy_best_first(task, deadline)
 
 
 Parents = dict[int, tuple[int, int]]  # a state to the state before it and the index of the operator between

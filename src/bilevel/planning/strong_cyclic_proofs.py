@@ -7,20 +7,30 @@ the goal, then the policy is strong-cyclic: as long as nature is kind, the goal 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
-from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, TimeUp
-from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
-from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, natures_choices, progress
+from bilevel.planning.grounding import Literal, absent, makers_of_new_objects, present
+from bilevel.planning.planner import ContingentPolicy, Deadline, TimeUp
+from bilevel.symbolic.domain import BadInput, Domain, Outcome, Problem
+from bilevel.symbolic.semantics import Condition, bind_outcome, ground_action, natures_choices
 
-Literal = tuple[Atom, bool]
+Literals = Set[Literal]
+
+
+class _Move(NamedTuple):
+    """A decision with what its action asks for, and what each outcome makes true."""
+
+    condition: Literals
+    distance: int
+    precondition: Literals
+    outcomes: Sequence[Literals]
 
 
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
     """Whether there is such a proof; a policy without one need not be wrong."""
-    if makers_of_new_objects(domain, problem):
+    distances = [decision.distance for decision in policy.decisions]
+    if makers_of_new_objects(domain, problem) or distances != sorted(distances) or min(distances, default=1) < 1:
         return False
     try:
         return _Prover(domain, problem, policy, deadline).is_proved()
@@ -28,92 +38,56 @@ def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadli
         return False
 
 
-class _Choice(NamedTuple):
-    """A decision with all that nature may make of it, spelt out."""
-
-    decision: Decision
-    action: GroundAction
-    outcomes: list[Outcome]
-
-
 class _Prover:
-    def __init__(self, domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> None:
-        self.domain = domain
-        self.problem = problem
-        self.policy = policy
-        self.deadline = deadline
-        self.objects = problem.all_objects(domain)
-        self.choices = [self._choice(decision) for decision in policy.decisions]
-        outcomes = [outcome for choice in self.choices for outcome in choice.outcomes]
-        self.added = frozenset[Atom]().union(*(outcome.add for outcome in outcomes))
-        self.deleted = frozenset[Atom]().union(*(outcome.delete - outcome.add for outcome in outcomes))
-        self.filed: dict[Literal | None, list[Decision]] = {}
-        for decision in policy.decisions:
-            self.filed.setdefault(self._rarest(decision.condition), []).append(decision)
+    """Of all conditions only that part is looked at which the policy may change: the rest is settled at the start."""
 
-    def _choice(self, decision: Decision) -> _Choice:
-        self.deadline.check()
-        ground = ground_action(self.domain, decision.action, self.objects)
-        choices = ((o, c) for o in ground.outcomes for c in natures_choices(o, self.domain, self.objects))
-        return _Choice(decision, ground, [bind_outcome(outcome, choice) for outcome, choice in choices])
+    def __init__(self, domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.moves, objects = [], problem.all_objects(domain)
+        for decision in policy.decisions:
+            deadline.check()
+            action = ground_action(domain, decision.action, objects)
+            pairs = ((o, choice) for o in action.outcomes for choice in natures_choices(o, domain, objects))
+            outcomes = [_effects(bind_outcome(outcome, choice)) for outcome, choice in pairs]
+            needs = _literals(decision.condition), decision.distance, _literals(action.condition)
+            self.moves.append(_Move(*needs, outcomes))
+        changed = frozenset[Literal]().union(*(effects for move in self.moves for effects in move.outcomes))
+        goal = _literals(Condition(problem.goal, problem.negative_goal))
+        needed = goal.union(*(move.condition | move.precondition for move in self.moves))
+        self.first = {literal for literal in needed if literal.present == (literal.atom in problem.state)}
+        self.settled = {literal for literal in self.first if _opposite(literal) not in changed}
+        self.filed: dict[Literal | None, list[tuple[Literals, int]]] = {}  # what is near the goal, and how near
+        for condition, distance in [(goal, 0), *((move.condition, move.distance) for move in self.moves)]:
+            rest = condition - self.settled
+            rarest = min(sorted(rest), key=lambda literal: len(self.filed.get(literal, ())), default=None)
+            self.filed.setdefault(rarest, []).append((rest, distance))
 
     def is_proved(self) -> bool:
-        distances = [decision.distance for decision in self.policy.decisions]
-        if distances != sorted(distances) or any(distance < 1 for distance in distances):
-            return False
-        mentioned = {atom for d in self.policy.decisions for atom in d.condition.positive | d.condition.negative}
-        mentioned |= self.problem.goal | self.problem.negative_goal
-        first = Condition(self.problem.state, frozenset(mentioned - self.problem.state))
-        return self._distance(first) is not None and all(map(self._is_sound, self.choices))
+        return self._distance(self.first) is not None and all(map(self._is_sound, self.moves))
 
-    def _is_sound(self, choice: _Choice) -> bool:
+    def _is_sound(self, move: _Move) -> bool:
         """Whether the decision can be carried out, and each outcome leads to another, one of them to a nearer one."""
         self.deadline.check()
-        condition = choice.decision.condition
-        if not self._implies(condition, choice.action.condition):
+        if not move.precondition <= move.condition | self.settled:
             return False
-        known = Condition(
-            condition.positive | choice.action.condition.positive, condition.negative | choice.action.condition.negative
-        )
-        distances = [self._distance(_after(known, outcome)) for outcome in choice.outcomes]
-        reached = [distance for distance in distances if distance is not None]
-        return len(reached) == len(distances) and min(reached, default=0) < choice.decision.distance
+        overwritten = [{_opposite(literal) for literal in effects} for effects in move.outcomes]
+        afterwards = [(move.condition - o) | e for o, e in zip(overwritten, move.outcomes, strict=True)]
+        distances = [distance for known in afterwards if (distance := self._distance(known)) is not None]
+        return len(distances) == len(afterwards) and min(distances, default=0) < move.distance
 
-    def _distance(self, known: Condition) -> int | None:
+    def _distance(self, known: Literals) -> int | None:
         """How near the goal is at most, where this is known to hold; `None` where maybe no decision applies."""
-        if self._implies(known, Condition(self.problem.goal, self.problem.negative_goal)):
-            return 0
-        found = (d.distance for d in self._candidates(known) if self._implies(known, d.condition))
-        return min(found, default=None)
-
-    def _implies(self, known: Condition, condition: Condition) -> bool:
-        return all(atom in known.positive or self._never_changes(atom, True) for atom in condition.positive) and all(
-            atom in known.negative or self._never_changes(atom, False) for atom in condition.negative
-        )
-
-    def _never_changes(self, atom: Atom, present: bool) -> bool:
-        """Whether it is so at first and no step of the policy makes it otherwise."""
-        if present:
-            return atom in self.problem.state and atom not in self.deleted
-        return atom not in self.problem.state and atom not in self.added
-
-    def _candidates(self, known: Condition) -> Iterator[Decision]:
-        yield from self.filed.get(None, ())
-        for literal in _literals(known):
-            yield from self.filed.get(literal, ())
-
-    def _rarest(self, condition: Condition) -> Literal | None:
-        """Where to file a decision: a literal that must be known for it to apply, as few others as possible with it."""
-        changing = [literal for literal in _literals(condition) if not self._never_changes(*literal)]
-        return min(changing, key=lambda literal: len(self.filed.get(literal, ())), default=None)
+        candidates = (pair for literal in (None, *known) for pair in self.filed.get(literal, ()))
+        return min((distance for rest, distance in candidates if rest <= known), default=None)
 
 
-def _literals(condition: Condition) -> Iterable[Literal]:
-    yield from ((atom, True) for atom in sorted(condition.positive))
-    yield from ((atom, False) for atom in sorted(condition.negative))
+def _opposite(literal: Literal) -> Literal:
+    return Literal(literal.atom, not literal.present)
 
 
-def _after(known: Condition, outcome: Outcome) -> Condition:
-    """What is known after the outcome."""
-    gone = outcome.delete - outcome.add
-    return Condition(progress(known.positive, outcome), (known.negative | gone) - outcome.add)
+def _literals(condition: Condition) -> frozenset[Literal]:
+    return present(condition.positive) | absent(condition.negative)
+
+
+def _effects(outcome: Outcome) -> frozenset[Literal]:
+    return present(outcome.add) | absent(outcome.delete - outcome.add)

@@ -1,4 +1,4 @@
-"""Whose doing each change of the labelled state was: the chosen action's own, the world's, or nobody's.
+"""Whose doing each change of the labelled state was: the chosen action's own, the environment's, or nobody's.
 
 The paper assumes that a low level which executes an action brings about that action's effects and no others (downward
 refinement). How often that holds is `Changes.refinement`.
@@ -6,7 +6,7 @@ refinement). How often that holds is `Changes.refinement`.
 | kind | a change of the state while an action is being done |
 |---|---|
 | own | exactly the effects of one outcome of that action, whatever nature chose in it; of any, if none is known |
-| exogenous | at the moment of an event that the world reports; with the action's whole effects, it counts as own, too |
+| exogenous | at the timestep of an event that is reported; with the action's whole effects, it counts as own, too |
 | flicker | undone within 5 steps, or through states of which none lasts longer: the labels did not settle |
 | drop | takes a fact that the action needs, or is about the action's arguments alone |
 | collision | any other: it is about things that the action has nothing to do with |
@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from bilevel.policies.chronicle import Stretch
+from bilevel.policies.episode_log import Stretch
 from bilevel.rules.matching import Binding, unify
 from bilevel.rules.traces import explain_change, implied_types
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, progress, substitute
 
 SETTLING = 5  # steps
-MOST_LOOKED_PAST = 50  # states in a row, however short-lived
+MAX_LOOKED_PAST = 50  # states in a row, however short-lived
 
 OWN, EXOGENOUS, DROP, COLLISION, FLICKER = "own", "exogenous", "drop", "collision", "flicker"
 KINDS = (OWN, EXOGENOUS, DROP, COLLISION, FLICKER)
@@ -38,7 +38,7 @@ UNEXPECTED = (DROP, COLLISION, FLICKER)
 class Change:
     """A change of the state; `steps` is how long the action had been done before it."""
 
-    moment: int
+    timestep: int
     kind: str
     steps: int
 
@@ -83,9 +83,9 @@ def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, 
     while here < len(runs) - 1:
         steps += runs[here].length
         there, kinds = _next_change(judge, runs, here)
-        moment = runs[here + 1].start
-        found += [Change(moment, kind, steps) for kind in kinds]
-        steps = steps + runs[there].start - moment if kinds == (FLICKER,) else 0
+        timestep = runs[here + 1].start
+        found += [Change(timestep, kind, steps) for kind in kinds]
+        steps = steps + runs[there].start - timestep if kinds == (FLICKER,) else 0
         here = there
     return found
 
@@ -93,7 +93,7 @@ def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, 
 def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int, tuple[str, ...]]:
     """The run that the next change leads to, and of which kinds it is."""
     before, left = runs[here].state, runs[here + 1].start
-    ahead = range(here + 1, min(here + 1 + MOST_LOOKED_PAST, len(runs)))
+    ahead = range(here + 1, min(here + 1 + MAX_LOOKED_PAST, len(runs)))
     for there in ahead:
         if runs[there].start > left + SETTLING:
             break
@@ -114,8 +114,8 @@ def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int
 
 
 def _has_events(runs: Sequence[Stretch], left: int) -> bool:
-    """Whether the world reported something on the way to the last of these runs, after the first had been left."""
-    return any(left <= moment <= runs[-1].start for run in runs for moment, _ in run.events)
+    """Whether an event was reported on the way to the last of these runs, after the first had been left."""
+    return any(left <= timestep <= runs[-1].start for run in runs for timestep, _ in run.events)
 
 
 class _Judge:

@@ -1,138 +1,279 @@
 """A learned policy as a folder that a person can open: policy.json, rules.txt, domain.pddl, weights.safetensors.
 
-Rules may be edited by hand, and are checked as all other files are.
+A folder stands alone: it holds the rules, the domain, the spec of what is seen, the controls and the weights. Whatever
+the files hold, reading them runs nothing of it. Rules may be edited by hand, and are checked as all other files are.
+policy.json is written last, so that a folder without it is not complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from bilevel.demonstrations.json_objects import Keys
-from bilevel.lowlevel.architecture import Architecture
+import msgspec
+
+import bilevel
+from bilevel.files import remove_leftovers, write_atomically
+from bilevel.json_files import Damaged, decode, encode, read_bytes
 from bilevel.lowlevel.encoding import Encoding, encoding_of
-from bilevel.lowlevel.gnn_policy import GnnPolicy
-from bilevel.policies.policies import BilevelPolicy
-from bilevel.policies.policy_files import (
-    BISON,
-    DOMAIN,
-    FORMAT,
-    POLICY,
-    SUMMARY,
-    UNFINISHED,
-    WEIGHTS,
-    SavedNetwork,
-    check_encoding,
-    common_parts,
-    read_about,
-    read_parts,
-    write_policy,
-)
+from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
+from bilevel.lowlevel.weights_file import Weights, check_shapes, read_weights, weights_data
+from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
-    check_rules,
     consistent_names,
     domain_line,
     format_rules,
-    parse_rules,
+    read_rules,
     require_open_world,
 )
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.symbolic.expressions import read_text
-from bilevel.tabletop.observation import Slots
+from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.pddl_writing import write_domain
+from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
+from bilevel.tasks.registry import registered_task
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.task import Labels, Task
 
-if TYPE_CHECKING:  # they need torch, which policies do without
-    from bilevel.demonstrations.dataset import Dataset
-    from bilevel.learning.bilevel import Learned, LearningConfig
+FORMAT = 2
+POLICY, DOMAIN, RULES, WEIGHTS = "policy.json", "domain.pddl", "rules.txt", "weights.safetensors"
+UNFINISHED = "unfinished"  # where learning keeps its checkpoints
+BISON = "bison"
+GRAPH = "graph"  # the network that has a NumPy twin
+MAX_ROUNDS, MAX_HIDDEN = 100, 100_000
 
-__all__ = [
-    "DOMAIN",
-    "FORMAT",
-    "POLICY",
-    "RULES",
-    "UNFINISHED",
-    "WEIGHTS",
-    "SavedPolicy",
-    "bilevel_from",
-    "read_policy",
-    "saved_policy",
-    "write_policy",
-]
 
-RULES = "rules.txt"
+class NetworkShape(msgspec.Struct, frozen=True):
+    """Which network it is; one of the user's own kind says nothing of its inside."""
+
+    kind: str = GRAPH
+    hidden: int = 64
+    rounds: int = 2
+
+
+class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is in policy.json: what a policy is for, what it needs, and how it came about."""
+
+    format: int
+    task: str
+    method: str
+    objects: int  # in the demonstrations
+    arguments: dict[str, Any]  # of the environment that the demonstrations come from
+    seed: int
+    spec: dict[str, Any]
+    controls: BoxControls | DiscreteControls
+    encoding: dict[str, Any]  # which symbols the network is told, to see whether the domain is still the same
+    network: NetworkShape
+    settings: dict[str, Any]
+    summary: dict[str, Any]
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
-class SavedPolicy(SavedNetwork):
-    """All that is in the folder of a bilevel policy; not yet bound to an environment."""
+class LearnedNetwork:
+    """All that is in a policy folder of any method; not yet bound to labels."""
 
-    encoding_keys: ClassVar[Keys] = {"nullary": list, "unary": list, "schemas": list, "arity": int}
-    summary_keys: ClassVar[Keys] = {**SUMMARY, "traces": int, "exogenous": int, "ambiguous": int}
+    card: Card
+    domain: Domain
+    weights: Weights
 
-    architecture: Architecture
+    @property
+    def spec(self) -> Spec:
+        return read_spec(self.card.spec)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the network has learned."""
+        return sum(array.size for name, array in self.weights.items() if not name.endswith("_scale"))
+
+    def texts(self) -> dict[str, str]:
+        """The files that a person can read, by their names, without policy.json."""
+        return {DOMAIN: write_domain(self.domain)}
+
+    @property
+    def digest(self) -> str:
+        """Equal for policies that decide and move alike."""
+        found = hashlib.sha256()
+        for part in (*(text.encode() for text in self.texts().values()), weights_data(self.weights)):
+            found.update(hashlib.sha256(part).digest())
+        return found.hexdigest()
+
+    def check_task(self, task: Task) -> None:
+        """`BadInput` where the domain does not know all that the task's labels say."""
+        known, wanted = (
+            [f"the type '{name}'" for name in domain.types]
+            + [f"the predicate '{name}' with {len(p.parameters)} arguments" for name, p in domain.predicates.items()]
+            for domain in (self.domain, task.domain)
+        )
+        for what in wanted:
+            if what not in known:
+                raise BadInput(
+                    f"the policy was learned on {self.card.task!r}: its domain lacks {what} of '{task.name}'"
+                )
+
+    def write(self, folder: Path) -> None:
+        if not math.isfinite(self.card.summary["validation_loss"]):
+            raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
+        try:
+            (folder / POLICY).unlink(missing_ok=True)
+        except OSError as error:
+            raise BadInput(f"{folder / POLICY}: cannot be written: {error.strerror}") from None
+        contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: weights_data(self.weights)}
+        for name, content in {**contents, POLICY: encode(self.card)}.items():
+            remove_leftovers(folder / name)
+            write_atomically(folder / name, content)
+
+
+@dataclass(frozen=True)
+class LearnedPolicy(LearnedNetwork):
+    """All that is in the folder of a bilevel policy."""
+
     rules: tuple[Rule, ...]
 
-    @property
-    def method(self) -> str:
-        return BISON
-
-    @property
-    def encoding(self) -> Encoding:
-        return self.architecture.encoding
-
-    @property
-    def rules_text(self) -> str:
-        return format_rules(self.rules, [domain_line(self.domain.name), f"learned from demonstrations of {self.task}"])
-
-    @property
     def texts(self) -> dict[str, str]:
-        return {RULES: self.rules_text, DOMAIN: self.domain_text}
+        about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
+        return {RULES: format_rules(consistent_names(self.rules), about), **super().texts()}
 
-    def bind(self, slots: Slots) -> BilevelPolicy:
-        """The policy for an environment with these slots."""
-        task = self.known_task
-        self.check_domain(task)
-        low = GnnPolicy(self.architecture, self.weights, slots)
-        return BilevelPolicy(task.labels(slots), RulePolicy(self.rules, self.domain), low)
+    def bind(self, labels: Labels, network: Callable[[Encoding, Controls], Any] | None = None) -> BilevelPolicy:
+        """The policy with somebody's labels. A network that is not ours must be handed over again, as a class."""
+        return BilevelPolicy(labels, RulePolicy(self.rules, self.domain), self.low(network))
 
+    def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
+        encoding, shape = encoding_of(self.domain, self.spec), self.card.network
+        if shape.kind == GRAPH:
+            return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
+        if network is None:
+            raise BadInput(f"the policy has a network of another kind, {shape.kind!r}: hand it over, with network=…")
+        from bilevel.lowlevel.torch_network import TorchNetwork  # only such policies need torch
 
-def saved_policy(
-    dataset: Dataset, learned: Learned, config: LearningConfig, *, recipe: str, seconds: float
-) -> SavedPolicy:
-    """What was learned from a data set, with how it came about; `recipe` is the name of the configuration."""
-    parts = common_parts(dataset, learned.network, learned.samples, config, recipe, seconds)
-    counts = {"traces": learned.traces, "exogenous": learned.exogenous, "ambiguous": learned.ambiguous}
-    parts["summary"] |= counts
-    return SavedPolicy(**parts, architecture=learned.architecture, rules=consistent_names(learned.rules))
+        return TorchNetwork(network(encoding, self.card.controls), self.weights)
 
 
-def read_policy(folder: Path) -> SavedPolicy:
+def load_policy(
+    folder: Path | str,
+    task: Task | None = None,
+    *,
+    label: Callable[[Scene], Iterable[Atom]] | None = None,
+    goal: Callable[[Scene], Iterable[Atom]] | None = None,
+    network: Callable[[Encoding, Controls], Any] | None = None,
+) -> BilevelPolicy:
+    """The bilevel policy in a folder, ready to `act(scene)`; it needs neither torch nor a simulator.
+
+        policy = load_policy("build/policy")
+        control = policy.act(scene)
+
+    Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
+    registered under the name in the folder. Nothing that the folder names is imported.
+    """
+    found = read_policy(Path(folder))
+    if label is not None and goal is not None:
+        return found.bind(Labels(label, goal), network)
+    task = task or registered_task(found.card.task)
+    if task is None:
+        raise BadInput(
+            f"{folder}: learned on the task {found.card.task!r}, which is not registered: "
+            "hand over the task, or its label and goal"
+        )
+    found.check_task(task)
+    return found.bind(task.labels, network)
+
+
+# Reading
+
+
+def read_policy(folder: Path) -> LearnedPolicy:
     """`BadInput`, which names the file, where one is missing, damaged, does not fit the others, or is not bilevel."""
-    return bilevel_from(folder, read_about(folder, {BISON: SavedPolicy}))
+    card = read_card(folder)
+    if card.method != BISON:
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {BISON}")
+    return bilevel_policy(folder, card)
 
 
-def bilevel_from(folder: Path, about: Mapping[str, Any]) -> SavedPolicy:
+def bilevel_policy(folder: Path, card: Card) -> LearnedPolicy:
     """The policy in a folder with this policy.json."""
+    domain, weights = read_domain_and_weights(folder)
+    encoding = encoding_of(domain, read_spec(card.spec))
+    check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
+    if card.network.kind == GRAPH:
+        shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
+        check_shapes(folder / WEIGHTS, weights, shapes)
+    return LearnedPolicy(card, domain, weights, _read_rules(folder / RULES, domain))
 
-    def shape(domain: Domain) -> Architecture:
-        encoding = encoding_of(domain)
-        check_encoding(encoding, about["encoding"], folder / DOMAIN)
-        return Architecture(encoding, about["hidden"], about["rounds"])
 
-    parts = read_parts(folder, about, shape)
-    return SavedPolicy(**parts, rules=_read_rules(folder / RULES, parts["domain"]))
+def symbols_of(encoding: Encoding) -> dict[str, Any]:
+    """The symbols that a network is told of."""
+    names = {name: list(getattr(encoding, name)) for name in ("nullary", "unary", "schemas")}
+    return {**names, "arity": encoding.arity}
+
+
+def read_card(folder: Path) -> Card:
+    """policy.json of any method."""
+    path = folder / POLICY
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: there is no such folder; `bilevel learn` makes one")
+    if not path.exists():
+        if (folder / UNFINISHED).exists():
+            raise BadInput(f"{folder}: not complete; run the same `bilevel learn` again to go on")
+        raise BadInput(f"{folder}: no policy: there is no {POLICY} in it")
+    data = read_bytes(path)
+    _check_format(data, path)
+    card = decode(data, Card, path)
+    try:
+        read_spec(card.spec)
+    except BadInput as error:
+        raise Damaged(f"{path}: {error}") from None
+    for key, number, most in (("hidden", card.network.hidden, MAX_HIDDEN), ("rounds", card.network.rounds, MAX_ROUNDS)):
+        if not 0 <= number <= most:
+            raise Damaged(f"{path}: '{key}' cannot be {number}")
+    return card
+
+
+def _check_format(data: bytes, path: Path) -> None:
+    about = decode(data, dict[str, Any], path)
+    found = about.get("format")
+    if found == 1:
+        try:
+            made = " ".join(about["summary"]["demonstrations"]["command"].split())
+        except (KeyError, TypeError, AttributeError):
+            made = "bilevel collect …"
+        raise BadInput(
+            f"{path}: of bilevel 0.1, whose policies had no spec; learn it again, after: {made} --output DIR"
+        )
+    if isinstance(found, int) and found > FORMAT:
+        raise BadInput(f"{path}: of format {found}, but bilevel {bilevel.__version__} reads {FORMAT}; upgrade bilevel")
+
+
+def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
+    path = folder / DOMAIN
+    domain = parse_domain(read_text(path), str(path))
+    if not domain.schemas:
+        raise BadInput(f"{path}: the domain has no actions")
+    return domain, read_weights(folder / WEIGHTS)
+
+
+def check_encoding(now: Mapping[str, Any], then: Mapping[str, Any], path: Path) -> None:
+    """`BadInput` where a network was trained with other symbols than its domain gives: it fits no other."""
+    for name in sorted({*now, *then}):
+        if now.get(name) != then.get(name):
+            raise BadInput(
+                f"{path}: not the domain that the network was trained with: "
+                f"its '{name}' would be {now.get(name)}, but {POLICY} says {then.get(name)}"
+            )
 
 
 def _read_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
-    file = parse_rules(read_text(path), str(path))
-    check_rules(file, domain)
+    rules = read_rules(path, domain)
     try:
-        require_open_world(file.rules)
+        require_open_world(rules)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    if not file.rules:
+    if not rules:
         raise BadInput(f"{path}: there is no rule in it")
-    return file.rules
+    return rules

@@ -1,42 +1,42 @@
-"""Running a policy in a world for one episode."""
+"""Running a policy in an environment for one episode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from bilevel.policies.policies import Control, Policy
-from bilevel.tabletop.observation import Observation
-from bilevel.tabletop.tabletop import SUCCESS, Tabletop
+from bilevel.policies.policy import Policy
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 
 NO_ACTION = "no action"  # the outcome of an episode in which the policy did not know what to do
 STOPPED = "stopped"  # that of one which was given up
 
-Disturb = Callable[[Control], Control]
+Perturb = Callable[[Control], Control]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """One step as it is about to be taken: what is seen, what the policy wants, and what is done."""
+class Transition:
+    """One step as it is about to be taken: what is seen, what the policy wants, and what is executed."""
 
-    observation: Observation
-    info: dict[str, Any]
+    scene: Scene
+    events: tuple[str, ...]  # that led to this scene
     control: Control
     executed: Control
 
 
-Watch = Callable[[Moment], None]
+Callback = Callable[[Transition], None]
 
 
 @dataclass(frozen=True)
 class Episode:
-    """How an episode went, and what was seen last."""
+    """How an episode ended, and what was seen last."""
 
     outcome: str
     steps: int
-    observation: Observation
-    info: dict[str, Any]
+    scene: Scene
+    events: tuple[str, ...]
 
     @property
     def success(self) -> bool:
@@ -44,31 +44,29 @@ class Episode:
 
 
 def rollout(
-    environment: Tabletop,
+    env: SceneEnv,
     policy: Policy,
     seed: int,
     *,
-    disturb: Disturb | None = None,
-    watch: Watch | None = None,
+    perturb: Perturb | None = None,
+    callback: Callback | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Episode:
     """Run one episode to its end, or until it shall `stop`.
 
-    `watch` sees every step; `disturb` may change what is done at it.
+    `callback` sees every step; `perturb` may change what is executed at it.
     """
-    observation, info = environment.reset(seed=seed)
-    policy.reset(observation)
-    steps = 0
+    scene = env.reset(seed)
+    policy.reset(scene)
     while True:
-        control = policy.act(observation)
+        control = policy.act(scene)
         if control is None:
-            return Episode(NO_ACTION, steps, observation, info)
-        executed = disturb(control) if disturb else control
-        if watch:
-            watch(Moment(observation, info, control, executed))
-        observation, _, _, _, info = environment.step(executed)
-        steps += 1
-        if info["outcome"]:
-            return Episode(info["outcome"], steps, observation, info)
+            return Episode(NO_ACTION, env.steps, scene, env.events)
+        executed = perturb(control) if perturb else control
+        if callback:
+            callback(Transition(scene, env.events, control, executed))
+        scene = env.step(executed)
+        if env.outcome:
+            return Episode(env.outcome, env.steps, scene, env.events)
         if stop and stop():
-            return Episode(STOPPED, steps, observation, info)
+            return Episode(STOPPED, env.steps, scene, env.events)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from bilevel.rules.rule import Rule, with_sorted_inequalities
+from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Domain
 
 Colouring = dict[str, int]
@@ -17,14 +17,10 @@ def canonical(rule: Rule, domain: Domain) -> Rule:
     Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
     each of them is tried as the first, unless a symmetry makes it as good as another, and the smallest result wins.
     """
-    rule = replace(rule, negative_condition=with_sorted_inequalities(rule.negative_condition))
-    order = min(_orders(rule, _initial_colours(rule)), key=lambda order: _serialise(rule, order))
-    names = _names([(v, dict(_types(rule))[v]) for v in order], domain)
-    return rule.renamed(names)
-
-
-def _types(rule: Rule) -> list[tuple[str, str]]:
-    return [(variable.name, variable.type) for variable in rule.variables]
+    head = rule.action.arguments
+    colours = _ranked({v: (head.index(v) if v in head else len(head), kind) for v, kind in rule.types.items()})
+    order = min(_orders(rule, colours), key=lambda order: _serialise(rule, order))
+    return rule.renamed(_names(rule, order, domain))
 
 
 def _atoms(rule: Rule) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -34,13 +30,6 @@ def _atoms(rule: Rule) -> list[tuple[str, str, tuple[str, ...]]]:
         + [("absent", atom.predicate, atom.terms) for atom in rule.negative_condition]
         + [("absent", EQUALITY, atom.terms[::-1]) for atom in rule.negative_condition if atom.predicate == EQUALITY]
     )
-
-
-def _initial_colours(rule: Rule) -> Colouring:
-    head = rule.action.arguments
-    last = len(head)
-    keys = {v: (head.index(v) if v in head else last, kind) for v, kind in _types(rule)}
-    return _ranked(keys)
 
 
 def _ranked(keys: Mapping[str, object]) -> Colouring:
@@ -69,8 +58,8 @@ def _coloured(terms: Sequence[str], colours: Colouring) -> tuple[str, ...]:
     return tuple(f"?{colours[t]:04}" if t in colours else t for t in terms)
 
 
-def _orders(rule: Rule, colours: Colouring) -> list[list[str]]:
-    """Return orders of the variables that respect the colours; more than one where refinement leaves a tie.
+def _orders(rule: Rule, colours: Colouring) -> Iterator[list[str]]:
+    """Yield orders of the variables that respect the colours; more than one where refinement leaves a tie.
 
     Where putting one variable first looks in the end like putting another first, a symmetry of the rule takes one to
     the other, so one of the two will do.
@@ -78,30 +67,22 @@ def _orders(rule: Rule, colours: Colouring) -> list[list[str]]:
     colours = _refined(rule, colours)
     tied = _first_tie(colours)
     if not tied:
-        return [sorted(colours, key=colours.__getitem__)]
-    orders, tried = [], []
+        yield sorted(colours, key=colours.__getitem__)
+    tried = []
     for first in tied:
-        split = _split(colours, first)
-        likeness = _serialise(rule, _some_order(rule, split))
+        orders = _orders(rule, _split(colours, first))
+        order = next(orders)
+        likeness = _serialise(rule, order)
         if likeness not in tried:
             tried.append(likeness)
-            orders += _orders(rule, split)
-    return orders
-
-
-def _some_order(rule: Rule, colours: Colouring) -> list[str]:
-    colours = _refined(rule, colours)
-    while tied := _first_tie(colours):
-        colours = _refined(rule, _split(colours, tied[0]))
-    return sorted(colours, key=colours.__getitem__)
+            yield order
+            yield from orders
 
 
 def _first_tie(colours: Colouring) -> list[str]:
     """Return the variables of the first colour that several have; none where all have their own."""
-    by_colour: dict[int, list[str]] = {}
-    for variable, colour in sorted(colours.items()):
-        by_colour.setdefault(colour, []).append(variable)
-    return next((group for _, group in sorted(by_colour.items()) if len(group) > 1), [])
+    shared = min((colour for colour, number in Counter(colours.values()).items() if number > 1), default=None)
+    return sorted(variable for variable, colour in colours.items() if colour == shared)
 
 
 def _split(colours: Colouring, first: str) -> Colouring:
@@ -115,13 +96,14 @@ def _serialise(rule: Rule, order: Sequence[str]) -> list[tuple[str, str, tuple[s
     return sorted((part, p, tuple(place.get(t, t) for t in terms)) for part, p, terms in _atoms(rule))
 
 
-def _names(order: Sequence[tuple[str, str]], domain: Domain) -> dict[str, str]:
-    """Name variables after their types: ?b and ?b2 for blocks, ?bu for a button."""
-    stems = _stems(domain)
-    counts: dict[str, int] = {}
+def _names(rule: Rule, order: Sequence[str], domain: Domain) -> dict[str, str]:
+    """Return names for the variables after their types: ?b and ?b2 for blocks, ?bu for a button."""
+    stems, types = _stems(domain), rule.types
+    counts: Counter[str] = Counter()
     names = {}
-    for variable, kind in order:
-        counts[kind] = counts.get(kind, 0) + 1
+    for variable in order:
+        kind = types[variable]
+        counts[kind] += 1
         names[variable] = f"?{stems.get(kind, kind)}{counts[kind] if counts[kind] > 1 else ''}"
     return names
 

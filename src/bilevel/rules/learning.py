@@ -11,9 +11,9 @@ from itertools import product
 
 from bilevel.rules.canonical import canonical
 from bilevel.rules.matching import Binding, join
-from bilevel.rules.rule import Rule, inequality, with_sorted_inequalities
+from bilevel.rules.rule import Rule, inequality
 from bilevel.rules.traces import Segment, Trace, segments
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter
 from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
 
 
@@ -132,7 +132,8 @@ def lift(
     """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
     arguments = action.action.arguments
     implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
-    negative = with_sorted_inequalities(condition.negative) - goal - implied  # an unachieved goal is absent anyway
+    stated = (inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in condition.negative)
+    negative = frozenset(stated) - goal - implied  # an unachieved goal is absent anyway
     everything = condition.positive | negative | goal
     names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
     kept = domain.named_constants
@@ -178,7 +179,7 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
         return False
     objects = {variable.name: f"={variable.name}" for variable in special.variables}
     known = special.renamed(objects)
-    types = {**domain.constants, **{variable.name: variable.type for variable in known.variables}}
+    types = {**domain.constants, **known.types}
     conditions = [(Atom(*general.action), frozenset({Atom(*known.action)}))]
     conditions += [(atom, known.goal_condition) for atom in sorted(general.goal_condition)]
     conditions += [(atom, known.state_condition) for atom in sorted(general.state_condition)]

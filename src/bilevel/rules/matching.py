@@ -64,6 +64,11 @@ def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
     }
 
 
+def asked_types(rule: Rule, domain: Domain) -> dict[str, str]:
+    """Return the variables that range over the objects of their type or whose type must be checked, with that type."""
+    return {variable: rule.types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
+
+
 def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]) -> Iterator[Binding]:
     """Yield every binding for which the rule applies."""
     unachieved = goal - state
@@ -126,13 +131,6 @@ def best_matches(
         if found:
             return found
     return []
-
-
-def best_match(
-    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
-) -> Match | None:
-    """Return the instance that fires, or `None` where no rule applies."""
-    return next(iter(best_matches(rules, domain, state, goal, objects)), None)
 
 
 def output_variables(rule: Rule) -> list[str]:

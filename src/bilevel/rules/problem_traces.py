@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from bilevel.rules.traces import Trace, TraceStep
 from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Problem
@@ -52,65 +53,51 @@ def traces_from_problem(
     """
     traces: list[Trace] = []
     skipped: dict[Atom, None] = {}
-    remembered = _remembering(plan_for)
+
+    @cache
+    def plan(state: Facts, goal: Facts, objects: Objects) -> GroundPlan | None:
+        return plan_for(domain, replace(problem, state=state, goal=goal, objects=dict(objects)))
+
     for order in range(orders):
         rng = random.Random(f"{seed} {number} {order}")
         goals = sorted(problem.goal)
         rng.shuffle(goals)
-        found, missed = _episode(domain, problem, goals, remembered, rng)
-        traces += found
-        skipped.update(dict.fromkeys(missed))
+        nature = Nature(domain, problem.all_objects(domain), rng)
+        state = problem.state
+        for goal in goals:
+            steps, state = _pursue(domain, state, frozenset({goal}), plan, nature)
+            if goal not in state:
+                skipped[goal] = None
+            elif steps:
+                traces.append(Trace(tuple(steps), dict(nature.objects)))
     return ProblemTraces(tuple(traces), {number: tuple(skipped)} if skipped else {})
 
 
-def _remembering(plan_for: PlanFor) -> PlanFor:
-    """Return the same planner, asked only once about the same thing."""
-    known: dict[tuple[Facts, Facts, frozenset[tuple[str, str]]], GroundPlan | None] = {}
-
-    def remembered(domain: Domain, problem: Problem) -> GroundPlan | None:
-        key = (problem.state, problem.goal, frozenset(problem.objects.items()))
-        if key not in known:
-            known[key] = plan_for(domain, problem)
-        return known[key]
-
-    return remembered
+Objects = tuple[tuple[str, str], ...]
 
 
-def _episode(
-    domain: Domain, problem: Problem, goals: Sequence[Atom], plan_for: PlanFor, rng: random.Random
-) -> tuple[list[Trace], list[Atom]]:
-    """Achieve the goals in this order; a goal that cannot be planned for is left out."""
-    nature = Nature(domain, problem.all_objects(domain), rng)
-    traces, missed = [], []
-    state = problem.state
-    for goal in goals:
-        here = replace(problem, state=state, goal=frozenset({goal}))
-        steps, achieved = _pursue(domain, here, plan_for, nature)
-        if not achieved:
-            missed.append(goal)
-        elif steps:
-            traces.append(Trace(tuple(steps), dict(nature.objects)))
-        if steps:
-            state = steps[-1].next_state
-    return traces, missed
+def _pursue(
+    domain: Domain,
+    state: Facts,
+    goal: Facts,
+    plan: Callable[[Facts, Facts, Objects], GroundPlan | None],
+    nature: Nature,
+) -> tuple[list[TraceStep], Facts]:
+    """Act towards the goal; plan again whenever nature does not do what the plan counts on. Return the last state too.
 
-
-def _pursue(domain: Domain, problem: Problem, plan_for: PlanFor, nature: Nature) -> tuple[list[TraceStep], bool]:
-    """Act towards the problem's goal; plan again whenever nature does not do what the plan counts on."""
+    Where there is no plan, or nature goes against too many, the goal is given up.
+    """
     steps: list[TraceStep] = []
-    state = problem.state
     for _ in range(MOST_REPLANNED):
-        if problem.goal <= state:
-            return steps, True
-        objects = {name: kind for name, kind in nature.objects.items() if name not in domain.constants}
-        plan = plan_for(domain, replace(problem, state=state, objects=objects))
-        if plan is None:
-            return steps, False
-        for action, hoped in plan:
+        objects = tuple((name, kind) for name, kind in nature.objects.items() if name not in domain.constants)
+        planned = None if goal <= state else plan(state, goal, objects)
+        if planned is None:
+            break
+        for action, hoped in planned:
             move = nature.move(domain.schemas[action.action.name])
             outcome = bind_outcome(action.outcomes[move.outcome], move.binding)
-            steps.append(TraceStep(state, action, outcome, problem.goal))
+            steps.append(TraceStep(state, action, outcome, goal))
             state = progress(state, outcome)
             if outcome != hoped:
                 break
-    return steps, problem.goal <= state
+    return steps, state

@@ -14,17 +14,13 @@ def inequality(one: str, other: str) -> Atom:
     return Atom(EQUALITY, (min(one, other), max(one, other)))
 
 
-def with_sorted_inequalities(atoms: Facts) -> Facts:
-    return frozenset(inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in atoms)
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """In a state and a goal that meet the conditions, do `action`; the lowest priority goes first.
 
     `state_condition` must be present and `negative_condition` absent from the state; `goal_condition` must be among
     the goals not yet achieved. A negative `=` atom says that two terms differ. Two different terms of the action
-    always stand for different objects; other variables may coincide.
+    always stand for different objects; other variables may coincide. An inequality's terms are kept in order.
     """
 
     priority: int
@@ -33,6 +29,10 @@ class Rule:
     goal_condition: Facts
     action: Action
     negative_condition: Facts = NO_FACTS
+
+    def __post_init__(self) -> None:
+        stated = (inequality(*a.terms) if a.predicate == EQUALITY else a for a in self.negative_condition)
+        object.__setattr__(self, "negative_condition", frozenset(stated))
 
     def __str__(self) -> str:
         return f"{self.priority}: {' & '.join(self.conditions())} -> {self.action}"
@@ -61,23 +61,32 @@ class Rule:
 
     def renamed(self, names: Mapping[str, str]) -> Rule:
         """Return the rule with all its variables renamed, listed in the order of `names`."""
-        types = {variable.name: variable.type for variable in self.variables}
+        types = self.types
         return replace(
             self,
             variables=tuple(Parameter(new, types[old]) for old, new in names.items()),
             state_condition=substitute_all(self.state_condition, names),
             goal_condition=substitute_all(self.goal_condition, names),
-            negative_condition=with_sorted_inequalities(substitute_all(self.negative_condition, names)),
+            negative_condition=substitute_all(self.negative_condition, names),
             action=Action(self.action.name, tuple(names.get(a, a) for a in self.action.arguments)),
         )
 
     @property
+    def types(self) -> dict[str, str]:
+        """The types of the variables by their names."""
+        return {variable.name: variable.type for variable in self.variables}
+
+    @property
+    def atoms(self) -> Facts:
+        """The atoms of all conditions."""
+        return self.state_condition | self.goal_condition | self.negative_condition
+
+    @property
     def inequalities(self) -> frozenset[tuple[str, str]]:
         """Pairs of terms that must differ, the action's own included, each pair sorted."""
-        stated = {atom.terms for atom in self.negative_condition if atom.predicate == EQUALITY}
         head = set(self.action.arguments)
-        pairs = stated | {(a, b) for a in head for b in head if a < b}
-        return frozenset((min(pair), max(pair)) for pair in pairs)
+        stated = ((a.terms[0], a.terms[1]) for a in self.negative_condition if a.predicate == EQUALITY)
+        return frozenset(stated).union((a, b) for a in head for b in head if a < b)
 
     @property
     def absent(self) -> frozenset[Atom]:

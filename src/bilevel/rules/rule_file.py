@@ -14,13 +14,13 @@ absent fact, `?x != ?y` for different objects; a name without `?` is a constant.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file_syntax import Condition, FileSyntax, RuleSyntax, Token, parse_syntax
+from bilevel.rules.rule_file_syntax import Token, WrittenAtom, WrittenFile, WrittenRule, parse_syntax
 from bilevel.symbolic.domain import (
     EQUALITY,
     ROOT_TYPE,
@@ -30,22 +30,14 @@ from bilevel.symbolic.domain import (
     Domain,
     Facts,
     Parameter,
+    Predicate,
+    Schema,
     is_variable,
 )
 from bilevel.symbolic.expressions import read_text, suggestion
 
-_DOMAIN_LINE = re.compile(r"Rules for the domain (\S+)")
+_DOMAIN_LINE = re.compile(r"^\s*#\s*Rules for the domain (\S+)\s*$", re.MULTILINE)
 _LINE_LENGTH = 100
-
-
-@dataclass(frozen=True)
-class RuleFile:
-    """The rules in file order, the comments above the first of them, and the domain these name, if they do."""
-
-    rules: tuple[Rule, ...]
-    header: tuple[str, ...] = ()
-    domain_name: str | None = None
-    syntax: FileSyntax = field(default=FileSyntax((), ()), compare=False, repr=False)
 
 
 def domain_line(domain_name: str) -> str:
@@ -97,10 +89,9 @@ def in_normal_order(rule: Rule) -> Rule:
 
     Variables that the rule does not use are dropped.
     """
-    types = {variable.name: variable.type for variable in rule.variables}
-    conditions = rule.state_condition | rule.negative_condition | rule.goal_condition
-    others = {term for atom in conditions for term in atom.terms}
-    ordered = [*rule.action.arguments, *sorted(others, key=lambda term: (types.get(term, ""), len(term), term))]
+    types = rule.types
+    others = {term for atom in rule.atoms for term in atom.terms}
+    ordered = [*rule.action.arguments, *sorted(others, key=lambda term: (types.get(term, ROOT_TYPE), len(term), term))]
     names = dict.fromkeys(term for term in ordered if is_variable(term))
     return replace(rule, variables=tuple(Parameter(name, types.get(name, ROOT_TYPE)) for name in names))
 
@@ -108,59 +99,35 @@ def in_normal_order(rule: Rule) -> Rule:
 # Reading
 
 
-def read_rules(path: Path | str) -> RuleFile:
-    return parse_rules(read_text(path), str(path))
+def read_rules(path: Path | str, domain: Domain | None = None) -> tuple[Rule, ...]:
+    """Return the rules of a file, which must fit the domain if one is given."""
+    return parse_rules(read_text(path), str(path), domain)
 
 
-def parse_rules(text: str, filename: str = "rules") -> RuleFile:
-    """Return the rules of a text, or raise `BadInput` with line and column for what is wrong in any domain."""
-    syntax = parse_syntax(text, filename)
-    types = _declared_types(syntax)
-    header = tuple(_header(text))
-    named = (_DOMAIN_LINE.fullmatch(line) for line in header)
-    rules = tuple(_rule(rule, types) for rule in syntax.rules)
-    return RuleFile(rules, header, next((match[1] for match in named if match), None), syntax)
+def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None) -> tuple[Rule, ...]:
+    """Return the rules of a text in file order, or raise `BadInput` with line and column for what is wrong.
 
-
-def _header(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        stripped = line.strip()
-        if stripped.startswith("#"):
-            yield stripped.removeprefix("#").strip()
-        elif stripped:
-            return
-
-
-def _declared_types(syntax: FileSyntax) -> dict[str, str]:
+    With a domain, names, arities and types must fit it.
+    """
+    file = parse_syntax(text, filename)
     types: dict[str, str] = {}
-    for variable, kind in syntax.declarations:
+    for variable, kind in file.declarations:
         if types.setdefault(variable.text, kind.text) != kind.text:
             variable.fail(f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
-    return types
+    if domain is not None:
+        try:
+            _check(file, types, domain)
+        except BadInput as error:
+            named = _DOMAIN_LINE.search(text)
+            if named is None or named[1] == domain.name:
+                raise
+            raise BadInput(f"{error}; these rules are for the domain '{named[1]}', not '{domain.name}'") from None
+    return tuple(_rule(rule, types) for rule in file.rules)
 
 
-def _rule(syntax: RuleSyntax, types: dict[str, str]) -> Rule:
-    def atoms(*kinds: str) -> Facts:
-        return frozenset(_atom(condition) for condition in syntax.conditions if condition.kind in kinds)
-
-    terms = [term.text for condition in (syntax.action, *syntax.conditions) for term in condition.terms]
-    rule = Rule(
-        priority=int(syntax.priority.text),
-        variables=tuple(Parameter(term, types.get(term, ROOT_TYPE)) for term in terms if is_variable(term)),
-        state_condition=atoms(""),
-        goal_condition=atoms("goal"),
-        action=Action(syntax.action.name.text, tuple(term.text for term in syntax.action.terms)),
-        negative_condition=atoms("not", "!="),
-    )
-    return in_normal_order(rule)
-
-
-def _atom(condition: Condition) -> Atom:
-    predicate = EQUALITY if condition.kind == "!=" else condition.name.text
-    return Atom(predicate, tuple(term.text for term in condition.terms))
-
-
-# Checking
+def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
+    """Raise `BadInput` where the rules do not fit the domain."""
+    parse_rules(format_rules(rules), domain=domain)
 
 
 def require_open_world(rules: Sequence[Rule]) -> None:
@@ -173,79 +140,66 @@ def require_open_world(rules: Sequence[Rule]) -> None:
             )
 
 
-def check_rules(file: RuleFile, domain: Domain) -> None:
-    """Names, arities and types fit the domain, or `BadInput` says where they do not."""
-    try:
-        _check_syntax(file.syntax, domain)
-    except BadInput as error:
-        if file.domain_name in (None, domain.name):
-            raise
-        raise BadInput(f"{error}; these rules are for the domain '{file.domain_name}', not '{domain.name}'") from None
+def _rule(written: WrittenRule, types: Mapping[str, str]) -> Rule:
+    def atoms(*kinds: str) -> Facts:
+        found = (atom for atom in written.conditions if atom.kind in kinds)
+        return frozenset(
+            Atom(EQUALITY if a.kind == "!=" else a.name.text, tuple(t.text for t in a.terms)) for a in found
+        )
+
+    rule = Rule(
+        priority=int(written.priority.text),
+        variables=tuple(Parameter(name, kind) for name, kind in types.items()),
+        state_condition=atoms(""),
+        goal_condition=atoms("goal"),
+        action=Action(written.action.name.text, tuple(term.text for term in written.action.terms)),
+        negative_condition=atoms("not", "!="),
+    )
+    return in_normal_order(rule)
 
 
-def _check_syntax(syntax: FileSyntax, domain: Domain) -> None:
+def _check(file: WrittenFile, declared: Mapping[str, str], domain: Domain) -> None:
+    """Raise `BadInput` for the first name, number of arguments or type that does not fit the domain."""
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
-    for _, kind in syntax.declarations:
-        if kind.text not in known_types:
-            kind.fail(f"unknown type '{kind.text}'{suggestion(kind.text, sorted(known_types))}")
-    types = dict(domain.constants)
-    types.update((variable.text, kind.text) for variable, kind in syntax.declarations)
-    for rule in syntax.rules:
-        for condition in rule.conditions:
-            _check_condition(condition, types, domain)
-        _check_action(rule, types, domain)
-
-
-def _check_condition(condition: Condition, types: dict[str, str], domain: Domain) -> None:
-    for term in condition.terms:
-        _check_constant(term, types)
-    if condition.kind == "!=":
-        return
-    name = condition.name
-    predicate = domain.predicates.get(name.text)
-    if predicate is None:
-        name.fail(f"unknown predicate '{name.text}'{suggestion(name.text, sorted(domain.predicates))}")
-    _check_arity(name, condition.terms, predicate.parameters)
-    for term, parameter in zip(condition.terms, predicate.parameters, strict=True):
-        kind = types.get(term.text, ROOT_TYPE)
-        # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
-        if not domain.is_subtype(kind, parameter.type) and not domain.is_subtype(parameter.type, kind):
-            term.fail(f"{term.text} is of type '{kind}', but {name.text} is about a '{parameter.type}'")
-
-
-def _check_action(rule: RuleSyntax, types: dict[str, str], domain: Domain) -> None:
-    name = rule.action.name
-    schema = domain.schemas.get(name.text)
-    if schema is None:
-        name.fail(f"unknown action '{name.text}'{suggestion(name.text, sorted(domain.schemas))}")
-    _check_arity(name, rule.action.terms, schema.parameters)
-    for term, parameter in zip(rule.action.terms, schema.parameters, strict=True):
-        _check_constant(term, types)
-        kinds = {types.get(term.text, ROOT_TYPE), *_implied_types(rule, term.text, domain)}
-        if not any(domain.is_subtype(kind, parameter.type) for kind in kinds):
+    for _, named in file.declarations:
+        if named.text not in known_types:
+            named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
+    types = {**domain.constants, **declared}
+    for rule in file.rules:
+        implied: dict[str, set[str]] = {}  # what the facts and goals of the rule say of its terms
+        for atom in rule.conditions:
+            _check_constants(atom, domain)
+            if atom.kind != "!=":
+                for term, wanted in _arguments(atom, "predicate", domain.predicates):
+                    kind = types.get(term.text, ROOT_TYPE)
+                    # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
+                    if not domain.is_subtype(kind, wanted) and not domain.is_subtype(wanted, kind):
+                        term.fail(f"{term.text} is of type '{kind}', but {atom.name.text} is about a '{wanted}'")
+                    if atom.kind != "not":
+                        implied.setdefault(term.text, set()).add(wanted)
+        _check_constants(rule.action, domain)
+        for term, wanted in _arguments(rule.action, "action", domain.schemas):
             kind = types.get(term.text, ROOT_TYPE)
-            term.fail(f"{term.text} is of type '{kind}', but {name.text} needs a '{parameter.type}'")
+            if not any(domain.is_subtype(known, wanted) for known in {kind, *implied.get(term.text, ())}):
+                term.fail(f"{term.text} is of type '{kind}', but {rule.action.name.text} needs a '{wanted}'")
 
 
-def _implied_types(rule: RuleSyntax, term: str, domain: Domain) -> Iterator[str]:
-    """Yield the types that the facts and goals of the rule say the term has."""
-    for condition in rule.conditions:
-        if condition.kind in ("", "goal"):
-            for other, parameter in zip(
-                condition.terms, domain.predicates[condition.name.text].parameters, strict=True
-            ):
-                if other.text == term:
-                    yield parameter.type
+def _arguments(
+    atom: WrittenAtom, what: str, known: Mapping[str, Predicate] | Mapping[str, Schema]
+) -> list[tuple[Token, str]]:
+    """Return the terms of an atom with the types that its predicate or action declares for them."""
+    name = atom.name.text
+    if name not in known:
+        atom.name.fail(f"unknown {what} '{name}'{suggestion(name, sorted(known))}")
+    wanted = [parameter.type for parameter in known[name].parameters]
+    if len(atom.terms) != len(wanted):
+        plural = "argument" if len(wanted) == 1 else "arguments"
+        atom.name.fail(f"'{name}' has {len(wanted)} {plural}, not {len(atom.terms)}")
+    return list(zip(atom.terms, wanted, strict=True))
 
 
-def _check_arity(name: Token, terms: tuple[Token, ...], parameters: tuple[Parameter, ...]) -> None:
-    if len(terms) != len(parameters):
-        plural = "argument" if len(parameters) == 1 else "arguments"
-        name.fail(f"'{name.text}' has {len(parameters)} {plural}, not {len(terms)}")
-
-
-def _check_constant(term: Token, types: dict[str, str]) -> None:
-    if not is_variable(term.text) and term.text not in types:
-        known = [name for name in types if not is_variable(name)]
-        hint = suggestion(term.text, known) or f"; a variable begins with '?': ?{term.text}"
-        term.fail(f"the domain has no constant '{term.text}'{hint}")
+def _check_constants(atom: WrittenAtom, domain: Domain) -> None:
+    for term in atom.terms:
+        if not is_variable(term.text) and term.text not in domain.constants:
+            hint = suggestion(term.text, domain.constants) or f"; a variable begins with '?': ?{term.text}"
+            term.fail(f"the domain has no constant '{term.text}'{hint}")

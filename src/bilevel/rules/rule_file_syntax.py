@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from bilevel.symbolic.domain import ROOT_TYPE, BadInput, is_variable
-from bilevel.symbolic.expressions import quoted
+from bilevel.symbolic.domain import ROOT_TYPE, BadInput
+from bilevel.symbolic.expressions import normalised, quoted
 
 _NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*"  # every name of PDDL, and ?x'
-_TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>\??{_NAME})|(?P<other>.)", re.DOTALL)
-_MAX_PRIORITY_DIGITS = 9
+_VARIABLE, _TERM = rf"\?{_NAME}", rf"\??{_NAME}"
+_PRIORITY = "(?=.*[1-9])[0-9]{1,9}"
+_TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>{_TERM})|(?P<other>.)", re.DOTALL)
 
 
 class Token(NamedTuple):
@@ -37,39 +37,29 @@ class Token(NamedTuple):
         raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
 
     @property
-    def is_name(self) -> bool:
-        return re.fullmatch(_NAME, self.text) is not None
-
-    @property
-    def is_term(self) -> bool:
-        return is_variable(self.text) or self.is_name
-
-    @property
     def shown(self) -> str:
         return quoted(self.text) if self.text else "the end of the file"
 
 
-class Condition(NamedTuple):
-    """A condition as written. `kind` is "", "not", "goal" or "!="; the last has no name, only two terms."""
+class WrittenAtom(NamedTuple):
+    """A condition or action as written. `kind` is "", "not", "goal" or "!="; the last has two terms and no name."""
 
     kind: str
     name: Token
     terms: tuple[Token, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSyntax:
+class WrittenRule(NamedTuple):
     priority: Token
-    conditions: tuple[Condition, ...]
-    action: Condition
+    conditions: list[WrittenAtom]
+    action: WrittenAtom
 
 
-@dataclass(frozen=True, slots=True)
-class FileSyntax:
+class WrittenFile(NamedTuple):
     """Declared variables with the tokens of their types, and the rules, in file order."""
 
-    declarations: tuple[tuple[Token, Token], ...]
-    rules: tuple[RuleSyntax, ...]
+    declarations: list[tuple[Token, Token]]
+    rules: list[WrittenRule]
 
 
 def _tokens(text: str, filename: str) -> Iterator[Token]:
@@ -87,9 +77,9 @@ def _tokens(text: str, filename: str) -> Iterator[Token]:
     yield Token("", filename, line, len(text) - line_start + 1)
 
 
-def parse_syntax(text: str, filename: str) -> FileSyntax:
+def parse_syntax(text: str, filename: str) -> WrittenFile:
     """Return what is written in a rule file, or raise `BadInput` with line and column."""
-    return _Parser(text.replace("\r\n", "\n").replace("\r", "\n"), filename).file()
+    return _Parser(normalised(text), filename).file()
 
 
 class _Parser:
@@ -103,90 +93,67 @@ class _Parser:
     def next(self) -> Token:
         return self.tokens[self.position]
 
-    def take(self) -> Token:
+    def accept(self, symbol: str) -> bool:
+        """Go past the symbol if it comes next."""
+        found = self.next.text == symbol
+        self.position += found
+        return found
+
+    def expect(self, pattern: str, what: str) -> Token:
+        """Return the next token, which must fit the pattern, and go past it."""
         token = self.next
-        self.position += bool(token.text)
+        if not re.fullmatch(pattern, token.text):
+            token.fail(f"expected {what}, found {token.shown}")
+        self.position += 1
         return token
 
-    def accept(self, symbol: str) -> bool:
-        if self.next.text != symbol:
-            return False
-        self.take()
-        return True
-
-    def expect(self, symbol: str, what: str) -> None:
-        if not self.accept(symbol):
-            self.next.fail(f"expected {what}, found {self.next.shown}")
-
-    def file(self) -> FileSyntax:
-        declarations: list[tuple[Token, Token]] = []
-        rules: list[RuleSyntax] = []
+    def file(self) -> WrittenFile:
+        file = WrittenFile([], [])
         while self.next.text:
             if self.position and self.tokens[self.position - 1].line == self.next.line:
                 self.next.fail(f"unexpected {self.next.shown}; what comes next begins on a new line")
-            if self.next.text == "variables":
-                declarations += self.declaration()
+            if self.accept("variables"):
+                file.declarations.extend(self.declaration())
             else:
-                rules.append(self.rule())
-        return FileSyntax(tuple(declarations), tuple(rules))
+                file.rules.append(self.rule())
+        return file
 
     def declaration(self) -> Iterator[tuple[Token, Token]]:
-        self.take()
         self.expect(":", "':' after 'variables'")
         while True:
-            variable = self.take()
-            if not is_variable(variable.text):
-                variable.fail(f"expected a variable such as '?x', found {variable.shown}")
-            kind = variable._replace(text=ROOT_TYPE)
-            if self.accept("-"):
-                kind = self.take()
-                if not kind.is_name:
-                    kind.fail(f"expected the type of {variable.text}, found {kind.shown}")
-            yield variable, kind
+            variable = self.expect(_VARIABLE, "a variable such as '?x'")
+            untyped = variable._replace(text=ROOT_TYPE)
+            yield variable, self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else untyped
             if not self.accept(","):
                 return
 
-    def rule(self) -> RuleSyntax:
-        priority = self.take()
-        if not re.fullmatch(rf"[0-9]{{1,{_MAX_PRIORITY_DIGITS}}}", priority.text) or int(priority.text) < 1:
-            priority.fail(f"expected a priority (a whole number from 1, then ':'), found {priority.shown}")
+    def rule(self) -> WrittenRule:
+        priority = self.expect(_PRIORITY, "a priority (a whole number from 1, then ':')")
         self.expect(":", f"':' after the priority {priority.text}")
-        conditions: list[Condition] = []
+        conditions = []
         if self.next.text != "->":
             conditions.append(self.condition())
             while self.accept("&"):
                 conditions.append(self.condition())
         self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
-        if not self.next.is_name:
-            self.next.fail(f"expected an action after '->', found {self.next.shown}")
-        return RuleSyntax(priority, tuple(conditions), self.atom(""))
+        return WrittenRule(priority, conditions, self.atom("", "an action after '->'"))
 
-    def condition(self) -> Condition:
-        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
-        if self.next.is_term and following.text == "!=":
-            left, sign = self.take(), self.take()
-            if not self.next.is_term:
-                self.next.fail(f"expected a variable or a constant after '!=', found {self.next.shown}")
-            return Condition("!=", sign, (left, self.take()))
+    def condition(self) -> WrittenAtom:
+        following = self.tokens[self.position + 1].text if self.next.text else ""
+        if following == "!=":
+            left, sign = self.expect(_TERM, "a variable or a constant before '!='"), self.expect("!=", "'!='")
+            return WrittenAtom("!=", sign, (left, self.expect(_TERM, "a variable or a constant after '!='")))
         # A predicate may itself be called `goal`: what follows tells.
-        kind = self.take().text if self.next.text in ("not", "goal") and following.text != "(" else ""
-        return self.atom(kind)
+        kind = self.expect("not|goal", "").text if self.next.text in ("not", "goal") and following != "(" else ""
+        return self.atom(kind, "a condition such as 'p(?x)'")
 
-    def atom(self, kind: str) -> Condition:
-        name = self.take()
-        if not name.is_name:
-            name.fail(f"expected a condition such as 'p(?x)', found {name.shown}")
-        self.expect("(", f"'(' after {name.shown}")
+    def atom(self, kind: str, what: str) -> WrittenAtom:
+        name = self.expect(_NAME, what)
+        self.expect(r"\(", f"'(' after {name.shown}")
         terms: list[Token] = []
-        while not (self.next.text == ")" and not terms):
-            terms.append(self.term(name))
+        while self.next.text != ")" or terms:
+            terms.append(self.expect(_TERM, f"a variable or a constant in {name.text}(...)"))
             if not self.accept(","):
                 break
-        self.expect(")", f"',' or ')' in {name.text}(...)")
-        return Condition(kind, name, tuple(terms))
-
-    def term(self, name: Token) -> Token:
-        term = self.take()
-        if not term.is_term:
-            term.fail(f"expected a variable or a constant in {name.text}(...), found {term.shown}")
-        return term
+        self.expect(r"\)", f"',' or ')' in {name.text}(...)")
+        return WrittenAtom(kind, name, tuple(terms))

@@ -8,8 +8,8 @@ action does is worked out case by case, and each case becomes an action of its o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from os import PathLike, fspath
 
@@ -27,43 +27,36 @@ from bilevel.symbolic.expressions import (
     read_text,
 )
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.pddl_domain import action_parts, domain_frame, read_parameters
-from bilevel.symbolic.pddl_effects import NOTHING, Scope, bounded, conjunction, read_effect
+from bilevel.symbolic.pddl_domain import (
+    NOTHING,
+    action_parts,
+    bounded,
+    conjunction,
+    domain_frame,
+    read_effect,
+    read_parameters,
+)
 from bilevel.symbolic.pddl_problem import problem_frame
 from bilevel.symbolic.semantics import Condition, bind_outcome
 
 MOST_ACTIONS = 20_000  # that a domain is compiled into
 MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
 
-NOTHING_WRITTEN = Group((), 0)
 NEVER = Atom("goal:never")  # which nothing adds; no user's names have a colon
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A plain domain and problem, and for each action with a new name the user's action that it is a case of."""
-
-    domain: Domain
-    problem: Problem
-    origins: Mapping[str, Action] = field(default_factory=dict)
-
-    def users_action(self, action: Action) -> Action:
-        """The action in the words of the user's domain."""
-        origin = self.origins.get(action.name)
-        if origin is None:
-            return action
-        parameters = self.domain.schemas[action.name].parameters
-        values = dict(zip((parameter.name for parameter in parameters), action.arguments, strict=True))
-        return Action(origin.name, tuple(values.get(term, term) for term in origin.arguments))
+def users_action(action: Action) -> Action:
+    """The action in the words of the user's domain: the cases of `go` are called `go:1`, `go:2` and so on."""
+    return Action(action.name.partition(":")[0], action.arguments)
 
 
-def read_for_planning(domain_path: str | PathLike[str], problem_path: str | PathLike[str]) -> Compiled:
+def read_for_planning(domain_path: str | PathLike[str], problem_path: str | PathLike[str]) -> tuple[Domain, Problem]:
     """The files as they are where they are plain, which is quick, and compiled where they are not."""
     texts = read_text(domain_path), read_text(problem_path)
     names = fspath(domain_path), fspath(problem_path)
     try:
         domain = parse_domain(texts[0], names[0])
-        return Compiled(domain, parse_problem(texts[1], domain, names[1]))
+        return domain, parse_problem(texts[1], domain, names[1])
     except BadInput:
         return compile_adl(*texts, *names)
 
@@ -78,25 +71,25 @@ def is_readable_for_planning(domain_path: str | PathLike[str], problem_path: str
 
 def compile_adl(
     domain_text: str, problem_text: str, domain_name: str = "<domain>", problem_name: str = "<problem>"
-) -> Compiled:
+) -> tuple[Domain, Problem]:
     """The texts compiled; the names are those of the files, for messages."""
     domain_text, problem_text = normalised(domain_text), normalised(problem_text)
     with naming_position(domain_text, domain_name):
         domain, actions, functions = domain_frame(domain_text)
-        effects = [action_parts(action).get(":effect", NOTHING_WRITTEN) for action in actions]
+        effects = [action_parts(action)[":effect"] for action in actions]
     with naming_position(problem_text, problem_name):
         name, objects, state, goal_section = problem_frame(problem_text, domain)
     objects = {**domain.constants, **objects}
     static = frozenset(domain.predicates) - {name for effect in effects for name in _changed(effect)}
-    context = Context(domain, objects, state, static, functions, objects)
+    context = Context(domain, objects, functions, objects=objects, state=state, static=static)
     with naming_position(problem_text, problem_name):
         goal = _read_goal(goal_section, context)
     with naming_position(domain_text, domain_name):
-        schemas, origins = _compile_actions(actions, context)
+        schemas = _compile_actions(actions, context)
     if NEVER in goal.positive:
         domain = replace(domain, predicates={**domain.predicates, NEVER.predicate: Predicate(NEVER.predicate)})
     domain = replace(domain, schemas=schemas, constants=objects)  # as quantifiers spelt out name them
-    return Compiled(domain, Problem(name, domain.name, {}, state, goal.positive, goal.negative), origins)
+    return domain, Problem(name, domain.name, {}, state, goal.positive, goal.negative)
 
 
 def _changed(effect: Expression) -> Iterator[str]:
@@ -129,39 +122,26 @@ Branch = tuple[Condition, list[Outcome]]  # a case, and all that nature may make
 def branches(expression: Expression, context: Context, case: Condition) -> list[Branch]:
     """The case split up until it is settled what the effect does, and what that is."""
     group = as_group(expression, "an effect")
-
-    def at_once(part: Expression, some: list[Outcome], more: list[Outcome]) -> list[Outcome]:
-        return conjunction(group, (group, part), (some, more))
-
-    def one_of(part: Expression, some: list[Outcome], more: list[Outcome]) -> list[Outcome]:
-        return bounded(group, some + more)
-
+    parts = [(part, context) for part in group.arguments]
     match group.head:
-        case "and":
-            return _merged(group, [(part, context) for part in group.arguments], (case, [NOTHING]), at_once)
-        case "forall":
-            contexts, part = context.quantified(group, "effect")
-            return _merged(group, [(part, each) for each in contexts], (case, [NOTHING]), at_once)
-        case "oneof" if group.arguments:
-            return _merged(group, [(part, context) for part in group.arguments], (case, []), one_of)
         case "when":
             return _conditional(group, context, case)
-    outcomes = read_effect(group, Scope(context.domain, context.terms, context.functions))
-    return [(case, [bind_outcome(outcome, context.binding) for outcome in outcomes])]
-
-
-def _merged(
-    group: Group,
-    parts: Iterable[tuple[Expression, Context]],
-    start: Branch,
-    merge: Callable[[Expression, list[Outcome], list[Outcome]], list[Outcome]],
-) -> list[Branch]:
-    found = [start]
-    for part, context in parts:
+        case "forall":
+            contexts, part = context.quantified(group, "effect")
+            parts = [(part, each) for each in contexts]
+        case "and" | "oneof" if parts:
+            pass
+        case _:
+            return [(case, [bind_outcome(outcome, context.binding) for outcome in read_effect(group, context)])]
+    found: list[Branch] = [(case, [] if group.head == "oneof" else [NOTHING])]
+    for part, inner in parts:
         found = [
-            (narrow, merge(part, outcomes, more))
-            for case, outcomes in found
-            for narrow, more in branches(part, context, case)
+            (
+                narrow,
+                bounded(group, old + new) if group.head == "oneof" else conjunction(group, (group, part), (old, new)),
+            )
+            for case, old in found
+            for narrow, new in branches(part, inner, case)
         ]
         few(group, found)
     return found
@@ -177,42 +157,36 @@ def _conditional(group: Group, context: Context, case: Condition) -> list[Branch
     return [*found, *((narrow, [NOTHING]) for narrow in failing)]
 
 
-def _compile_actions(groups: Sequence[Group], context: Context) -> tuple[dict[str, Schema], dict[str, Action]]:
-    """Plain schemas, and the origins of those that have new names; an action that is plain already keeps its own."""
-    compiled: list[tuple[Schema, Action]] = []
+def _compile_actions(groups: Sequence[Group], context: Context) -> dict[str, Schema]:
+    """The cases of all actions by name; only where there are several of one name are they numbered."""
+    compiled: list[Schema] = []
     for group in groups:
         compiled += _compile_action(group, context)
         if len(compiled) > MOST_ACTIONS:
             raise Misread(group.offset, f"with this action the domain has more than {MOST_ACTIONS} cases")
-    namesakes, numbers = Counter(schema.name for schema, _ in compiled), Counter[str]()
+    namesakes, numbers = Counter(schema.name for schema in compiled), Counter[str]()
     schemas: dict[str, Schema] = {}
-    origins: dict[str, Action] = {}
-    for schema, origin in compiled:
-        name = schema.name
-        if namesakes[name] > 1 or len(schema.parameters) < len(origin.arguments):
-            numbers[name] += 1
-            name = f"{name}:{numbers[name]}"
-            origins[name] = origin
+    for schema in compiled:
+        numbers[schema.name] += 1
+        name = schema.name if namesakes[schema.name] == 1 else f"{schema.name}:{numbers[schema.name]}"
         schemas[name] = replace(schema, name=name)
-    return schemas, origins
+    return schemas
 
 
-def _compile_action(group: Group, context: Context) -> Iterator[tuple[Schema, Action]]:
-    """A schema for each case of the action, and what the user calls it in terms of the schema's variables."""
+def _compile_action(group: Group, context: Context) -> Iterator[Schema]:
+    """A schema for each case of the action."""
     name = as_name(group.items[1], "an action").text
     parts = action_parts(group)
-    listed = parts.get(":parameters", NOTHING_WRITTEN)
-    parameters = read_parameters(listed.items, context.domain.types)
+    parameters = read_parameters(parts[":parameters"].items, context.domain.types)
     types = {parameter.name: parameter.type for parameter in parameters}
-    precondition, effect = parts.get(":precondition", NOTHING_WRITTEN), parts.get(":effect", NOTHING_WRITTEN)
+    precondition, effect = parts[":precondition"], parts[":effect"]
     context = replace(context, terms={**context.domain.constants, **types})
     for bound in _bound_contexts(group, effect, types, context):
-        free = tuple(parameter for parameter in parameters if parameter.name not in bound.binding)
-        origin = Action(name, tuple(bound.binding.get(parameter.name, parameter.name) for parameter in parameters))
+        settled = frozenset(Atom(EQUALITY, pair) for pair in bound.binding.items())
         found = [branch for case in cases(precondition, bound) for branch in branches(effect, bound, case)]
         few(group, found).sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
         for case, outcomes in found:
-            yield Schema(name, free, case.positive, tuple(outcomes), case.negative), origin
+            yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
 
 
 def _bound_contexts(group: Group, effect: Group, types: Mapping[str, str], context: Context) -> list[Context]:

@@ -8,8 +8,9 @@ from itertools import product
 from math import prod
 from typing import TypeVar
 
-from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.domain import EQUALITY, Atom, Facts, is_variable
 from bilevel.symbolic.expressions import Expression, Group, Misread, as_group
+from bilevel.symbolic.pddl_domain import Scope
 from bilevel.symbolic.pddl_parts import read_literal, read_typed
 from bilevel.symbolic.semantics import Condition, substitute
 
@@ -21,20 +22,17 @@ TRUE = Condition()
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class Context:
+@dataclass(frozen=True, kw_only=True)
+class Context(Scope):
     """What can be said where a condition or an effect stands.
 
-    `terms` has the types of all terms in scope; variables in `binding` stand for these objects. `static` are the
-    predicates that no action changes: `state` tells which of their facts hold.
+    Variables in `binding` stand for these objects. `static` are the predicates that no action changes: `state` tells
+    which of their facts hold.
     """
 
-    domain: Domain
     objects: Mapping[str, str]
     state: Facts
     static: frozenset[str]
-    functions: frozenset[str]
-    terms: Mapping[str, str]
     binding: Mapping[str, str] = field(default_factory=dict)
     bindings: int = 1  # that the quantifiers around have
 

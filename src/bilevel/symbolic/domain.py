@@ -6,7 +6,7 @@ may hold millions of them and a tuple is hashed and compared in C.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -130,19 +130,15 @@ class Domain:
         return frozenset(
             term
             for schema in self.schemas.values()
-            for atom in schema_atoms(schema)
+            for atoms in (
+                schema.precondition,
+                schema.negative_precondition,
+                *(o.add | o.delete for o in schema.outcomes),
+            )
+            for atom in atoms
             for term in atom.terms
             if not is_variable(term)
         )
-
-
-def schema_atoms(schema: Schema) -> Iterable[Atom]:
-    """Every atom that a schema mentions, in no particular order."""
-    yield from schema.precondition
-    yield from schema.negative_precondition
-    for outcome in schema.outcomes:
-        yield from outcome.add
-        yield from outcome.delete
 
 
 @dataclass(frozen=True)

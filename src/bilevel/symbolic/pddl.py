@@ -14,20 +14,11 @@ from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import naming_position, normalised, read_text
 from bilevel.symbolic.pddl_domain import domain_from_text
 from bilevel.symbolic.pddl_problem import problem_from_text
-from bilevel.symbolic.pddl_writing import write_domain, write_problem
-from bilevel.symbolic.plans import parse_plan, read_plan, write_plan
-
-__all__ = [
-    "parse_domain",
-    "parse_plan",
-    "parse_problem",
-    "read_domain",
-    "read_plan",
-    "read_problem",
-    "write_domain",
-    "write_plan",
-    "write_problem",
-]
+from bilevel.symbolic.pddl_writing import write_domain as write_domain
+from bilevel.symbolic.pddl_writing import write_problem as write_problem
+from bilevel.symbolic.plans import parse_plan as parse_plan
+from bilevel.symbolic.plans import read_plan as read_plan
+from bilevel.symbolic.plans import write_plan as write_plan
 
 
 def read_domain(path: str | PathLike[str]) -> Domain:

@@ -1,16 +1,23 @@
-"""Reads the text of a PDDL domain."""
+"""Reads the text of a PDDL domain.
+
+Effects are conjunctions, `oneof` and the existential effect, expanded into the outcomes an action may have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import TypeVar
 
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Parameter, Predicate, Schema
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, ROOT_TYPE, Domain, Outcome, Parameter, Predicate, Schema
 from bilevel.symbolic.expressions import Expression, Group, Misread, Word, as_group, as_name, suggestion
-from bilevel.symbolic.pddl_effects import NOTHING, Scope, read_effect
 from bilevel.symbolic.pddl_parts import (
     RESERVED,
     contents,
+    negated,
+    read_atom,
     read_condition,
     read_definition,
     read_typed,
@@ -21,6 +28,14 @@ from bilevel.symbolic.pddl_parts import (
 
 DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action")
 ACTION_KEYS = (":parameters", ":precondition", ":effect")
+NOTHING_WRITTEN = Group((), 0)
+MOST_OUTCOMES = 4096
+TOTAL_COST = "total-cost"
+NEW = "new"
+
+NOTHING = Outcome(NO_FACTS, NO_FACTS)
+
+Outcomes = TypeVar("Outcomes", bound=Sized)
 
 
 def domain_from_text(text: str) -> Domain:
@@ -126,17 +141,115 @@ def action_parts(action: Group) -> dict[str, Group]:
         if value is None:
             raise Misread(key.offset, f"nothing follows {key}")
         parts[key.text] = as_group(value, f"what follows {key}")
-    return parts
+    return {**dict.fromkeys(ACTION_KEYS, NOTHING_WRITTEN), **parts}
 
 
 def read_action(name: str, parts: Mapping[str, Group], domain: Domain, functions: frozenset[str]) -> Schema:
-    parameters = read_parameters(parts[":parameters"].items if ":parameters" in parts else (), domain.types)
+    parameters = read_parameters(parts[":parameters"].items, domain.types)
     terms = {**domain.constants, **{parameter.name: parameter.type for parameter in parameters}}
-    positive: set[Atom] = set()
-    negative: set[Atom] = set()
-    if ":precondition" in parts:
-        read_condition(parts[":precondition"], domain, terms, positive, negative)
-    outcomes = [NOTHING]
-    if ":effect" in parts:
-        outcomes = read_effect(parts[":effect"], Scope(domain, terms, functions))
-    return Schema(name, parameters, frozenset(positive), tuple(outcomes), frozenset(negative))
+    condition = list(read_condition(parts[":precondition"], domain, terms))
+    positive, negative = (frozenset(atom for atom, its, _ in condition if its is truth) for truth in (True, False))
+    outcomes = read_effect(parts[":effect"], Scope(domain, terms, functions))
+    return Schema(name, parameters, positive, tuple(outcomes), negative)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an effect may mention: terms with their types, the variables that nature binds here, numeric functions."""
+
+    domain: Domain
+    terms: Mapping[str, str]
+    functions: frozenset[str]
+    chosen: frozenset[str] = frozenset()
+
+
+def read_effect(expression: Expression, scope: Scope) -> list[Outcome]:
+    """The outcomes of an effect, in the order in which they are written; of two choices the last varies fastest."""
+    group = as_group(expression, "an effect")
+    if not group.items:
+        return [NOTHING]
+    if group.head == "and":
+        return conjunction(group, group.arguments, [read_effect(part, scope) for part in group.arguments])
+    if group.head == "oneof":
+        if not group.arguments:
+            raise Misread(group.offset, "'oneof' needs at least one effect")
+        return bounded(group, [outcome for part in group.arguments for outcome in read_effect(part, scope)])
+    if group.head == "exists":
+        return read_existential(group, scope)
+    if group.head == "not":
+        inner = negated(group)
+        if inner.head == NEW and NEW not in scope.domain.predicates:
+            raise Misread(inner.offset, "'new' marks an object that nature makes and cannot be negated")
+        return [Outcome(NO_FACTS, frozenset({read_atom(inner, scope.domain, scope.terms)}))]
+    if group.head not in scope.domain.predicates:
+        if group.head == NEW:
+            return [Outcome(NO_FACTS, NO_FACTS, new=frozenset({read_new(group, scope)}))]
+        if group.head == "increase":
+            check_cost(group, scope)
+            return [NOTHING]
+        if group.head == EQUALITY:
+            raise Misread(group.offset, "'=' cannot be an effect")
+    return [Outcome(frozenset({read_atom(group, scope.domain, scope.terms)}), NO_FACTS)]
+
+
+def conjunction(group: Group, arguments: Sequence[Expression], parts: Sequence[Sequence[Outcome]]) -> list[Outcome]:
+    """One outcome for each choice from the parts; two existential effects that happen together need other variables."""
+    bounded(group, range(prod(map(len, parts))))
+    chosen: set[str] = set()
+    for argument, outcomes in zip(arguments, parts, strict=True):
+        names = {variable.name for outcome in outcomes for variable in outcome.chosen}
+        if chosen & names:
+            clash = min(chosen & names)
+            raise Misread(argument.offset, f"'{clash}' is chosen twice in one outcome; rename one of the two")
+        chosen |= names
+    return [together(outcomes) for outcomes in product(*parts)]
+
+
+def together(parts: Sequence[Outcome]) -> Outcome:
+    """One outcome that does all that the parts do."""
+    return Outcome(
+        add=NO_FACTS.union(*(part.add for part in parts)),
+        delete=NO_FACTS.union(*(part.delete for part in parts)),
+        chosen=tuple(variable for part in parts for variable in part.chosen),
+        new=frozenset().union(*(part.new for part in parts)),
+    )
+
+
+def bounded(group: Group, outcomes: Outcomes) -> Outcomes:
+    if len(outcomes) > MOST_OUTCOMES:
+        raise Misread(group.offset, f"this effect has more than {MOST_OUTCOMES} outcomes")
+    return outcomes
+
+
+def read_existential(group: Group, scope: Scope) -> list[Outcome]:
+    if len(group.arguments) != 2:
+        raise Misread(group.offset, "'exists' takes a list of variables and one effect")
+    declared = as_group(group.arguments[0], "a list of variables")
+    variables = read_typed(declared.items, "a variable", scope.domain.types)
+    for item in declared.items:
+        if isinstance(item, Word) and item.text in variables and item.text in scope.terms:
+            raise Misread(item.offset, f"variable {item} is already bound; choose another name")
+    inner = replace(scope, terms={**scope.terms, **variables}, chosen=scope.chosen | variables.keys())
+    chosen = tuple(Parameter(name, kind) for name, kind in variables.items())
+    return [
+        Outcome(outcome.add, outcome.delete, chosen + outcome.chosen, outcome.new)
+        for outcome in read_effect(group.arguments[1], inner)
+    ]
+
+
+def read_new(group: Group, scope: Scope) -> str:
+    if len(group.arguments) == 1:
+        argument = group.arguments[0]
+        if isinstance(argument, Word) and argument.text in scope.chosen:
+            return argument.text
+    raise Misread(group.offset, "'new' takes one variable of an 'exists' around it, such as (exists (?x) (new ?x))")
+
+
+def check_cost(group: Group, scope: Scope) -> None:
+    """Costs are ignored, but only of a declared function, so that a misspelt predicate does not pass for one."""
+    if len(group.arguments) != 2:
+        raise Misread(group.offset, f"'increase' takes a function and an amount, not {len(group.arguments)} arguments")
+    function = as_group(group.arguments[0], "a numeric function")
+    if function.head != TOTAL_COST and function.head not in scope.functions:
+        found = function.items[0] if function.items else function
+        raise Misread(found.offset, f"undeclared function {found}{suggestion(function.head, sorted(scope.functions))}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Predicate, is_variable
 from bilevel.symbolic.expressions import (
@@ -39,13 +39,6 @@ UNSUPPORTED_SECTIONS = {
     ":axiom": "derived predicates",
     ":durative-action": "durative actions",
     ":constraints": "constraints",
-    ":process": "processes",
-    ":event": "events",
-    ":observe": "observations",
-    ":sensor": "observations",
-    ":method": "task networks",
-    ":task": "task networks",
-    ":htn": "task networks",
 }
 
 
@@ -182,19 +175,17 @@ def read_equality(group: Group, terms: Mapping[str, str]) -> Atom:
 
 
 def read_condition(
-    expression: Expression, domain: Domain, terms: Mapping[str, str], positive: set[Atom], negative: set[Atom]
-) -> None:
-    """Adds a conjunction's atoms to `positive` and those under `not` to `negative`."""
+    expression: Expression, domain: Domain, terms: Mapping[str, str]
+) -> Iterator[tuple[Atom, bool, Group]]:
+    """The atoms of a conjunction, whether they shall hold or stand under `not`, and where."""
     group = as_group(expression, "a condition")
-    if not group.items:
-        return
     if group.head == "and":
         for part in group.arguments:
-            read_condition(part, domain, terms, positive, negative)
+            yield from read_condition(part, domain, terms)
     elif group.head == "not":
-        negative.add(read_literal(negated(group), domain, terms))
-    else:
-        positive.add(read_literal(group, domain, terms))
+        yield read_literal(negated(group), domain, terms), False, group
+    elif group.items:
+        yield read_literal(group, domain, terms), True, group
 
 
 def negated(group: Group) -> Group:

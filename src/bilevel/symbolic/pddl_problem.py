@@ -108,18 +108,9 @@ def check_numeric_value(group: Group) -> None:
 def read_goal(section: Group, domain: Domain, terms: Mapping[str, str]) -> Facts:
     if len(section.arguments) != 1:
         raise Misread(section.offset, f"':goal' takes one condition, not {len(section.arguments)}")
-    refuse_negative_goals(section.arguments[0])
-    goal: set[Atom] = set()
-    read_condition(section.arguments[0], domain, terms, goal, set())
+    goal = set()
+    for atom, wanted, group in read_condition(section.arguments[0], domain, terms):
+        if not wanted or atom.predicate == EQUALITY:
+            raise refusal(group.head, group.offset, "equality in goals" if wanted else "negative goals")
+        goal.add(atom)
     return frozenset(goal)
-
-
-def refuse_negative_goals(expression: Expression) -> None:
-    if isinstance(expression, Group):
-        if expression.head == "not":
-            raise refusal("not", expression.offset, "negative goals")
-        if expression.head == EQUALITY:
-            raise refusal(EQUALITY, expression.offset, "equality in goals")
-        if expression.head == "and":
-            for part in expression.arguments:
-                refuse_negative_goals(part)

@@ -10,13 +10,24 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
+from sys import intern
 from typing import NamedTuple
 
 from bilevel.symbolic.bulk_reading import no_garbage_collection
 from bilevel.symbolic.domain import Action, Domain, Outcome, Schema
-from bilevel.symbolic.expressions import Misread, is_name, naming_position, normalised, quoted, read_text, suggestion
+from bilevel.symbolic.expressions import (
+    NAME_PATTERN,
+    Misread,
+    is_name,
+    naming_position,
+    normalised,
+    quoted,
+    read_text,
+    suggestion,
+)
 
 RECORD = "outcome"
+_ACTION = re.compile(rf"\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)")
 _OUTCOME_NUMBER = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of digits
 
 
@@ -66,34 +77,19 @@ def parse_plan(text: str, domain: Domain, filename: str = "<plan>") -> Plan:
 
 def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | None]]:
     arities = {name: len(schema.parameters) for name, schema in domain.schemas.items()}
-    names = _Names()
     start = 0
     for line in text.split("\n"):
-        command = line.strip()
-        move = None
-        if ";" in command:
-            command = line[: line.index(";")].strip()
-            move = _recorded_move(line, command, domain, start)
+        command, comment, _ = line.partition(";")
+        command = command.strip()
+        move = _recorded_move(line, command, domain, start) if comment else None
         if command:
-            words = command[1:-1].lower().split() if command[0] == "(" and command[-1] == ")" else []
-            if not words or arities.get(words[0]) != len(words) - 1:
+            if not _ACTION.fullmatch(command):
                 raise _bad_action(command, domain, start + line.index(command))
-            try:
-                arguments = tuple([names[word] for word in words[1:]])
-            except KeyError:
-                raise _bad_action(command, domain, start + line.index(command)) from None
-            yield Action(names[words[0]], arguments), move
+            name, *arguments = map(intern, command[1:-1].lower().split())
+            if arities.get(name) != len(arguments):
+                raise _bad_action(command, domain, start + line.index(command))
+            yield Action(name, tuple(arguments)), move
         start += len(line) + 1
-
-
-class _Names(dict[str, str]):
-    """Every name seen so far, so that equal names are one string; `KeyError` for what is not a name."""
-
-    def __missing__(self, word: str) -> str:
-        if not is_name(word):
-            raise KeyError(word)
-        self[word] = word
-        return word
 
 
 def _bad_action(command: str, domain: Domain, offset: int) -> Misread:

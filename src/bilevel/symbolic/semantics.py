@@ -46,23 +46,27 @@ class GroundAction:
 
 
 def substitute(atom: Atom, binding: Mapping[str, str]) -> Atom:
-    return Atom(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
+    return Atom(atom.predicate, tuple([binding.get(term, term) for term in atom.terms]))
 
 
 def substitute_all(atoms: Facts, binding: Mapping[str, str]) -> Facts:
-    return frozenset(substitute(atom, binding) for atom in atoms)
+    if not atoms:
+        return atoms
+    get, make = binding.get, tuple.__new__  # which takes half the time of calling Atom
+    return frozenset([make(Atom, (name, tuple([get(term, term) for term in terms]))) for name, terms in atoms])
 
 
 def ground(schema: Schema, arguments: tuple[str, ...]) -> GroundAction | None:
     """The schema with these arguments, or `None` where its (in)equalities rule them out."""
-    binding = dict(zip((p.name for p in schema.parameters), arguments, strict=True))
+    binding = dict(zip([p.name for p in schema.parameters], arguments, strict=True))
     positive = substitute_all(schema.precondition, binding)
     negative = substitute_all(schema.negative_precondition, binding)
-    equal = {atom for atom in positive if atom.predicate == EQUALITY}
-    if any(a.terms[0] != a.terms[1] for a in equal) or any(is_trivial_equality(atom) for atom in negative):
+    equal = [atom for atom in positive if atom.predicate == EQUALITY]
+    if not all(map(is_trivial_equality, equal)) or any(map(is_trivial_equality, negative)):
         return None
-    outcomes = tuple(bind_outcome(outcome, binding) for outcome in schema.outcomes)
-    return GroundAction(Action(schema.name, arguments), Condition(positive - equal, negative), outcomes)
+    outcomes = tuple([bind_outcome(outcome, binding) for outcome in schema.outcomes])
+    condition = Condition(positive.difference(equal) if equal else positive, negative)
+    return GroundAction(Action(schema.name, arguments), condition, outcomes)
 
 
 def is_trivial_equality(atom: Atom) -> bool:
@@ -74,8 +78,8 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
     return Outcome(
         add=substitute_all(outcome.add, binding),
         delete=substitute_all(outcome.delete, binding),
-        chosen=tuple(p for p in outcome.chosen if p.name not in binding),
-        new=outcome.new.difference(binding),
+        chosen=tuple([p for p in outcome.chosen if p.name not in binding]),
+        new=outcome.new.difference(binding) if outcome.new else outcome.new,
     )
 
 
@@ -101,12 +105,17 @@ def natures_choices(outcome: Outcome, domain: Domain, objects: Mapping[str, str]
     candidates = []
     for variable in outcome.chosen:
         known = [name for name, kind in objects.items() if domain.is_subtype(kind, variable.type)]
-        if variable.name in outcome.new or not known:
+        if makes_object(variable, outcome, domain, objects):
             known = [new_object(variable, taken)]
             taken.add(known[0])
         candidates.append(known)
     for values in product(*candidates):
         yield dict(zip((p.name for p in outcome.chosen), values, strict=True))
+
+
+def makes_object(variable: Parameter, outcome: Outcome, domain: Domain, objects: Mapping[str, str]) -> bool:
+    """Whether nature makes an object: where she is told to, and where there is none of the type to choose from."""
+    return variable.name in outcome.new or not any(domain.is_subtype(t, variable.type) for t in objects.values())
 
 
 def new_object(variable: Parameter, taken: set[str] | Mapping[str, str]) -> str:

@@ -1,19 +1,43 @@
-"""The worlds, registered with Gymnasium: `bilevel/Blocks-v0`, `bilevel/BlocksNoisy-v0`, and so on."""
+"""Worlds on a table, registered as a user's own tasks are: by an entry point that names `TASKS`.
+
+Each module in `worlds/` is found by its file and imported when one of its tasks is asked for: `task`, which has the
+module's name, and `noisy`, its twin, in which objects teleport away from their goals.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
-WORLDS = {"Blocks": "blocks", "Factory": "factory", "Colour": "colour", "Gacha": "gacha"}  # classes and their modules
+if TYPE_CHECKING:
+    from bilevel.tasks.task import Task
 
-with suppress(ModuleNotFoundError):  # problems of symbols alone do without Gymnasium
-    import gymnasium
+_NOISY = "-noisy"
+_WORLDS = [module.name for module in iter_modules([str(Path(__file__).with_name("worlds"))])]
 
-    for world, module in WORLDS.items():
-        for suffix, rate in (("", 0.0), ("Noisy", TELEPORT_RATE)):
-            gymnasium.register(
-                id=f"bilevel/{world}{suffix}-v0",
-                entry_point=f"bilevel.tabletop.{module}:{world}",
-                kwargs={"teleport_rate": rate},
-            )
+
+class _Tasks(Mapping[str, "Task"]):
+    """All tasks by their names."""
+
+    def __getitem__(self, name: str) -> Task:
+        world = name.removesuffix(_NOISY)
+        if world not in _WORLDS:
+            raise KeyError(name)
+        module = import_module(f"bilevel.tabletop.worlds.{world}")
+        task: Task = module.task if name == world else module.noisy
+        return task
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return (world + twin for world in _WORLDS for twin in ("", _NOISY))
+
+    def __len__(self) -> int:
+        return 2 * len(_WORLDS)
+
+
+TASKS: Mapping[str, Task] = _Tasks()

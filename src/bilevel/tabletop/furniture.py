@@ -6,10 +6,13 @@ package; nothing of it is copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+import numpy as np
 
 from bilevel.symbolic.domain import BadInput
 
@@ -60,6 +63,8 @@ PALETTE: dict[str, Colour] = {
     "sky": (0.58, 0.80, 0.96),
 }
 
+COLOURS = np.array(list(PALETTE.values()), np.float32)
+
 SOLID = 'solimp="0.95 0.99 0.001" solref="0.01 1" condim="3" friction="1 0.005 0.0001" group="1"'
 PAINTED = 'contype="0" conaffinity="0" group="1"'
 
@@ -69,7 +74,7 @@ def assets() -> Path:
     """Where the metaworld package keeps its files."""
     spec = find_spec("metaworld")
     if spec is None or spec.origin is None:
-        raise BadInput("the worlds need the metaworld package; install it with: pip install 'bilevel[worlds]'")
+        raise BadInput("the worlds need the metaworld package; install it with: pip install 'bilevel[tabletop]'")
     return Path(spec.origin).parent / "assets"
 
 
@@ -137,17 +142,33 @@ def box(name: str = "box") -> str:
     </body>"""
 
 
-def scene(furniture: Iterable[str], excluded_contacts: Sequence[tuple[str, str]] = (), sparse: bool = True) -> str:
-    """The whole world as one XML document. Sparse algebra pays from about five free bodies on."""
-    folder = assets()
-    contacts = "".join(f'<exclude body1="{first}" body2="{second}"/>' for first, second in excluded_contacts)
-    return f"""<mujoco model="bilevel">
+@dataclass(frozen=True)
+class Furnishing:
+    """What stands on a world's table, as XML, and the names of what moves.
+
+    `blocks` and `spots` can be put anywhere at any time, `fixtures` only while the simulation is reset; `joints` are
+    those of buttons and lids. Sparse algebra pays from about five free bodies on.
+    """
+
+    bodies: Sequence[str]
+    blocks: Sequence[str]
+    spots: Sequence[str]
+    fixtures: Sequence[str] = ()
+    joints: Sequence[str] = ()
+    excluded_contacts: Sequence[tuple[str, str]] = ()
+    sparse: bool = True
+
+    def xml(self) -> str:
+        """Return the whole scene as one XML document."""
+        folder = assets()
+        contacts = "".join(f'<exclude body1="{first}" body2="{second}"/>' for first, second in self.excluded_contacts)
+        return f"""<mujoco model="bilevel">
   <compiler meshdir="{folder}/sawyer_xyz" texturedir="{folder}/sawyer_xyz" angle="radian"/>
   {_SURROUNDINGS.replace("TEXTURES", f"{folder}/textures")}
   <include file="{folder}/objects/assets/xyz_base_dependencies.xml"/>
   <option timestep="{TIMESTEP}" iterations="50" tolerance="1e-10" solver="Newton" cone="elliptic"
-          jacobian="{"sparse" if sparse else "dense"}"><flag sleep="enable" island="enable"/></option>
-  <worldbody><include file="{folder}/objects/assets/xyz_base.xml"/>{"".join(furniture)}</worldbody>
+          jacobian="{"sparse" if self.sparse else "dense"}"><flag sleep="enable" island="enable"/></option>
+  <worldbody><include file="{folder}/objects/assets/xyz_base.xml"/>{"".join(self.bodies)}</worldbody>
   <actuator>
     <position ctrllimited="true" ctrlrange="-1 1" joint="r_close" kp="400"/>
     <position ctrllimited="true" ctrlrange="-1 1" joint="l_close" kp="400"/>

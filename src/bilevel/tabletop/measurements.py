@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.tabletop.furniture import BOX
-from bilevel.tabletop.observation import SPAN, Array, Bools
+from bilevel.tabletop.observation import SPAN, Bools
+from bilevel.tasks.scene import Array
 
 GRASP_HEIGHT = 0.02  # the hand's centre is so far above that of a block it holds
 GRIP = 0.58  # fingers closer than this hold what is between them; around a block they stop at 0.46 to 0.49
@@ -82,25 +83,23 @@ def stands_on(blocks: Array, standing: Bools, places: Array) -> Bools:
     return np.logical_and(standing[:, None], near(blocks[:, None], places[None]))
 
 
-@remembered
 def stands_on_own_tray(blocks: Array, held: Bools, trays: Array, own: Bools) -> Bools:
-    """(blocks, trays): which blocks stand on a tray of their own; `own`, of the same shape, says which trays are."""
-    return np.logical_and(own, stands_on_tray(blocks, stands(blocks, held), trays))
+    """(blocks, trays): which blocks stand on a tray of their own; `own`, of the same shape, says which trays are.
 
-
-def stands_on_tray(blocks: Array, standing: Bools, trays: Array) -> Bools:
-    """(blocks, trays): which of the standing blocks is on which tray; `trays` holds all their features."""
-    lowest, highest = _tray_bounds(trays[:, 1], trays[:, SPAN])
-    where = blocks[:, None, :2]
-    result: Bools = ((where > lowest) & (where < highest)).all(axis=2) & standing[:, None]
-    return result
+    `trays` holds all their features.
+    """
+    standing = stands(blocks, held)
+    return _on_own_tray(standing, blocks[standing, :2], trays[:, 1], trays[:, SPAN], own)
 
 
 @remembered
-def _tray_bounds(y: Array, ends: Array) -> Array:
-    """(2, trays, 2): the lowest and the highest x and y of what is on each tray."""
+def _on_own_tray(standing: Bools, where: Array, y: Array, ends: Array, own: Bools) -> Bools:
+    """The same from `where` standing blocks are, (standing, 2), which is all that counts; these rarely move."""
     start, end = ends.T
-    return np.array([np.stack([start, y], axis=1) - TRAY_MARGIN, np.stack([end, y], axis=1) + TRAY_MARGIN])
+    lowest, highest = np.stack([start, y], axis=1) - TRAY_MARGIN, np.stack([end, y], axis=1) + TRAY_MARGIN
+    result = np.zeros_like(own)
+    result[standing] = ((where[:, None] > lowest) & (where[:, None] < highest)).all(axis=2) & own[standing]
+    return result
 
 
 def stands(blocks: Array, held: Bools) -> Bools:

@@ -1,45 +1,48 @@
-"""What a world shows: the arm, and a fixed number of named slots, each with the features of one object.
+"""What a world shows: the hand, and a fixed number of named slots, each with the features of one object.
 
-An observation is a plain dictionary of arrays, so that it works in every vector environment and data set. Rows belong
-to slots, columns to features; both have names here, and nobody else counts them.
+An observation is a plain dictionary of arrays, so that it works in every vector environment. Rows belong to slots,
+columns to the features of the world's spec. `Slots.scene` makes a scene of it, in which things have names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.spec import Features, LabelOnly, Position, Scalar, Spec
+
 Bools = NDArray[np.bool_]
 
-AGENT_FEATURES = ("x", "y", "z", "opening")  # of the hand in metres; 1 fingers wide open, 0 closed
+# Features from which a world's spec is put together. Positions are in metres, in the frame of the arm, and name the
+# point that the gripper goes for: a block's centre, a tray's next free spot, a button's top, the knob on a box's lid.
+HAND: Features = {
+    "x": Position,
+    "y": Position,
+    "z": Position(absolute=True),
+    "opening": Scalar,
+}  # 1 wide open, 0 closed
+PLACED: Features = {"x": Position, "y": Position, "z": Position}
+COLOUR: Features = {"red": LabelOnly, "green": LabelOnly, "blue": LabelOnly}
+COLOURED: Features = {**PLACED, **COLOUR}
+_ALONG_X = LabelOnly(Position(along="x"))
+TRAY: Features = {**COLOURED, "start": _ALONG_X, "end": _ALONG_X}  # from the first of its spots to the last
+MOVING: Features = {**PLACED, "travel": Scalar}  # how far a button is pressed or a lid is open, in metres
+TARGET: Features = {**COLOUR, "wanted": LabelOnly}  # 1 for a target colour
+NUMBERED: Features = {**COLOURED, "serial": LabelOnly(None)}  # counts the blocks that a machine has made, from 1
 
-# What is seen of an object of each type. Positions are in metres, in the frame of the arm, and name the point that the
-# gripper goes for: a block's centre, a tray's next free spot, a button's top, the knob on a box's lid.
-FEATURES_OF: Mapping[str, tuple[str, ...]] = {
-    "block": ("x", "y", "z", "red", "green", "blue", "serial"),
-    "place": ("x", "y", "z", "red", "green", "blue"),
-    "tray": ("x", "y", "z", "red", "green", "blue", "start", "end"),
-    "colour": ("red", "green", "blue", "wanted"),
-    "table": ("x", "y", "z"),
-    "platform": ("x", "y", "z"),
-    "button": ("x", "y", "z", "travel"),
-    "box": ("x", "y", "z", "travel"),
-}
-# start, end: the ends of a tray along x, in metres. travel: how far a button is pressed or a lid is open, in metres.
-# wanted: 1 for a target colour. serial: counts the blocks that a machine has made, from 1; 0 for all others.
-FEATURES = ("x", "y", "z", "red", "green", "blue", "start", "end", "travel", "wanted", "serial")
-
+# Where these stand in every spec that has them.
+FEATURES = tuple(dict.fromkeys([*TRAY, *MOVING, *TARGET, *NUMBERED]))
 COLUMN = {name: index for index, name in enumerate(FEATURES)}
 POSITION = slice(COLUMN["x"], COLUMN["z"] + 1)
 RGB = slice(COLUMN["red"], COLUMN["blue"] + 1)
 SPAN = slice(COLUMN["start"], COLUMN["end"] + 1)
 TRAVEL, WANTED, SERIAL = COLUMN["travel"], COLUMN["wanted"], COLUMN["serial"]
+
+_REMEMBERED = 1000  # rosters, before all are forgotten
 
 
 class Observation(TypedDict):
@@ -48,63 +51,50 @@ class Observation(TypedDict):
     visible: NDArray[np.int8]  # (slots,)
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A row of the observation: the object that is seen there, and its type."""
+class Slots(Roster):
+    """All that may be visible in a world, in the order of the observation's rows."""
 
-    name: str
-    type: str
+    def __init__(self, spec: Spec, names: Mapping[str, Iterable[str]]) -> None:
+        """`names` are those of the slots, by the types of what is seen there."""
+        assert all(spec.column[name] == COLUMN[name] for name in spec.columns if name in COLUMN), spec.columns
+        super().__init__({name: kind for kind, members in names.items() for name in members})
+        self.spec = spec
+        self._has_serials = "serial" in spec.column
+        self._seen: dict[bytes, tuple[Roster, NDArray[np.intp] | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def scene(self, observation: Observation) -> Scene:
+        """Return what is visible in an observation; the scene shares its arrays, where all is."""
+        seen = observation["objects"]
+        key = observation["visible"].tobytes()
+        if self._has_serials:
+            key += seen[:, SERIAL].tobytes()
+        roster, rows = self._seen.get(key) or self._remember(key, observation)
+        return Scene.from_arrays(self.spec, observation["agent"], seen if rows is None else seen[rows], roster)
+
+    def _remember(self, key: bytes, observation: Observation) -> tuple[Roster, NDArray[np.intp] | None]:
+        """Note which objects are visible, and in which rows."""
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        rows = np.flatnonzero(observation["visible"])
+        roster = Roster({self._name(row, observation): self.objects[self.names[row]] for row in rows.tolist()})
+        self._seen[key] = roster, None if len(rows) == len(self) else rows
+        return self._seen[key]
+
+    def _name(self, row: int, observation: Observation) -> str:
+        """Return the name of the object in a slot: a block that a machine made is called after its serial number."""
+        name = self.names[row]
+        serial = int(observation["objects"][row, SERIAL]) if self._has_serials else 0
+        return f"{self.objects[name]}{serial}" if serial else name
 
 
-class Slots(tuple[Slot, ...]):
-    """All slots of a world, those of one type side by side."""
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        return tuple(slot.name for slot in self)
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.names)}
-
-    def rows(self, type_name: str) -> slice:
-        """The rows of all slots of a type."""
-        rows = [row for row, slot in enumerate(self) if slot.type == type_name]
-        return slice(rows[0], rows[-1] + 1) if rows else slice(0, 0)
-
-    def find(self, name: str, observation: Observation) -> int:
-        """The row in which an object is seen now."""
-        if name in self._rows:
-            return self._rows[name]
-        for row in np.flatnonzero(observation["objects"][:, SERIAL]).tolist():
-            if object_name(self[row], observation["objects"][row]) == name:
-                return int(row)
-        raise KeyError(f"'{name}' is not visible")
-
-
-def slots(names: Mapping[str, Iterable[str]]) -> Slots:
-    """The slots of a world from the names of its objects by type, in that order."""
-    return Slots(Slot(name, type_name) for type_name, members in names.items() for name in members)
+def perceive(observation: Observation, info: Mapping[str, Any], env: Any) -> Scene:
+    """Return the scene that an environment of ours shows; this is the `perceive` of its tasks."""
+    slots: Slots = env.unwrapped.slots
+    return slots.scene(observation)
 
 
 def numbered(name: str, count: int) -> list[str]:
     return [f"{name}{number}" for number in range(1, count + 1)]
-
-
-def object_name(slot: Slot, features: Array) -> str:
-    """The name of the object seen in a slot: a block that a machine made is called after its serial number."""
-    serial = int(features[SERIAL])
-    return f"{slot.type}{serial}" if serial else slot.name
-
-
-def visible_objects(known: Slots, observation: Observation) -> dict[str, str]:
-    """The names and types of all that is visible."""
-    rows = np.flatnonzero(observation["visible"])
-    return {object_name(known[row], observation["objects"][row]): known[row].type for row in rows}
-
-
-def features(known: Slots, observation: Observation, name: str) -> dict[str, float]:
-    """What is seen of one object, by the names of its features."""
-    row = known.find(name, observation)
-    seen = observation["objects"][row]
-    return {feature: float(seen[COLUMN[feature]]) for feature in FEATURES_OF[known[row].type]}

@@ -39,8 +39,8 @@ def _import_mujoco() -> Any:
     """MuJoCo, also where MUJOCO_GL asks for what is not here; then it comes without its own way to draw."""
     try:
         return import_module("mujoco")
-    except ImportError:
-        raise
+    except ModuleNotFoundError as error:
+        raise BadInput(f"{error.name} is missing; install it with: pip install 'bilevel[tabletop]'") from None
     except Exception:  # whatever the drivers' wrappers raise
         wish = os.environ.get("MUJOCO_GL", "")
         os.environ["MUJOCO_GL"] = "off"

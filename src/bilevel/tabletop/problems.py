@@ -14,19 +14,26 @@ from importlib import resources
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 
-DOMAINS = ("blocks", "pick-place", "colour", "gacha", "stack", "trays")
-
 COLOURS = 10  # of the blocks and trays of the shapes trays and colour
 SPARE_COLOURS = 2  # that Gacha can roll and nobody wants
 
-_FOLDER = resources.files("bilevel.tabletop") / "domains"
+_PACKAGE = resources.files("bilevel.tabletop")
+_PROBLEMS = _PACKAGE / "domains" / "problems"
+# Those of the worlds, and those of symbols alone.
+_FILES = {
+    file.name.removesuffix(".pddl"): file
+    for folder in ("worlds", "domains")
+    for file in (_PACKAGE / folder).iterdir()
+    if file.name.endswith(".pddl")
+}
+DOMAINS = sorted(_FILES)
 
 
 def domain_text(name: str) -> str:
     """The PDDL text of a domain that ships with the package."""
     if name not in DOMAINS:
         raise BadInput(f"unknown domain '{name}'; domains that come with bilevel: {', '.join(DOMAINS)}")
-    return (_FOLDER / f"{name}.pddl").read_text(encoding="utf-8")
+    return _FILES[name].read_text(encoding="utf-8")
 
 
 def shipped_domain(name: str) -> Domain:
@@ -36,7 +43,7 @@ def shipped_domain(name: str) -> Domain:
 def training_problems(name: str) -> list[Problem]:
     """The few small problems from which a shipped domain's rules can be learned, in the order of their numbers."""
     domain = shipped_domain(name)
-    files = [file for file in (_FOLDER / "problems").iterdir() if file.name.rpartition("-")[0] == name]
+    files = [file for file in _PROBLEMS.iterdir() if file.name.rpartition("-")[0] == name]
     files.sort(key=lambda file: file.name)
     return [parse_problem(file.read_text(encoding="utf-8"), domain, file.name) for file in files]
 
@@ -74,32 +81,26 @@ def blocks_problem(size: int, rng: random.Random) -> Problem:
 
 def pick_place_problem(size: int, rng: random.Random) -> Problem:
     """As many items as locations, each somewhere at random and wanted somewhere else at random (Example 1)."""
-    items, locations = names("item", size), names("location", max(size, 2))
-    pairs = [rng.sample(locations, 2) for _ in items]
-    state = [Atom("at", (item, start)) for item, (start, _) in zip(items, pairs, strict=True)]
-    goal = [Atom("at", (item, end)) for item, (_, end) in zip(items, pairs, strict=True)]
-    return _pick_place("pick-place", size, items, locations, state, goal, rng)
+    return _deliveries("pick-place", size, rng, lambda locations: [rng.sample(locations, 2) for _ in range(size)])
 
 
 def depot_problem(size: int, rng: random.Random) -> Problem:
     """As pick-place, but every item is wanted at one depot."""
+
+    def trips(locations: list[str]) -> list[list[str]]:
+        end = rng.choice(locations)
+        starts = [location for location in locations if location != end]
+        return [[rng.choice(starts), end] for _ in range(size)]
+
+    return _deliveries("depot", size, rng, trips)
+
+
+def _deliveries(shape: str, size: int, rng: random.Random, trips: Callable[[list[str]], list[list[str]]]) -> Problem:
+    """Items to be taken from one location to another; `trips` draws from where to where."""
     items, locations = names("item", size), names("location", max(size, 2))
-    end = rng.choice(locations)
-    starts = [location for location in locations if location != end]
-    state = [Atom("at", (item, rng.choice(starts))) for item in items]
-    goal = [Atom("at", (item, end)) for item in items]
-    return _pick_place("depot", size, items, locations, state, goal, rng)
-
-
-def _pick_place(
-    shape: str,
-    size: int,
-    items: list[str],
-    locations: list[str],
-    state: list[Atom],
-    goal: list[Atom],
-    rng: random.Random,
-) -> Problem:
+    pairs = list(zip(items, trips(locations), strict=True))
+    state = [Atom("at", (item, start)) for item, (start, _) in pairs]
+    goal = [Atom("at", (item, end)) for item, (_, end) in pairs]
     state += [Atom("robot-at", (rng.choice(locations),)), Atom("free")]
     return _assemble("pick-place", shape, size, {"item": items, "location": locations}, state, goal)
 

@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 from gymnasium import logger
@@ -110,7 +110,7 @@ class _Canvas:
         self._pixels: Image = np.empty((quality.height, quality.width, 3), np.uint8)
         self._context = make_context(quality.width, quality.height)
         self._renderer = _renderer(model, quality)
-        _close_at_exit(self)
+        atexit.register(_close, ref(self))  # after the context, so that it happens before EGL itself is shut down
 
     def draw(self, data: Any) -> Image:
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
@@ -155,20 +155,10 @@ def _renderer(model: Any, quality: Quality) -> Any:
     return renderer
 
 
-_open: WeakSet[_Canvas] = WeakSet()
-
-
-def _close_at_exit(canvas: _Canvas) -> None:
-    """Registered after the first context was made, so that it happens before EGL itself is shut down."""
-    if not _open:
-        atexit.unregister(_close_all)
-        atexit.register(_close_all)
-    _open.add(canvas)
-
-
-def _close_all() -> None:
-    for canvas in list(_open):
-        canvas.close()
+def _close(canvas: ref[_Canvas]) -> None:
+    found = canvas()
+    if found is not None:
+        found.close()
 
 
 class _Nowhere:

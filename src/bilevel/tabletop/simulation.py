@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.furniture import BLOCK, FLOOR, Colour
+from bilevel.tabletop.furniture import BLOCK, FLOOR, Colour, Furnishing
+from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.opengl import mujoco
-
-Floats = NDArray[np.float64]
 
 SUBSTEPS = 5  # simulation steps per control, so a control lasts 12.5 ms
 REACH = 0.018  # metres that a control of 1 moves the hand's target
@@ -28,7 +27,6 @@ POSTURE = {"right_j2": 20.0, "right_j4": 5.0}
 # MuJoCo's own way with warnings is a log file in the working directory.
 mujoco.set_mju_user_warning(logging.getLogger("mujoco").warning)
 
-PHYSICS = ("physics", "sleep", "fixtures")  # the parts of what is saved
 _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 # Who sleeps is not part of MuJoCo's own state, though the next step depends on it.
 _SLEEP_ARRAYS = ("tree_asleep", "tree_awake", "body_awake", "body_awake_ind", "parent_awake_ind", "dof_awake_ind")
@@ -37,21 +35,13 @@ _UNSTABLE = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL,
 
 
 class Simulation:
-    """A compiled scene.
+    """A furnished table, compiled."""
 
-    `blocks` and `spots` can be put anywhere at any time, `fixtures` only while the simulation is reset; `joints` are
-    those of buttons and lids.
-    """
+    PARTS = ("physics", "sleep", "fixtures")  # of what is saved
 
-    def __init__(
-        self,
-        xml: str,
-        blocks: Sequence[str],
-        spots: Sequence[str],
-        fixtures: Sequence[str] = (),
-        joints: Sequence[str] = (),
-    ) -> None:
-        self.model = model = mujoco.MjModel.from_xml_string(xml)
+    def __init__(self, furnishing: Furnishing) -> None:
+        blocks, spots, joints = furnishing.blocks, furnishing.spots, furnishing.joints
+        self.model = model = mujoco.MjModel.from_xml_string(furnishing.xml())
         self.data = mujoco.MjData(model)
         self._warnings = [self.data.warning[kind] for kind in _UNSTABLE]
         self._positions = np.array([model.joint(name).qposadr[0] for name in blocks], int)[:, None] + np.arange(3)
@@ -60,7 +50,7 @@ class Simulation:
         self._spots = {name: int(model.body(name).mocapid[0]) for name in spots}
         self._joints = {name: int(model.joint(name).qposadr[0]) for name in joints}
         self._forces = {name: int(model.joint(name).dofadr[0]) for name in joints}
-        self._fixtures = np.array([model.body(name).id for name in fixtures], int)
+        self._fixtures = np.array([model.body(name).id for name in furnishing.fixtures], int)
         self._watch_the_arm()
         for joint, stiffness in POSTURE.items():
             model.jnt_stiffness[model.joint(joint).id] = stiffness
@@ -179,7 +169,7 @@ class Simulation:
         sleep = [np.array(getattr(self.data, name)) for name in _SLEEP_ARRAYS + _SLEEP_COUNTS]
         fixtures = self.model.body_pos[self._fixtures].copy()
         parts = physics, np.concatenate([part.ravel() for part in sleep]), fixtures
-        return dict(zip(PHYSICS, parts, strict=True))
+        return dict(zip(self.PARTS, parts, strict=True))
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Go on, bit for bit, from where `save` was called."""

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from bilevel.symbolic.domain import Action, Facts
+from bilevel.symbolic.domain import Action
 from bilevel.tabletop.measurements import GRASP_HEIGHT
-from bilevel.tabletop.observation import Array, Observation, Slots
+from bilevel.tasks.scene import Array, Scene
 
 GAIN = 10.0  # control per metre
-GENTLY = 0.05  # metres; the hand goes down no faster than towards something as near as this, or it swings
+DESCENT_SPEED = 0.05  # as a distance in metres: the hand goes down no faster than towards what is so near, or it swings
 CRUISE = 0.15  # metres; the height at which the hand travels
 CARRY = 0.13  # the height at which it carries a block past other blocks
 STANDING = 0.022  # the height of a block that has been put down
-FIRMLY = 0.02  # aim so far below it: who imitates a hand that slows down to nothing never quite arrives
+PRESS_DEPTH = 0.02  # aim so far below it: who imitates a hand that slows down to nothing never quite arrives
 LOWEST_HAND = 0.048  # the hand goes no lower than this
 HIGH = 0.17  # the height at which it passes over a box
 SLIDE_SPEED = 0.5
@@ -42,19 +42,19 @@ def _funnel(
     The hand moves sideways at full speed up to the first distance `below` the height to aim for, not at all from the
     second one on.
     """
-    x, y, z = (float(t) - float(h) for t, h in zip(target, here, strict=True))
+    goal: list[float] = target.tolist()
+    x, y, z = (there - now for there, now in zip(goal, here.tolist(), strict=True))
     distance = math.hypot(x, y)
-    up = _clip((distance - mouth) / slope) * max(0.0, cruise - float(target[2])) + z
+    up = _clip((distance - mouth) / slope) * max(0.0, cruise - goal[2]) + z
     sideways = _clip((below[1] - up) / (below[1] - below[0]))
     if distance < 0.03:
         sideways = max(sideways, 0.5)
-    velocity: Array = GAIN * np.array([x * sideways, y * sideways, max(up, -GENTLY)], np.float32)
+    velocity: Array = GAIN * np.array([x * sideways, y * sideways, max(up, -DESCENT_SPEED)], np.float32)
     return velocity
 
 
 def _control(velocity: Array, fingers: float) -> Array:
-    control: Array = np.clip(np.append(velocity, fingers), -1, 1).astype(np.float32)
-    return control
+    return np.array([min(1.0, max(-1.0, number)) for number in (*velocity.tolist(), fingers)], np.float32)
 
 
 def _above(point: Array, height: float) -> Array:
@@ -78,9 +78,11 @@ def pick(agent: Array, block: Array, slope: float = 0.04) -> Array:
 
 def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Array:
     """Carry the block in hand to a spot, and open the fingers when it is there."""
-    target = np.array([spot[0], spot[1], STANDING - FIRMLY], np.float32)
+    target = np.array([spot[0], spot[1], STANDING - PRESS_DEPTH], np.float32)
     offset = target - block[:3]
-    down = offset[2] > -0.008 - FIRMLY or agent[2] < LOWEST_HAND  # one that slipped up between the fingers stays higher
+    down = (
+        offset[2] > -0.008 - PRESS_DEPTH or agent[2] < LOWEST_HAND
+    )  # one that slipped up between the fingers stays higher
     if math.hypot(offset[0], offset[1]) < 0.015 and down:
         return _control(GAIN * np.array([0, 0, offset[2]], np.float32), -1.0)
     return _control(_funnel(block[:3], target, height), 1.0)
@@ -109,35 +111,13 @@ def slide(agent: Array, knob: Array, direction: float) -> Array:
     return _control(_let_go(opening) * _funnel(hand, target, HIGH, slope=0.03), -1.0)
 
 
-# For each action schema of a domain its skill, as a function of the hand and of what the action names.
-SKILLS: Mapping[str, Mapping[str, Skill]] = {
-    "blocks": {
-        "pick": pick,
-        "place": place,
-    },
-    "colour": {
-        "pick": lambda agent, block, surface: pick(agent, block),
-        "place": place,
-        "press": lambda agent, block, button, platform: press(agent, button),
-        "place-goal": lambda agent, block, tray, colour: place(agent, block, tray),
-    },
-    "gacha": {
-        "place-goal": lambda agent, block, tray, colour: place(agent, block, tray, HIGH),
-        "pick": lambda agent, block, box: pick(agent, block, slope=0.03),
-        "open": lambda agent, box: slide(agent, box, 1.0),
-        "roll": lambda agent, box, button: press(agent, button),
-        "close": lambda agent, box: slide(agent, box, -1.0),
-    },
-}
+def skilled(skills: Mapping[str, Skill]) -> Callable[[Scene, Action], Array]:
+    """Return an expert's `control` that does an action by the skill of its schema.
 
+    A skill is a function of the hand and of what is seen of each object that the action names.
+    """
 
-class Skills:
-    """A low-level policy of hand-written skills."""
+    def control(scene: Scene, action: Action) -> Array:
+        return skills[action.name](scene.values, *scene.features[scene.rows(action.arguments)])
 
-    def __init__(self, skills: Mapping[str, Skill], slots: Slots) -> None:
-        self._skills = skills
-        self._slots = slots
-
-    def control(self, observation: Observation, state: Facts, goal: Facts, action: Action) -> Array:
-        rows = [self._slots.find(name, observation) for name in action.arguments]
-        return self._skills[action.name](observation["agent"], *observation["objects"][rows])
+    return control

@@ -1,8 +1,9 @@
 """The tabletop that all worlds share, as a Gymnasium environment.
 
-A world says what it consists of (`make_slots`, `make_simulation`), how an episode begins (`arrange`), what is seen
-(`describe`, `look`), what nature does after each step (`react`), and what is wanted (`goal`, `achieved`). Everything
-else is here: spaces, controls, the step limit, saving and restoring, pictures.
+A world says what it consists of (`name_objects`, `furnish`), how an episode begins (`arrange`), what is seen
+(`describe`, `look`), what nature does after each step (`react`), and which parts of the goal are `achieved`. Everything
+else is here: spaces, controls, the step limit, saving and restoring, pictures. MuJoCo is imported when a world is made,
+so that labels and policies do without it.
 """
 
 from __future__ import annotations
@@ -12,39 +13,34 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import BadInput, Facts
-from bilevel.tabletop.furniture import BLOCK
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.furniture import BLOCK, Furnishing
 from bilevel.tabletop.layout import WORK_AREA, Floats, clear_of, grid, jittered
 from bilevel.tabletop.measurements import holds
-from bilevel.tabletop.observation import (
-    AGENT_FEATURES,
-    FEATURES,
-    POSITION,
-    Array,
-    Bools,
-    Observation,
-    Slots,
-    visible_objects,
-)
+from bilevel.tabletop.observation import POSITION, Bools, Observation, Slots
 from bilevel.tabletop.random_state import random_state, set_random_state
-from bilevel.tabletop.rendering import Picture, check_choices
-from bilevel.tabletop.simulation import PHYSICS, Simulation
+from bilevel.tasks.scene import Array
+from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import STEPS_PER_OBJECT, Snapshot
 
-STEPS_PER_OBJECT = 2048
+if TYPE_CHECKING:
+    from bilevel.tabletop.rendering import Picture
+    from bilevel.tabletop.simulation import Simulation
+
 ARM_CLEARANCE = 0.1  # metres; nothing appears nearer to the hand, in xy
 STEPS_ASTRAY = 8  # a block may be out of reach for so long
 YAW = 0.3  # radians; blocks are turned by up to this
 
-SUCCESS, STEP_LIMIT, UNSTABLE = "success", "step limit", "unstable simulation"
+UNSTABLE = "unstable simulation"  # an outcome
 
-Snapshot = dict[str, NDArray[Any]]
+_NONE = np.empty(0, np.intp)
 
 
 @dataclass
@@ -72,25 +68,39 @@ def once(method: Callable[[World, Observation], Answer]) -> Callable[[World, Obs
     return answer
 
 
+def teleporting(rng: np.random.Generator, at_goal: Bools, rate: float) -> NDArray[np.intp]:
+    """Draw which of the objects at their goals teleport at this step; each of them with the same small probability."""
+    count = int(np.count_nonzero(at_goal))
+    if count == 0 or rate == 0 or rng.random() < (1 - rate) ** count:  # none of them, as nearly always
+        return _NONE
+    while True:
+        struck = rng.random(count) < rate
+        if struck.any():
+            return np.flatnonzero(at_goal)[struck]
+
+
 class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     """A Sawyer arm at a table. A control moves its hand along x, y, z and closes (1) or opens (-1) its fingers.
 
-    Each step's `info` holds the `goal` so far, the names and types of all visible `objects`, the `events` that no
-    action explains, and the `outcome` once the episode is over. The reward is 1 at success and 0 otherwise.
+    Each step's `info` says whether it was a `success` and which `events` happened that no action explains; `outcome` is
+    `None` unless the simulation became unstable. The reward is 1 at success and 0 otherwise.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 80}  # noqa: RUF012 (as in the base class)
-    most_objects: ClassVar[int] = 10
+    max_objects: ClassVar[int] = 10
+    scene_spec: ClassVar[Spec]
 
     state_type: ClassVar[type[State]] = State
     state: State
-    slots: Slots
 
     def __init__(
         self, objects: int = 3, *, teleport_rate: float = 0.0, render_mode: str | None = None, quality: str = "fast"
     ) -> None:
-        if objects not in range(1, self.most_objects + 1):
-            raise BadInput(f"{type(self).__name__} takes 1 to {self.most_objects} objects, not {objects}")
+        from bilevel.tabletop.rendering import check_choices
+        from bilevel.tabletop.simulation import Simulation
+
+        if objects not in range(1, self.max_objects + 1):
+            raise BadInput(f"{type(self).__name__} takes 1 to {self.max_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
         check_choices(render_mode, quality)
@@ -99,11 +109,12 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.step_limit = STEPS_PER_OBJECT * self.count
         self.render_mode = render_mode
         self.quality = quality
-        self.slots = self.make_slots()
+        self.camera = "front"  # from which pictures are drawn; to be set before the first
+        self.slots = Slots(self.scene_spec, self.name_objects())
         self._blocks = self.slots.rows("block")
-        self._block_names = self.slots.names[self._blocks]
-        self.simulation = self.make_simulation()
-        self.observation_space = cast(spaces.Space[Observation], _observation_space(len(self.slots)))
+        self._block_names = self.slots.of_type("block")
+        self.simulation: Simulation = Simulation(self.furnish())
+        self.observation_space = cast(spaces.Space[Observation], _observation_space(self.slots))
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
         self._steps = 0
         self._running = False
@@ -113,12 +124,12 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     # What makes a world
 
     @abstractmethod
-    def make_slots(self) -> Slots:
-        """What can be seen in this world, in the order of the observation's rows."""
+    def name_objects(self) -> Mapping[str, Iterable[str]]:
+        """Return the names of all that can be seen in this world, by type, in the order of the observation's rows."""
 
     @abstractmethod
-    def make_simulation(self) -> Simulation:
-        """The scene with all that is in it."""
+    def furnish(self) -> Furnishing:
+        """Return what stands on the table."""
 
     @abstractmethod
     def arrange(self, rng: np.random.Generator) -> State:
@@ -130,10 +141,6 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def look(self, features: Array, agent: Array) -> None:
         """Fill in what else changes at every step; blocks and what is seen of the arm, `agent`, are there already."""
-
-    @abstractmethod
-    def goal(self) -> Facts:
-        """What is wanted, as far as it is known by now."""
 
     @abstractmethod
     def achieved(self, observation: Observation) -> Bools:
@@ -154,7 +161,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._begin(steps=0)
         if self.render_mode == "human":
             self.render()
-        return self._observation, self._info(None)
+        return self._observation, self._info()
 
     def step(self, control: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Controls out of range are clipped; other than four finite numbers are an error."""
@@ -163,23 +170,20 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.simulation.step(_checked(control))
         self._steps += 1
         self._events = []
-        outcome = self._outcome()
-        self._running = outcome is None
+        stable = self.simulation.stable  # if not, what was seen last is still the observation
+        success = stable and self._look_and_react()
+        truncated = not success and (not stable or self._steps >= self.step_limit)
+        self._running = not (success or truncated)
         if self.render_mode == "human":
             self.render()
-        success = outcome == SUCCESS
-        return self._observation, float(success), success, not success and not self._running, self._info(outcome)
+        return self._observation, float(success), success, truncated, self._info(success, None if stable else UNSTABLE)
 
-    def _outcome(self) -> str | None:
-        """Look at the world after a step and let nature react; how the episode ended, if it did."""
-        if not self.simulation.stable:
-            return UNSTABLE  # what was seen last is still the observation
+    def _look_and_react(self) -> bool:
+        """Look at the world after a step and let nature react; return whether the whole goal is achieved."""
         self._observation = self._observe()
         if self.react(self._observation):
             self.update()
-        if self.achieved(self._observation).all():
-            return SUCCESS
-        return STEP_LIMIT if self._steps >= self.step_limit else None
+        return bool(self.achieved(self._observation).all())
 
     def _begin(self, steps: int) -> None:
         self._steps = steps
@@ -195,14 +199,16 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.look(features, agent)
         return {"agent": agent, "objects": features, "visible": self._visible.copy()}
 
-    def _info(self, outcome: str | None) -> dict[str, Any]:
-        return {"goal": self._goal, "objects": dict(self._objects), "events": tuple(self._events), "outcome": outcome}
+    def _info(self, success: bool = False, outcome: str | None = None) -> dict[str, Any]:
+        return {"success": success, "events": tuple(self._events), "outcome": outcome}
 
     def render(self) -> Any:
         if self.render_mode is None:
             raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array' or 'human'")
         if self._picture is None:
-            self._picture = Picture(self.simulation.model, self.render_mode, self.quality)
+            from bilevel.tabletop.rendering import Picture
+
+            self._picture = Picture(self.simulation.model, self.render_mode, self.quality, self.camera)
         return self._picture.draw(self.simulation.data)
 
     def close(self) -> None:
@@ -214,14 +220,12 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def update(self) -> None:
         """Take note of an event: see everything anew."""
-        features = np.zeros((len(self.slots), len(FEATURES)), np.float32)
+        features = np.zeros((len(self.slots), len(self.scene_spec.columns)), np.float32)
         self.describe(features)
         self._described = features
         self._visible = self.state.visible.astype(np.int8)
         self._hidden = np.flatnonzero(~self.state.visible)
         self._observation = self._observe()
-        self._goal = self.goal()
-        self._objects = visible_objects(self.slots, self._observation)
 
     @property
     def is_restless(self) -> bool:
@@ -235,7 +239,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def strayed(self, observation: Observation) -> NDArray[np.intp]:
         """Which blocks are where the arm does not reach them, on the table's rim, say; looked for only now and then."""
         if self._steps % STEPS_ASTRAY:
-            return np.empty(0, np.intp)
+            return _NONE
         blocks = observation["objects"][self._blocks, POSITION]
         loose = ~holds(observation["agent"], blocks) & self.state.visible[self._blocks]
         lowest, highest = WORK_AREA
@@ -252,6 +256,10 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
                 moved = True
         return moved
 
+    def teleport(self, at_goal: Bools) -> bool:
+        """Let some of the blocks at their goals teleport to where nothing is; return whether one did."""
+        return self.move(teleporting(self.np_random, at_goal, self.teleport_rate), "teleport")
+
     def vacancy(self) -> Floats:
         """(places, 2): a free place for a block; none if there is none."""
         return self.free_place(self.simulation.blocks()[:, :2])
@@ -267,30 +275,32 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     # Saving
 
     def save(self) -> Snapshot:
-        """Everything that the rest of the episode depends on, as plain arrays."""
+        """Return everything that the rest of the episode depends on, as plain arrays."""
         if not hasattr(self, "state"):
             raise BadInput("there is nothing to save before the first reset()")
         remembered = {field.name: np.array(getattr(self.state, field.name)) for field in fields(self.state)}
         own = {"steps": np.array(self._steps), "random": random_state(self.np_random)}
         return {**self.simulation.save(), **remembered, **own}
 
-    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[Observation, dict[str, Any]]:
+    def restore(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
         """Go on from a snapshot of an environment with the same arguments, bit for bit as that one did."""
         names = [field.name for field in fields(self.state_type)]
-        if set(snapshot) != {*PHYSICS, *names, "steps", "random"} or len(snapshot["visible"]) != len(self.slots):
+        if set(snapshot) != {*self.simulation.PARTS, *names, "steps", "random"} or len(snapshot["visible"]) != len(
+            self.slots
+        ):
             raise BadInput("the snapshot is of another world, or of one with another number of objects")
         self.simulation.restore(snapshot)
         self.state = self.state_type(**{name: np.array(snapshot[name]) for name in names})
         set_random_state(self.np_random, snapshot["random"])
         self._begin(int(snapshot["steps"]))
-        return self._observation, self._info(None)
+        return self._observation, self._info()
 
 
-def _observation_space(slots: int) -> spaces.Dict:
+def _observation_space(slots: Slots) -> spaces.Dict:
     return spaces.Dict(
-        agent=spaces.Box(-10.0, 10.0, (len(AGENT_FEATURES),), np.float32),
-        objects=spaces.Box(-100.0, 10_000.0, (slots, len(FEATURES)), np.float32),
-        visible=spaces.MultiBinary(slots),
+        agent=spaces.Box(-10.0, 10.0, (len(slots.spec.agent),), np.float32),
+        objects=spaces.Box(-100.0, 10_000.0, (len(slots), len(slots.spec.columns)), np.float32),
+        visible=spaces.MultiBinary(len(slots)),
     )
 
 

@@ -2,15 +2,98 @@
 
 from __future__ import annotations
 
-import numpy as np
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
-from bilevel.tabletop import furniture as scene
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.symbolic.domain import Atom
+from bilevel.tabletop import furniture
 from bilevel.tabletop.layout import Floats
-from bilevel.tabletop.measurements import holds, remembered, stands
-from bilevel.tabletop.observation import Array
+from bilevel.tabletop.measurements import PRESSED, Indices, colour_index, holds, remembered, stands, stands_on_own_tray
+from bilevel.tabletop.observation import POSITION, RGB, SPAN, TRAVEL, Bools, Observation, numbered
+from bilevel.tabletop.tabletop import State, Tabletop, once
+from bilevel.tasks.scene import Array, Scene
 
 SPOT_TAKEN = 0.035  # metres, in x and in y: a spot is taken by a block as near as this
 HALF_WIDTH = 0.03
+NO_COLOUR = -1
+
+
+@dataclass
+class TrayState(State):
+    colours: NDArray[np.int64]  # (blocks,): as an index of the trays, or NO_COLOUR
+    trays: NDArray[np.float64]  # (trays, 2): where each tray's first spot is; the others follow along x
+
+
+class TrayWorld(Tabletop):
+    """A world with some colours, a tray for each of them, and a button."""
+
+    state: TrayState
+    pitch: ClassVar[float]  # metres between the spots of a tray
+
+    @property
+    @abstractmethod
+    def colours(self) -> int:
+        """How many colours there are."""
+
+    @property
+    @abstractmethod
+    def spots(self) -> int:
+        """How many spots each tray has."""
+
+    @property
+    def tray_length(self) -> float:
+        """From a tray's first spot to its last."""
+        return (self.spots - 1) * self.pitch
+
+    def name_objects(self) -> dict[str, list[str]]:
+        colours = list(furniture.PALETTE)[: self.colours]
+        return {"tray": numbered("tray", self.colours), "colour": colours}
+
+    def paint_trays(self) -> list[str]:
+        """Return the trays as the simulation has them; they are the first of its spots."""
+        self._trays, self._tray_names = self.slots.rows("tray"), self.slots.of_type("tray")
+        self._button = self.slots.row["button"]
+        return [furniture.spot(name, self.tray_length / 2 + HALF_WIDTH, HALF_WIDTH) for name in self._tray_names]
+
+    def describe(self, features: Array) -> None:
+        colours = furniture.COLOURS[: self.colours]
+        features[self._trays, RGB] = features[self.slots.rows("colour"), RGB] = colours
+        features[self._trays, SPAN] = self.state.trays[:, :1] + np.array([0.0, self.tray_length])
+        brown = np.array(furniture.BROWN, np.float32)
+        block_colours = np.where((self.state.colours == NO_COLOUR)[:, None], brown, colours[self.state.colours])
+        features[self._blocks, RGB] = block_colours
+        self._own = self.state.colours[:, None] == np.arange(self.colours)  # (blocks, trays): which have one colour
+        names = (*self._tray_names, *self._block_names)
+        for name, colour in zip(names, [*colours, *block_colours], strict=True):
+            self.simulation.paint(name, colour)
+
+    def look(self, features: Array, agent: Array) -> None:
+        blocks = features[self._blocks, POSITION]
+        features[self._trays, POSITION] = free_spots(self.state.trays, self.spots, self.pitch, blocks, agent)
+        travel = -self.simulation.joint("button")
+        features[self._button, 2] = furniture.BUTTON_TOP - travel
+        features[self._button, TRAVEL] = travel
+
+    @once
+    def on_own_tray(self, observation: Observation) -> Bools:
+        """(blocks, trays): which blocks stand on which tray, if it has their colour."""
+        blocks, held = self.blocks_and_held(observation)
+        return stands_on_own_tray(blocks, held, observation["objects"][self._trays], self._own)
+
+    @once
+    def blocks_and_held(self, observation: Observation) -> tuple[Array, Bools]:
+        """Where the blocks are, and which of them is held."""
+        blocks = observation["objects"][self._blocks, POSITION]
+        return blocks, holds(observation["agent"], blocks)
+
+    def is_pressed(self, observation: Observation) -> bool:
+        """Whether the button is down."""
+        return bool(observation["objects"][self._button, TRAVEL] > PRESSED)
 
 
 def free_spots(first_spots: Floats, spots: int, pitch: float, blocks: Array, agent: Array) -> Floats:
@@ -27,4 +110,28 @@ def _free(first_spots: Floats, along: Floats, standing: Array) -> Floats:
     in_row = np.abs(standing[:, 1] - y[:, None, None]) < SPOT_TAKEN  # (trays, 1, standing)
     free = ~(beside & in_row).any(axis=2)
     first = x[np.arange(len(x)), free.argmax(axis=1)]
-    return np.stack([first, y, np.full(len(y), scene.SPOT)], axis=1)
+    return np.stack([first, y, np.full(len(y), furniture.SPOT)], axis=1)
+
+
+# What labels and experts say of trays
+
+
+def tray_relations(scene: Scene, held: Bools) -> tuple[Bools, Indices, Indices]:
+    """Which blocks stand on a tray of their colour, (blocks,), and the colours of blocks and of trays, -1 for none."""
+    seen, blocks, trays = scene.features, scene.roster.rows("block"), scene.roster.rows("tray")
+    colours = colour_index(seen[:, RGB], seen[scene.roster.rows("colour"), RGB])
+    block_colours, tray_colours = colours[blocks], colours[trays]
+    own = block_colours[:, None] == tray_colours
+    home = stands_on_own_tray(seen[blocks, POSITION], held, seen[trays], own)
+    return np.asarray(home.any(axis=1)), block_colours, tray_colours
+
+
+def tray_facts(scene: Scene, tray_colours: Indices) -> Iterator[Atom]:
+    colours = scene.roster.of_type("colour")
+    for tray, colour in zip(scene.roster.of_type("tray"), tray_colours, strict=True):
+        yield Atom("tray-colour", (tray, colours[colour]))
+
+
+def colours_and_trays(state: Mapping[str, list[tuple[str, ...]]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the colour of each block that has one, and the tray for each colour; `state` is sorted by predicate."""
+    return {b: c for b, c in state["colour-of"]}, {c: t for t, c in state["tray-colour"]}  # noqa: C416 (types)

@@ -15,11 +15,11 @@ from synthetic import run_like
 from bilevel.experiments.report.writing import write_report
 from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline
-from bilevel.policies.policy_folder import write_policy
+from bilevel.tabletop import TASKS
 from bilevel.tabletop.rendering import QUALITIES, Image, Quality
 from bilevel.tabletop.tabletop import Tabletop
+from blocks_policies import moving_policy
 from drawing import can_draw
-from idle_policy import idle_policy, moving_as_the_expert
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
 SHOWN = ".viewer-episode:not([hidden])"
@@ -36,14 +36,13 @@ class Report(NamedTuple):
 
 def make_report(folder: Path) -> Report:
     """Of findings that are made up, but with films that are not."""
-    write_policy(folder / "policy", idle_policy())
-    timelines = {}
-    with moving_as_the_expert(), drawing():
-        for task, objects in FILMS.items():
-            seed = interesting_seed(folder / "policy", task, objects)
-            film = folder / "all" / "films" / f"{task}.mp4"
-            timelines[task] = make_film(folder / "policy", task, objects, seed, film, look=LOOK)
-            film.with_suffix(".json").write_text(timelines[task].text(), encoding="utf-8")
+    timelines, policy = {}, moving_policy()
+    with drawing():
+        for name, objects in FILMS.items():
+            seed = interesting_seed(policy, TASKS[name], objects)
+            film = folder / "all" / "films" / f"{name}.mp4"
+            timelines[name] = make_film(policy, TASKS[name], objects, seed, film, "bison", LOOK)
+            film.with_suffix(".json").write_text(timelines[name].text(), encoding="utf-8")
     findings = run_like(seeds=(0,), objects=(1, 4, 10))
     (folder / "all" / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
     return Report(write_report(folder / "all", folder / "report.html", with_files=False).page, timelines)

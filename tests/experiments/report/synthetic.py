@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from bilevel.experiments.reproduction.rows import About, Findings, Row, Scaling, Size, Training
-from bilevel.experiments.reproduction.settings import ENTRANTS, USUAL
-from bilevel.tabletop.tasks import TASKS
+from msgspec.structs import replace
+
+from bilevel.experiments.paper import TASKS
+from bilevel.experiments.reproduction.rows import About, Finding, Findings, Scaling, Size, Training
+from bilevel.experiments.reproduction.settings import USUAL, VARIANTS
 
 BLOCKS_RULES = """# Rules for the domain blocks
 variables: ?b - block, ?p - place
@@ -35,12 +36,12 @@ def size(objects: int, successes: int, episodes: int = 10, cause: str = "stall",
     return Size(objects, episodes, successes, {cause: lost} if lost else {}, steps, microseconds, 230.0, 400.0)
 
 
-def row(task: str, entrant: str, seed: int, sizes: Sequence[Size], **changes: Any) -> Row:
-    known = ENTRANTS[entrant]
-    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.recipe else None
+def row(task: str, variant: str, seed: int, sizes: Sequence[Size], **changes: Any) -> Finding:
+    known = VARIANTS[variant]
+    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.preset else None
     digest = "0123456789abcdef" if training else None
     return replace(
-        Row(task, entrant, known.method, known.recipe, seed, sizes, training, [], {}, digest, VERSIONS), **changes
+        Finding(task, variant, known.method, known.preset, seed, sizes, training, [], {}, digest, VERSIONS), **changes
     )
 
 
@@ -59,20 +60,20 @@ def large_problems(task: str = "blocks") -> list[Scaling]:
     ]
 
 
-def successes(entrant: str, task: str, seed: int, objects: int, episodes: int) -> int:
+def successes(variant: str, task: str, seed: int, objects: int, episodes: int) -> int:
     """Some number that falls with the number of objects."""
-    if entrant not in DECAY:
-        planned = entrant.endswith("plan") and task.startswith("gacha")
+    if variant not in DECAY:
+        planned = variant.endswith("plan") and task.startswith("gacha")
         return 0 if planned else episodes
-    if task.startswith("gacha") and entrant != "pure-nn":
-        return episodes if entrant == "pddl-nn" else 0
-    lost = DECAY[entrant][task.endswith("-noisy")] * (objects - 1) + 0.03 * (seed - 1)
+    if task.startswith("gacha") and variant != "pure-nn":
+        return episodes if variant == "pddl-nn" else 0
+    lost = DECAY[variant][task.endswith("-noisy")] * (objects - 1) + 0.03 * (seed - 1)
     return max(0, min(episodes, round(episodes * (1 - lost * 1.4))))
 
 
 def run_like(
     tasks: Sequence[str] = tuple(TASKS),
-    entrants: Sequence[str] = USUAL,
+    variants: Sequence[str] = USUAL,
     objects: Sequence[int] = tuple(range(1, 11)),
     seeds: Sequence[int] = (0, 1, 2),
     episodes: int = 10,
@@ -81,12 +82,12 @@ def run_like(
     """As a run of `bilevel reproduce` might find it."""
     rows = []
     for task in tasks:
-        for number, entrant in enumerate(entrants):
+        for number, variant in enumerate(variants):
             for seed in seeds:
-                cause = "no model" if task.startswith("gacha") and "plan" in entrant else CAUSES.get(entrant, "time")
+                cause = "no model" if task.startswith("gacha") and "plan" in variant else CAUSES.get(variant, "time")
                 sizes = [
-                    size(n, successes(entrant, task, seed, n, episodes), episodes, cause, 90.0 + 40 * number + n)
+                    size(n, successes(variant, task, seed, n, episodes), episodes, cause, 90.0 + 40 * number + n)
                     for n in objects
                 ]
-                rows.append(row(task, entrant, seed, sizes))
+                rows.append(row(task, variant, seed, sizes))
     return Findings(about(**(changes or {})), rows, large_problems())

@@ -247,11 +247,26 @@ def test_on_paper_there_is_a_still_and_the_whole_list(browser: Browser, report: 
         assert page.locator(".viewer-on-paper").is_visible()
 
 
+def made_up(beats: list[Beat], outcome: str = "success") -> Timeline:
+    return Timeline(
+        task="blocks",
+        variant="bison",
+        objects=1,
+        seed=4,
+        outcome=outcome,
+        steps=4,
+        steps_per_second=40.0,
+        pictures_per_second=20.0,
+        seconds=1.1,
+        beats=beats,
+    )
+
+
 def test_what_a_timeline_says_is_never_taken_for_a_page(browser: Browser, report: Report) -> None:
     odd = """<img src=x onerror="alert('1')">' onclick='alert(2)' </script><script>alert(3)</script>&amp;"""
     rule = Fired(1, odd, {odd: odd}, odd)
     beats = [Beat(0, f"{odd}(x)", rule, [odd], [odd], [odd], [odd]), Beat(4, None, None, [], [], [odd], [])]
-    timeline = Timeline("blocks", "bison", 1, 4, odd, 4, 40.0, 20.0, 1.1, beats)
+    timeline = made_up(beats, outcome=odd)
     film = (report.page.parent / "all" / "films" / "blocks.mp4").read_bytes()
     with opened(browser, None) as page:
         page.set_content(page_html(Source(Findings(about(), [], []), [(timeline, film)], True)))
@@ -263,6 +278,6 @@ def test_what_a_timeline_says_is_never_taken_for_a_page(browser: Browser, report
 
 def test_a_film_that_cannot_be_drawn_has_no_still_but_a_timeline() -> None:
     beats = [Beat(0, "wait()", None, [], [], [], [])]
-    shown = episode(Timeline("blocks", "bison", 1, 4, "success", 4, 40.0, 20.0, 1.1, beats), b"not a film")
+    shown = episode(made_up(beats), b"not a film")
     assert shown.still is None
     assert [beat.action for beat, _ in shown.segments] == ["wait()"]

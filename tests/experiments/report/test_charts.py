@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from math import log
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 from synthetic import about, large_problems, row, run_like, scaling, size
 
 from bilevel.experiments.report.charts import Axis, Mark, Panel, Series, log_axis
@@ -18,14 +18,14 @@ from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.styles import CAUSES, SERIES, palette
 from bilevel.experiments.report.wording import interval, microseconds, ranges, rate, seconds
 from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.settings import VARIANTS
 from bilevel.policies.failures import REASONS
 
 SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)
 
 
 def test_everything_has_a_style() -> None:
-    assert set(ENTRANTS) <= set(SERIES)
+    assert set(VARIANTS) <= set(SERIES)
     assert set(REASONS) < set(CAUSES)
     looks = [(style.marker, style.full, style.light) for style in SERIES.values()]
     assert len(set(looks)) == len(looks) - 1, "only BISON's rules look like BISON"

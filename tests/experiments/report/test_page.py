@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 from synthetic import BLOCKS_RULES, about, large_problems, row, run_like, size
 
 from bilevel.experiments.report.page import page_html, rule_sets
@@ -141,7 +141,7 @@ def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
     assert (first.tasks, second.tasks) == (["blocks", "colour"], ["factory"])
     told = (
         "holding(?b) clear(?p) goal at(?b, ?p) → place(?b, ?p) "
-        "If you hold a block, a place is clear and the block belongs at the place, place the block at the place."
+        "If you hold a block, a place is clear and the block belongs there, place it there."
     )
     assert told in Reader(PAGE).words
 

@@ -9,13 +9,13 @@ import re
 import pytest
 from synthetic import about, large_problems, row, run_like, size
 
-from bilevel.experiments.evaluation import wilson_interval
+from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.table_formats import FORMATS, Table, Text, as_csv, as_latex, as_markdown, markdown_grid
 from bilevel.experiments.report.tables import main_table, scaling_table, short_table, size_table, tables
 from bilevel.experiments.reproduction.rows import Findings
 from bilevel.experiments.reproduction.settings import USUAL
-from bilevel.tabletop.tasks import TASKS
+from bilevel.experiments.statistics import wilson_interval
 
 FINDINGS = run_like(objects=(1, 3), seeds=(0, 1), episodes=4)
 
@@ -41,11 +41,11 @@ def test_there_are_all_tables_and_each_in_every_format() -> None:
 
 def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
     found = {(line["method"], line["task"]): line for line in parsed(main_table(Results(FINDINGS)))}
-    for entrant in USUAL:
+    for variant in USUAL:
         for task in TASKS:
-            rows = [row for row in FINDINGS.rows if (row.entrant, row.task) == (entrant, task)]
+            rows = [row for row in FINDINGS.rows if (row.variant, row.task) == (variant, task)]
             wins, episodes = sum(row.successes for row in rows), sum(row.episodes for row in rows)
-            line = found[entrant, task]
+            line = found[variant, task]
             assert (int(line["successes"]), int(line["episodes"])) == (wins, episodes)
             assert float(line["rate"]) == wins / episodes
             assert (float(line["low"]), float(line["high"])) == wilson_interval(wins, episodes)
@@ -57,7 +57,7 @@ def test_markdown_and_latex_show_the_same_numbers_as_csv() -> None:
     table = main_table(Results(FINDINGS))
     rates = {(line["method"], line["task"]): line["rate"] for line in parsed(table)}
     header, _, *lines = grid(table)
-    shown = {(entrant, task): line[1 + column] for entrant, line in zip(USUAL, lines, strict=False)
+    shown = {(variant, task): line[1 + column] for variant, line in zip(USUAL, lines, strict=False)
              for column, task in enumerate(header[1:])}  # fmt: skip
     assert len(shown) == len(USUAL) * (len(TASKS) + 1)
     latex = as_latex(table)
@@ -82,7 +82,7 @@ def test_a_model_that_was_not_run_gets_no_number() -> None:
 
 def test_holes_are_dashes() -> None:
     findings = Findings(about(), [row("blocks", "bison", 0, [size(1, 4, 4)])], [])
-    (bison,) = [line for line in grid(main_table(Results(findings))) if line[0] == "BISON, our recipe"]
+    (bison,) = [line for line in grid(main_table(Results(findings))) if line[0] == "BISON, our preset"]
     assert bison[2] == "– 0.95"
     assert not scaling_table(Results(findings)).records
     assert "solving-time" not in [table.name for table in tables(Results(findings))]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from synthetic import about, row, run_like, size
 
+from bilevel.experiments.paper import RATES, TASKS, paper_rate
 from bilevel.experiments.report.differences import HIGHER, differences, differs
 from bilevel.experiments.report.headline import numbers, outcome
-from bilevel.experiments.report.paper import PAPER, TASKS, paper_rate
 from bilevel.experiments.report.scores import Cell, Results, score
 from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.settings import VARIANTS
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:
-    return {(cell.entrant.name, cell.task): cell for line in Results(findings).cells for cell in line}
+    return {(cell.variant.name, cell.task): cell for line in Results(findings).cells for cell in line}
 
 
 def test_a_score_is_over_all_sizes_and_seeds_or_over_one_size() -> None:
@@ -65,7 +64,7 @@ def test_published_models_have_a_row_without_a_score() -> None:
 
 
 def test_the_papers_totals_are_about_its_means() -> None:
-    for *rates, total in PAPER.values():
+    for *rates, total in RATES.values():
         assert len(rates) == len(TASKS)
         assert sum(rates) / len(rates) == pytest.approx(total, abs=0.011)
     assert paper_rate("bison", "gacha-noisy") == 0.64
@@ -111,7 +110,7 @@ def test_a_difference_is_explained_only_where_it_is_large() -> None:
 @pytest.mark.parametrize(("successes", "differing"), [(75, False), (74, True), (105, False), (106, True)])
 def test_exactly_as_much_as_that_is_not_worth_a_word(successes: int, differing: bool) -> None:
     found = score([row("blocks", "det-plan", 0, [size(1, successes, 120)])])
-    assert differs(Cell(ENTRANTS["det-plan"], "blocks", found, 0.775 if successes < 90 else 0.725)) is differing
+    assert differs(Cell(VARIANTS["det-plan"], "blocks", found, 0.775 if successes < 90 else 0.725)) is differing
 
 
 def test_less_than_the_paper_is_never_explained_by_strength() -> None:
@@ -126,7 +125,7 @@ def test_every_rival_has_a_reason_ready_in_every_world_where_it_can_be_better() 
     no_plan_there = {("det-plan", "factory"), ("ndt-plan", "factory")}  # a plan is never for what arrives later
     no_plan_there |= {(f"{kind}-{how}", "gacha") for kind in ("det", "ndt") for how in ("plan", "replan")}
     worlds = [task for task in TASKS if not task.endswith("-noisy")]
-    rivals = [method for method in PAPER if not method.startswith("smolvla")]
+    rivals = [method for method in RATES if not method.startswith("smolvla")]
     lacking = {(method, world) for method in rivals for world in worlds} - set(HIGHER)
     assert lacking == no_plan_there
 
@@ -139,5 +138,5 @@ def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
     assert outcome(Results(run_like(["blocks"], ["expert"], [1], [0]))) == "Only the expert has been run."
     torn = run_like(["blocks", "colour"], ["bison"], [1], [0])
     assert "no total yet" in outcome(
-        Results(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], entrant="expert")]))
+        Results(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], variant="expert")]))
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,22 @@ import av
 import numpy as np
 import pytest
 
-from bilevel.experiments.evaluation import run_episode
+from bilevel.experiments.methods import find_policy
 from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
-from bilevel.policies.narration import DRAWN
-from bilevel.policies.policies import BilevelPolicy
-from bilevel.policies.policy_folder import write_policy
+from bilevel.methods.evaluated_policy import EvaluatedPolicy
+from bilevel.policies import pictures
+from bilevel.policies.episode_run import run_episode
 from bilevel.policies.rollout import STOPPED
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop import opengl
-from bilevel.tabletop.tabletop import SUCCESS, Tabletop
-from bilevel.tabletop.tasks import find_task
+from bilevel.tabletop import TASKS, opengl
+from bilevel.tabletop.tabletop import Tabletop
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.video import Video
+from blocks_policies import PICK, PLACE, moving_policy
 from drawing import can_draw
-from idle_policy import PICK, PLACE, idle_policy, moving_as_the_expert
 
 SMALL = Look(width=96, quality="fast", encoder={"crf": "40", "preset": "ultrafast"})
 NOISY = 3  # objects, in a noisy world
@@ -34,12 +33,10 @@ NOISY = 3  # objects, in a noisy world
 WHY_PLACE = "Because you hold block1, place1 is clear and block1 belongs at place1, place block1 at place1."
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("films") / "policy"
-    write_policy(folder, idle_policy())
-    with moving_as_the_expert():
-        yield folder
+def film(path: Path, *, objects: int = 1, noisy: bool = False, seed: int = 4, **options: Any) -> Timeline:
+    """Film blocks, by a policy with rules unless another is given."""
+    given = {"policy": moving_policy(), "variant": "bison", "look": SMALL, **options}
+    return make_film(task=TASKS["blocks-noisy" if noisy else "blocks"], objects=objects, seed=seed, path=path, **given)
 
 
 @pytest.fixture
@@ -56,10 +53,8 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
     return shown
 
 
-def test_a_timeline_tells_actions_rules_facts_and_goals(
-    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path
-) -> None:
-    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+def test_a_timeline_tells_actions_rules_facts_and_goals(undrawn: list[tuple[int, str]], tmp_path: Path) -> None:
+    told = film(tmp_path / "film.mp4")
     pick, *_, place, end = told.beats
     assert (told.outcome, told.beats[0].step, end.step) == (SUCCESS, 0, told.steps)
     assert (pick.action, place.action, end.action) == ("pick(block1)", "place(block1, place1)", None)
@@ -77,9 +72,9 @@ def test_a_timeline_tells_actions_rules_facts_and_goals(
 
 
 def test_every_step_is_shown_when_the_timeline_says_and_the_end_for_a_second(
-    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path
+    undrawn: list[tuple[int, str]], tmp_path: Path
 ) -> None:
-    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    told = film(tmp_path / "film.mp4")
     held = round(told.pictures_per_second)
     for picture, (step, caption) in enumerate(undrawn[:-held]):
         assert picture / told.pictures_per_second == step / told.steps_per_second
@@ -87,12 +82,12 @@ def test_every_step_is_shown_when_the_timeline_says_and_the_end_for_a_second(
         assert doing.rule
         assert caption.replace("\n", " ") == f"{doing.action} {doing.rule.sentence}"
     assert set(undrawn[-held:]) == {(told.steps, SUCCESS)}
-    assert undrawn[-held - 1][0] in range(told.steps - DRAWN, told.steps)
+    assert undrawn[-held - 1][0] in range(told.steps - 2, told.steps)
     assert told.seconds == len(undrawn) / told.pictures_per_second
 
 
 def test_events_are_told_as_the_world_reports_them(
-    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[str] = []
     happened = Tabletop.happened
@@ -102,11 +97,13 @@ def test_events_are_told_as_the_world_reports_them(
         happened(world, event)
 
     monkeypatch.setattr(Tabletop, "happened", note)
-    seed = interesting_seed(policy, "blocks-noisy", NOISY)
-    with closing(find_task("blocks-noisy").make(NOISY)) as world:
-        unseen = run_episode(world, BilevelPolicy.load(policy, world.slots), seed)
+    seed = interesting_seed(moving_policy(), TASKS["blocks-noisy"], NOISY)
+    make = moving_policy().make
+    assert make is not None
+    with closing(SceneEnv(TASKS["blocks-noisy"], NOISY)) as env:
+        unseen = run_episode(env, make(env), seed)
     reported.clear()
-    told = make_film(policy, "blocks-noisy", NOISY, seed, tmp_path / "film.mp4", look=SMALL)
+    told = film(tmp_path / "film.mp4", objects=NOISY, noisy=True, seed=seed)
     assert (told.outcome, told.steps) == (unseen.outcome, unseen.steps)
     assert [event for beat in told.beats for event in beat.events] == reported
     assert any(event.startswith("teleport block") for event in reported)
@@ -119,7 +116,7 @@ def test_events_are_told_as_the_world_reports_them(
 
 
 def test_what_nature_moves_is_drawn_where_it_is(
-    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     astray: list[float] = []
 
@@ -128,73 +125,70 @@ def test_what_nature_moves_is_drawn_where_it_is(
         astray.append(float(np.abs(np.array(drawn) - world.simulation.blocks()).max()))
         return 0
 
-    seed = interesting_seed(policy, "blocks-noisy", NOISY)
+    seed = interesting_seed(moving_policy(), TASKS["blocks-noisy"], NOISY)
     monkeypatch.setattr(Tabletop, "render", compare)
-    monkeypatch.setattr(films, "DRAWN", 1)
-    make_film(policy, "blocks-noisy", NOISY, seed, tmp_path / "film.mp4", look=SMALL)
+    monkeypatch.setattr(pictures, "MAX_RATE", 80.0)  # every step
+    film(tmp_path / "film.mp4", objects=NOISY, noisy=True, seed=seed)
     assert len(astray) > 100
     assert max(astray[1:]) < 1e-6
 
 
-def test_a_seed_worth_a_film_is_one_of_an_evaluation(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_worth_a_film_is_one_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(films, "TRIED", 3)
     seeds = [evaluation_seed(0, episode) for episode in range(films.TRIED)]
-    assert interesting_seed(policy, "blocks", 1) == seeds[0]
-    assert interesting_seed(policy, "blocks-noisy", NOISY) in seeds
+    assert interesting_seed(moving_policy(), TASKS["blocks"], 1) == seeds[0]
+    assert interesting_seed(moving_policy(), TASKS["blocks-noisy"], NOISY) in seeds
     monkeypatch.setattr(films, "SURPRISE", "what never happens")
-    assert interesting_seed(policy, "blocks-noisy", 1) == seeds[0]  # the first that succeeds
+    assert interesting_seed(moving_policy(), TASKS["blocks-noisy"], 1) == seeds[0]  # the first that succeeds
     monkeypatch.setattr(films, "LONGEST", 1)
-    assert interesting_seed(policy, "blocks", 1) == seeds[0]  # or the first of all
+    assert interesting_seed(moving_policy(), TASKS["blocks"], 1) == seeds[0]  # or the first of all
 
 
 def test_an_endless_episode_is_not_shown_to_its_end(
-    policy: Path, undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undrawn: list[tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(films, "LONGEST", 9)
-    told = make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+    told = film(tmp_path / "film.mp4")
     assert (told.outcome, told.steps, told.beats[-1].step) == (STOPPED, 9, 9)
     assert [step for step, _ in undrawn[:6]] == [0, 2, 4, 6, 8, 9]
 
 
 def test_the_expert_has_no_rules_to_tell(undrawn: list[tuple[int, str]], tmp_path: Path) -> None:
-    told = make_film(None, "blocks", 1, 4, tmp_path / "film.mp4", "expert", SMALL)
+    told = film(tmp_path / "film.mp4", policy=find_policy("expert"))
     assert (told.beats[0].action, told.beats[0].rule) == ("pick(block1)", None)
     assert undrawn[0] == (0, "pick(block1)")
 
 
-def test_a_film_lasts_as_long_as_its_timeline_says_and_is_the_same_every_time(policy: Path, tmp_path: Path) -> None:
+def test_a_film_lasts_as_long_as_its_timeline_says_and_is_the_same_every_time(tmp_path: Path) -> None:
     if not can_draw():
         with pytest.raises(BadInput, match="no pictures: "):
-            make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+            film(tmp_path / "film.mp4")
         assert list(tmp_path.iterdir()) == []
         return
-    first, second = (_film(policy, tmp_path / name) for name in ("first.mp4", "second.mp4"))
+    first, second = ((film(path := tmp_path / name), path.read_bytes()) for name in ("first.mp4", "second.mp4"))
     assert first == second
-    with av.open(str(tmp_path / "first.mp4")) as film:
-        stream = film.streams.video[0]
+    with av.open(str(tmp_path / "first.mp4")) as shown:
+        stream = shown.streams.video[0]
         assert (stream.codec_context.name, stream.pix_fmt, stream.width) == ("h264", "yuv420p", 96)
         assert stream.frames / first[0].pictures_per_second == first[0].seconds
 
 
-def _film(policy: Path, path: Path) -> tuple[Timeline, bytes]:
-    return make_film(policy, "blocks", 1, 4, path, look=SMALL), path.read_bytes()
-
-
-def test_where_nothing_can_be_drawn_a_line_says_so(
-    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_can_be_drawn_a_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> str:
         raise BadInput("no pictures: nothing works here")
 
     monkeypatch.setattr(opengl, "backend", nowhere)
     with pytest.raises(BadInput, match="no pictures: nothing works here"):
-        make_film(policy, "blocks", 1, 4, tmp_path / "film.mp4", look=SMALL)
+        film(tmp_path / "film.mp4")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_policy_of_another_domain_is_refused(policy: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="the task 'gacha' is of the domain 'gacha'"):
-        make_film(policy, "gacha", 1, 4, tmp_path / "film.mp4")
+def test_a_policy_of_another_domain_is_refused(tmp_path: Path) -> None:
+    def refuse(task: object) -> None:
+        raise BadInput("learned on another task")
+
+    with pytest.raises(BadInput, match="learned on another task"):
+        film(tmp_path / "film.mp4", policy=EvaluatedPolicy("bison", moving_policy().make, check=refuse))
 
 
 def test_what_is_no_timeline_is_refused(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from killing import results
 
 from bilevel.commands import reproduction_display
 from bilevel.commands.reproduction_display import duration
+from bilevel.experiments.evaluation import read_results
 from bilevel.experiments.reproduction.rows import Findings, read_findings
-from bilevel.experiments.sweep import read_results
 from bilevel.policies.policy_folder import read_policy
 from command_line import run
 
@@ -52,14 +52,14 @@ def findings(folder: Path) -> Findings:
 
 def test_the_findings_are_those_of_the_episodes(undisturbed: Path) -> None:
     found = findings(undisturbed)
-    assert [(row.entrant, row.task, row.seed) for row in found.rows] == [
+    assert [(row.variant, row.task, row.seed) for row in found.rows] == [
         ("bison-paper", "blocks", 0),
         ("expert", "blocks", 0),
     ]
     for row in found.rows:
         assert [(size.objects, size.episodes) for size in row.sizes] == [(1, 2), (2, 2)]
         for size in row.sizes:
-            path = undisturbed / f"episodes/blocks/{row.entrant}-0/{size.objects:02d}.jsonl"
+            path = undisturbed / f"episodes/blocks/{row.variant}-0/{size.objects:02d}.jsonl"
             records = list(read_results(path))
             assert [record.episode for record in records] == [0, 1]
             assert [record.policy_seed for record in records] == [0 if row.method == "bison" else None] * 2
@@ -69,9 +69,9 @@ def test_the_findings_are_those_of_the_episodes(undisturbed: Path) -> None:
     assert expert.successes == expert.episodes == 4
     assert expert.training is None
     policy = read_policy(undisturbed / "policies/blocks/bison-paper-0")
-    assert (ours.digest, ours.recipe) == (policy.digest, "paper")
+    assert (ours.digest, ours.preset) == (policy.digest, "paper")
     assert ours.training is not None
-    assert (ours.training.epochs, ours.training.samples) == (2, policy.summary["samples"])
+    assert (ours.training.epochs, ours.training.samples) == (2, policy.card.summary["samples"])
     assert (ours.training.device, ours.training.networks) == ("cpu", 1)
     assert ours.training.seconds > 0
     about = found.about
@@ -105,15 +105,6 @@ def test_asking_for_more_adds_only_that(folder: Path, capsys: Capture) -> None:
     assert [row.episodes for row in (expert_0, expert_1)] == [9, 9]
     again = told(capsys, folder, *expert, "--objects", "3", "--episodes", "1", "--seeds", "1")
     assert (again["done"], again["already_there"]) == (0, 1)
-
-
-def test_a_policy_that_was_removed_is_learned_again_and_to_the_same_bits(folder: Path, capsys: Capture) -> None:
-    """So the episodes that are there are still those of the policy that is there."""
-    before = results(folder)
-    shutil.rmtree(folder / "policies")
-    found = told(capsys, folder, *TWO)
-    assert results(folder) == before
-    assert found["done"] + found["already_there"] == 6
 
 
 # What it says

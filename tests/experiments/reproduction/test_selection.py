@@ -7,9 +7,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.experiments.methods import Method
+from bilevel.experiments.paper import TASKS
+from bilevel.experiments.reproduction import selection
 from bilevel.experiments.reproduction.costs import Forecast
-from bilevel.experiments.reproduction.selection import SCALED, SIZES, Selection, left_out, require_methods, select_units
+from bilevel.experiments.reproduction.selection import (
+    SCALED,
+    SIZES,
+    Selection,
+    left_out,
+    require_methods,
+    room,
+    select_units,
+)
 from bilevel.experiments.reproduction.settings import (
     PAPER,
     QUICK,
@@ -20,7 +29,6 @@ from bilevel.experiments.reproduction.settings import (
 )
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.tasks import TASKS
 
 ALL = Selection()
 
@@ -30,8 +38,8 @@ def wanted(*names: str, parts: Sequence[str] = ("table",)) -> Selection:
     return Selection(tasks=["blocks", "gacha"], variants=variants, objects=[1, 10], seeds=[0, 1], parts=parts)
 
 
-def names(unit_type: type, given: Selection, side_by_side: bool = False) -> list[str]:
-    return [unit.name for unit in select_units(given, side_by_side) if isinstance(unit, unit_type)]
+def names(unit_type: type, given: Selection) -> list[str]:
+    return [unit.name for unit in select_units(given) if isinstance(unit, unit_type)]
 
 
 def test_the_whole_experiment() -> None:
@@ -39,7 +47,7 @@ def test_the_whole_experiment() -> None:
     kinds = Counter(unit.kind for unit in units)
     assert kinds["collect"] == len(TASKS)
     assert kinds["train"] == 4 * 3 * len(TASKS)  # bison in two settings, pddl-nn, pure-nn
-    sizes = sum(min(10, task.most_objects) for task in TASKS.values())
+    sizes = sum(min(10, room(task)) for task in TASKS)
     assert kinds["evaluate"] == len(USUAL) * 3 * sizes
     assert kinds["film"] == len(TASKS)
     assert kinds["scale"] >= len(SCALED) * len(SIZES)
@@ -47,12 +55,11 @@ def test_the_whole_experiment() -> None:
     assert len({name for unit in units for name in unit.outputs}) == sum(len(unit.outputs) for unit in units)
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_everything_that_is_needed_is_made_before_and_nothing_else(side_by_side: bool) -> None:
+def test_everything_that_is_needed_is_made_before_and_nothing_else() -> None:
     for given in (ALL, wanted("det-plan", "expert"), wanted("bison", parts=["films"])):
         known: set[str] = set()
-        needed = {need for unit in select_units(given, side_by_side) for need in unit.inputs}
-        for unit in select_units(given, side_by_side):
+        needed = {need for unit in select_units(given) for need in unit.inputs}
+        for unit in select_units(given):
             assert known.issuperset(unit.inputs)
             known.update(unit.outputs)
             if isinstance(unit, Collect | Train):
@@ -69,13 +76,12 @@ def test_rows_share_networks() -> None:
     ]
     alone = wanted("det-plan")
     assert names(Train, alone) == names(Train, given)
-    assert names(Train, given, side_by_side=True) == ["train blocks/bison-paper-0", "train gacha/bison-paper-0"]
 
 
 def test_no_more_objects_than_a_world_has_room_for() -> None:
     for unit in select_units(ALL):
         if isinstance(unit, Evaluate):
-            assert 1 <= unit.objects <= TASKS[unit.task].most_objects
+            assert 1 <= unit.objects <= room(unit.task)
 
 
 def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +94,7 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left_out(wanted("expert", parts=["films", "scaling"])) == [f"films and large problems: {said}"]
     (line,) = left_out(Selection(tasks=["factory"]))
     assert line == "large problems: they are those of blocks, colour, gacha, none of which is among --tasks"
-    monkeypatch.setattr(Method, "missing", lambda method: "no planner")
+    monkeypatch.setattr(selection, "missing", lambda method: "no planner")
     assert left_out(ALL) == ["LAMA on large problems: no planner"]
     assert left_out(wanted("bison")) == []
 
@@ -130,7 +136,7 @@ def test_parts_that_are_not_wanted_are_not_made() -> None:
 def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
     units = select_units(wanted("bison", "bison-paper", "expert", parts=["films", "scaling"]))
     assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
-    assert {unit.network.recipe for unit in units if isinstance(unit, Scale) and unit.network} == {PAPER}
+    assert {unit.network.preset for unit in units if isinstance(unit, Scale) and unit.network} == {PAPER}
 
 
 def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
@@ -140,7 +146,7 @@ def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
 
 def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     require_methods(wanted("bison", "expert"))
-    monkeypatch.setattr(Method, "missing", lambda method: "no planner")
+    monkeypatch.setattr(selection, "missing", lambda method: "no planner")
     with pytest.raises(BadInput, match=r"^det-plan: no planner; or leave it out of --methods$"):
         require_methods(wanted("det-plan"))
 

@@ -10,24 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments.records import EpisodeRecord, versions
+from bilevel.experiments.evaluation import EpisodeRunner, read_results
+from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction import units as module
 from bilevel.experiments.reproduction.folder import ExperimentFolder
 from bilevel.experiments.reproduction.measurements import TrainingCost
 from bilevel.experiments.reproduction.settings import VARIANTS, Experiment, Variant
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import Collect, Evaluate, MeasureMemory, Scale, Train
-from bilevel.experiments.sweep import Evaluation, read_results
 from bilevel.files import write_atomically
-from bilevel.learning.bilevel import Progress
+from bilevel.learning.networks import Progress
 from bilevel.policies.changes import Changes
-from bilevel.policies.policy_folder import write_policy
+from bilevel.policies.episode_run import EpisodeRun
+from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from idle_policy import idle_policy
+from bilevel.tabletop import TASKS
+from bilevel.versions import versions
+from blocks_policies import idle_policy
 
 EXPERT, BISON = VARIANTS["expert"], VARIANTS["bison-paper"]
 ONE = Evaluate("blocks", EXPERT, 0, 1, 1)
 POLICY = "policies/blocks/bison-paper-0"
+VERSIONS = versions(TASKS["blocks"].packages)
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def record(episode: int, digest: str | None = None) -> EpisodeRecord:
         detail=None,
         steps=80,
         changes=Changes(),
-        versions=versions(),
+        versions=VERSIONS,
         seconds={"policy": 0.1, "physics": 0.2},
     )
 
@@ -106,7 +110,7 @@ def test_a_folder_in_the_place_of_a_file_counts_for_nothing(folder: ExperimentFo
 
 
 def test_episodes_of_other_versions_count_but_are_not_gone_on_with(folder: ExperimentFolder) -> None:
-    write_records(folder, record(0), replace(record(1), versions={**versions(), "mujoco": "1.2"}))
+    write_records(folder, record(0), replace(record(1), versions={**VERSIONS, "mujoco": "1.2"}))
     assert numbers(folder) == [0, 1]
     assert numbers(folder, to_resume=True) == []
     write_records(folder, record(0), record(1))
@@ -120,10 +124,10 @@ def test_episodes_of_another_policy_than_is_there_count_for_nothing(folder: Expe
     place, policy = folder.path / POLICY, idle_policy()
     write_records(folder, record(0, policy.digest), variant=BISON)
     assert found() == 0  # there is none at all
-    write_policy(place, policy)
+    policy.write(place)
     assert found() == 1
     other = replace(policy, rules=policy.rules[:1])
-    write_policy(place, other)
+    other.write(place)
     os.utime(place / "policy.json", (1, 1))
     assert found() == 0
     write_records(folder, record(0, other.digest), record(1, policy.digest), variant=BISON)
@@ -142,13 +146,13 @@ def test_the_episodes_that_are_missing_are_run_and_no_others(
 ) -> None:
     monkeypatch.setattr(module, "SAVED_EVERY", -1.0)
     ran: list[int] = []
-    run_one = Evaluation.record
+    run_one, seeds = EpisodeRunner.run, [evaluation_seed(0, episode) for episode in range(3)]
 
-    def counted(evaluation: Evaluation, index: int) -> EpisodeRecord:
-        ran.append(index)
-        return run_one(evaluation, index)
+    def counted(runner: EpisodeRunner, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
+        ran.append(seeds.index(seed))
+        return run_one(runner, objects, seed, noise)
 
-    monkeypatch.setattr(Evaluation, "record", counted)
+    monkeypatch.setattr(EpisodeRunner, "run", counted)
     two, three = (Evaluate("blocks", EXPERT, 0, 1, episodes) for episodes in (2, 3))
     path = folder.path / ONE.outputs[0]
     told: list[tuple[str, int]] = []
@@ -173,7 +177,7 @@ def test_the_episodes_that_are_missing_are_run_and_no_others(
 
 
 def test_a_policy_that_cannot_be_read_is_told_when_it_is_to_be_run(folder: ExperimentFolder) -> None:
-    write_policy(folder.path / POLICY, idle_policy())
+    idle_policy().write(folder.path / POLICY)
     unit = Evaluate("blocks", BISON, 0, 1, 1)
     weights = folder.path / POLICY / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
@@ -186,19 +190,18 @@ def test_a_policy_that_cannot_be_read_is_told_when_it_is_to_be_run(folder: Exper
 
 
 def test_what_units_are_called_and_need() -> None:
-    train = Train("blocks", "bison", "paper", (0, 1))
+    train = Train("blocks", "bison", "paper", 1)
     evaluate = Evaluate("blocks", VARIANTS["det-plan"], 1, 10, 3)  # on the network of BISON
-    scale = Scale("blocks", "rules", 100, train.networks[0])
+    scale = Scale("blocks", "rules", 100, train.network)
     assert [unit.name for unit in (Collect("blocks"), train, evaluate, scale)] == [
         "collect blocks",
-        "train blocks/bison-paper-0",
+        "train blocks/bison-paper-1",
         "evaluate blocks/det-plan-1/10",
         "scale blocks-rules-100",
     ]
-    assert train.outputs[2:] == (POLICY, "policies/blocks/bison-paper-1")
+    assert train.outputs == ("costs/blocks/bison-paper-1.json", "policies/blocks/bison-paper-1")
     assert train.inputs == Collect("blocks").outputs
-    assert evaluate.inputs == train.outputs[3:]
-    assert scale.inputs == train.outputs[2:3]
+    assert evaluate.inputs == scale.inputs == train.outputs[1:]
     assert ONE.inputs == ()
     assert Evaluate("blocks", VARIANTS["bison"], 2, 1, 1).inputs == ("policies/blocks/bison-best-2",)
 
@@ -231,12 +234,10 @@ def test_memory_is_measured_again_only_with_more_objects(folder: ExperimentFolde
     assert size.peak_mebibytes > 10
 
 
-def test_networks_that_are_there_are_not_trained_again(folder: ExperimentFolder) -> None:
-    unit = Train("blocks", "bison", "paper", (0, 1))
-    assert unit.missing(folder) == unit.networks
-    write_policy(folder.path / POLICY, idle_policy())
-    assert (unit.missing(folder), unit.is_done(folder)) == (unit.networks[1:], False)
-    write_policy(folder.path / "policies/blocks/bison-paper-1", idle_policy())
+def test_a_network_that_is_there_is_not_trained_again(folder: ExperimentFolder) -> None:
+    unit = Train("blocks", "bison", "paper", 0)
+    assert not unit.is_done(folder)
+    idle_policy().write(folder.path / POLICY)
     assert unit.is_done(folder)
     unit.perform(folder, lambda note: pytest.fail(note))
 
@@ -256,19 +257,18 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def test_the_time_of_all_beginnings_is_added_up(tmp_path: Path, wait: Callable[[float], None]) -> None:
-    paths = [tmp_path / "costs" / "0.json", tmp_path / "costs" / "1.json"]
+    path = tmp_path / "costs" / "0.json"
     for _ in range(2):
-        cost = TrainingCost(paths)
+        cost = TrainingCost(path)
         wait(10)
         cost.note()
         wait(1)
         cost.note()  # so soon that it is not worth writing
-    known = [json.loads(path.read_text()) for path in paths]
-    assert [one["seconds"] for one in known] == [20.0, 20.0]
-    assert known[0]["networks"] == 2
-    assert known[0]["peak_mebibytes"] > 1
+    known = json.loads(path.read_text())
+    assert (known["seconds"], known["networks"]) == (20.0, 1)
+    assert known["peak_mebibytes"] > 1
     cost.note(is_last=True)
-    assert json.loads(paths[0].read_text())["seconds"] == 21.0
+    assert json.loads(path.read_text())["seconds"] == 21.0
 
 
 def test_what_a_network_took_that_is_there_no_more_is_forgotten(
@@ -278,15 +278,15 @@ def test_what_a_network_took_that_is_there_no_more_is_forgotten(
     write_atomically(cost, json.dumps({"seconds": 100.0, "peak_mebibytes": 1.0}))
     seconds: list[float] = []
 
-    def train_for_a_while(*_: object, tell: Callable[[Progress], None], **__: object) -> None:
+    def train_for_a_while(*_: object, callback: Callable[[Progress], None], **__: object) -> None:
         wait(10)
-        tell(Progress("training", 1, 9))
+        callback(Progress("training", 1, 9))
         seconds.append(json.loads(cost.read_text())["seconds"])
         raise InterruptedError
 
-    monkeypatch.setattr("bilevel.demonstrations.dataset.read_dataset", lambda folder: None)
-    monkeypatch.setattr("bilevel.experiments.training.train_together", train_for_a_while)
+    monkeypatch.setattr("bilevel.demonstrations.dataset.Demonstrations.read", lambda folder: None)
+    monkeypatch.setattr("bilevel.methods.training.train", train_for_a_while)
     for _ in range(2):
         with pytest.raises(InterruptedError):
-            Train("blocks", "bison", "paper", (0,)).perform(folder, lambda note: None)
+            Train("blocks", "bison", "paper", 0).perform(folder, lambda note: None)
     assert seconds == [10.0, 20.0]

@@ -94,7 +94,7 @@ FACTS = st.frozensets(ATOMS, max_size=4)
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    return parse_rules(text).rules
+    return parse_rules(text)
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bilevel.rules.explanation.why_not import nearest, why_not
-from bilevel.rules.matching import best_match
+from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Atom, Domain, Facts, Parameter, Predicate
@@ -20,7 +20,7 @@ BLOCKS = parse_rules(
     1: holding(?x) & clear(?l) & goal at(?x, ?l) -> place(?x, ?l)
     2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
     """
-).rules
+)
 
 
 def predicate(name: str, *types: str) -> Predicate:
@@ -42,7 +42,7 @@ OBJECTS = {"block1": "block", "block2": "block", "place1": "place", "place2": "p
 
 def facts(text: str) -> Facts:
     """The facts of a text such as `at(a, b) & free()`."""
-    return frozenset(parse_rules(f"1: {text} -> a()").rules[0].state_condition) if text else frozenset()
+    return frozenset(parse_rules(f"1: {text} -> a()")[0].state_condition) if text else frozenset()
 
 
 def test_the_block_in_the_gripper_is_closer_than_any_other() -> None:
@@ -56,7 +56,7 @@ def test_the_block_in_the_gripper_is_closer_than_any_other() -> None:
 def test_no_variable_stands_for_an_object_of_another_type() -> None:
     rules = parse_rules(
         "variables: ?x - block, ?l - place\n1: clear(?x) & clear(?l) & at(?x, ?l) & gripper-free() -> pick(?x)"
-    ).rules
+    )
     state, goal = facts("clear(block1) & clear(place1) & gripper-free()"), facts("at(block1, place2)")
     assert nearest(rules, DOMAIN, state, goal, OBJECTS)[0].missing == ("at(block1, place1) does not hold",)
 
@@ -98,7 +98,7 @@ def test_absent_facts_inequalities_types_and_unbound_variables() -> None:
     goal = facts("on(block1)")
 
     def reason(rule: str, state: str, objects: dict[str, str] = OBJECTS) -> str:
-        return why_not(parse_rules(types + rule).rules, ferry, facts(state), goal, objects)
+        return why_not(parse_rules(types + rule), ferry, facts(state), goal, objects)
 
     sail = "1: at-ferry(?a) & not at-ferry(?b) & goal on(?x) -> sail(?a, ?b)"
     assert reason(sail, "at-ferry(place1) & at-ferry(place2)") == (
@@ -155,9 +155,9 @@ def atoms(terms: tuple[str, ...]) -> st.SearchStrategy[Atom]:
 )
 def test_no_binding_comes_closer(conditions: Facts, goals: Facts, state: Facts, goal: Facts) -> None:
     text = " & ".join([*map(str, sorted(conditions)), *(f"goal {g}" for g in sorted(goals))])
-    (rule,) = parse_rules(f"1: {text} -> act()").rules
+    (rule,) = parse_rules(f"1: {text} -> act()")
     objects = dict.fromkeys("abc", "object")
-    assume(best_match([rule], SMALL, state, goal, objects) is None)
+    assume(not best_matches([rule], SMALL, state, goal, objects))
     (miss,) = nearest([rule], SMALL, state, goal, objects)
     counts = [unmet(rule, values, state, goal) for values in product("abc", repeat=len(rule.variables))]
     serving = [missing_facts for missing_facts, missing_goals in counts if missing_goals == 0]

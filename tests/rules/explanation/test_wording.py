@@ -38,7 +38,7 @@ from bilevel.rules.rule_file import parse_rules
 )
 def test_clauses(condition: str, clause: str) -> None:
     declared = "variables: ?x - robot, ?y - robot, ?z - robot\n"
-    (rule,) = parse_rules(f"{declared}1: {condition} -> check(?x, ?y)").rules
+    (rule,) = parse_rules(f"{declared}1: {condition} -> check(?x, ?y)")
     assert sentence(rule).startswith(f"If {clause}, check ")
 
 

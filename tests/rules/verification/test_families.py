@@ -16,7 +16,7 @@ from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain
 
 
 def domain(name: str) -> Domain:
-    return read_domain(str(files("bilevel.tabletop") / "domains" / f"{name}.pddl"))
+    return read_domain(str(files("bilevel.tabletop") / "worlds" / f"{name}.pddl"))
 
 
 BLOCKS, COLOUR, GACHA = domain("blocks"), domain("colour"), domain("gacha")
@@ -27,7 +27,7 @@ PRINTED_PICK = "2: clear(?x) & gripper-free() & goal at(?x, ?l) -> pick(?x)"
 
 
 def block_rules(*texts: str) -> tuple[Rule, ...]:
-    return parse_rules("\n".join(["variables: ?x - block, ?y - block, ?l - place", *texts])).rules
+    return parse_rules("\n".join(["variables: ?x - block, ?y - block, ?l - place", *texts]))
 
 
 LEARNED, PRINTED = block_rules(PLACE, PICK), block_rules(PLACE, PRINTED_PICK)
@@ -42,7 +42,7 @@ COLOUR_RULES = parse_rules(
     5: on(?x, ?s) & unknown(?x) & free(?p) & tray-colour(?t, ?c) & gripper-free() & goal achieved-goal(?x)
         -> pick(?x, ?s)
     """
-).rules
+)
 
 GACHA_TEXT = """
     variables: ?x - block, ?c - colour, ?c2 - colour, ?t - tray, ?t2 - tray, ?d - box, ?b - button
@@ -63,7 +63,7 @@ GACHA_RULES = parse_rules(
         unwanted=f"colour-of(?x, ?c) & in(?x, ?d) & {TRAYS}",
         trays=TRAYS,
     )
-).rules
+)
 
 BLOCKS_SEED = parse_problem(
     """(define (problem seed) (:domain blocks) (:objects b1 - block l1 - place)
@@ -83,7 +83,7 @@ GACHA_SEED = parse_problem(
 )
 
 
-def blocks_family(most: int, starts: Starts = Starts.AT_REST) -> Family:
+def blocks_family(most: int, starts: Starts = "at-rest") -> Family:
     return Family((BLOCKS_SEED,), {"block": most, "place": most}, starts)
 
 
@@ -125,14 +125,14 @@ def test_the_printed_rule_picks_a_block_that_it_can_never_put_down() -> None:
 
 
 def test_the_printed_rule_fails_from_the_natural_start_too() -> None:
-    goal, actions, missed = refuted(verify_family(PRINTED, BLOCKS, blocks_family(3, Starts.INITIAL)))
+    goal, actions, missed = refuted(verify_family(PRINTED, BLOCKS, blocks_family(3, "initial")))
     assert goal == at("b1 l1", "b2 l1", "b3 l2")
     assert actions == ["pick(b1)", "place(b1, l1)", "pick(b2)"]
     assert missed == at("b3 l2")
 
 
 def test_no_rule_says_what_to_do_with_a_block_in_the_hand_that_has_no_goal() -> None:
-    goal, actions, missed = refuted(verify_family(LEARNED, BLOCKS, blocks_family(2, Starts.ANY)))
+    goal, actions, missed = refuted(verify_family(LEARNED, BLOCKS, blocks_family(2, "any")))
     assert actions == []
     assert goal == missed
 
@@ -142,7 +142,7 @@ def test_no_rule_says_what_to_do_with_a_block_in_the_hand_that_has_no_goal() -> 
 
 def test_the_colour_rules_are_right_up_to_four_blocks_and_three_colours() -> None:
     counts = {"block": 4, "colour+tray": 3}
-    from_start = Family((COLOUR_SEED,), counts, Starts.INITIAL)
+    from_start = Family((COLOUR_SEED,), counts, "initial")
     half_done = Family((COLOUR_SEED,), counts, complete_goals=True)
     for family in (from_start, half_done):
         verdict = verify_family(COLOUR_RULES, COLOUR, family)
@@ -166,7 +166,7 @@ def test_the_gacha_rules_are_right_though_new_blocks_never_end() -> None:
 @pytest.mark.parametrize("missing", [4, 5, 6, 7, 8])
 def test_gacha_needs_its_rules_for_rolling_and_for_wrong_rolls(missing: int) -> None:
     fewer = tuple(rule for rule in GACHA_RULES if rule.priority != missing)
-    family = Family((GACHA_SEED,), {"colour+tray": 2}, Starts.INITIAL)
+    family = Family((GACHA_SEED,), {"colour+tray": 2}, "initial")
     assert verify_family(fewer, GACHA, family).answer is Answer.REFUTED
 
 
@@ -188,10 +188,10 @@ RISK = parse_domain(
 
 def risk(init: str) -> Family:
     text = f"(define (problem p) (:domain risk) (:objects x - thing) (:init {init}) (:goal (done x)))"
-    return Family((parse_problem(text, RISK),), starts=Starts.INITIAL)
+    return Family((parse_problem(text, RISK),), starts="initial")
 
 
-GAMBLE = parse_rules("variables: ?x - thing\n1: open(?x) & goal done(?x) -> gamble(?x)").rules
+GAMBLE = parse_rules("variables: ?x - thing\n1: open(?x) & goal done(?x) -> gamble(?x)")
 
 
 def test_losing_a_goal_by_a_needless_risk_is_a_fault() -> None:

@@ -18,7 +18,7 @@ from bilevel.symbolic.domain import Atom, Facts, Problem
 from bilevel.symbolic.pddl import parse_problem, read_domain
 from bilevel.symbolic.semantics import applicable, ground_action, progress, substitute_all
 
-BLOCKS = read_domain(str(files("bilevel.tabletop") / "domains" / "blocks.pddl"))
+BLOCKS = read_domain(str(files("bilevel.tabletop") / "worlds" / "blocks.pddl"))
 BLOCKS_SEED = parse_problem(
     """(define (problem seed) (:domain blocks) (:objects b1 - block l1 - place)
     (:init (clear b1) (clear l1) (gripper-free)) (:goal (at b1 l1)))""",
@@ -29,7 +29,7 @@ PICK = "2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)"
 
 
 def block_rules(*texts: str) -> tuple[Rule, ...]:
-    return parse_rules("\n".join(["variables: ?x - block, ?y - block, ?l - place", *texts])).rules
+    return parse_rules("\n".join(["variables: ?x - block, ?y - block, ?l - place", *texts]))
 
 
 CASES = {

@@ -37,7 +37,7 @@ GOAL_HEADS = frozenset({Atom("heads", ("c",))})
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    return parse_rules("variables: ?a - spot, ?b - spot, ?s - spot, ?c - coin, ?d - coin\n" + text).rules
+    return parse_rules("variables: ?a - spot, ?b - spot, ?s - spot, ?c - coin, ?d - coin\n" + text)
 
 
 def game(state: str, goal: str) -> Problem:
@@ -149,7 +149,7 @@ def test_rules_of_another_domain_are_refused(text: str, message: str) -> None:
 
 # Objects made by nature
 
-GACHA = read_domain(str(files("bilevel.tabletop") / "domains" / "gacha.pddl"))
+GACHA = read_domain(str(files("bilevel.tabletop") / "worlds" / "gacha.pddl"))
 BOX = {"red": "colour", "blue": "colour", "tray1": "tray", "tray2": "tray", "box": "box", "button": "button"}
 TRAYS = frozenset({Atom("tray-colour", ("tray1", "red")), Atom("tray-colour", ("tray2", "blue"))})
 EMPTY = TRAYS | {Atom("clear", ("box",)), Atom("closed", ("box",)), Atom("gripper-free")}
@@ -181,7 +181,7 @@ def test_made_objects_have_canonical_names() -> None:
 def test_an_object_that_a_rule_may_still_bind_is_kept() -> None:
     memory = parse_rules(
         "variables: ?x - block, ?c - colour, ?d - box\n1: colour-of(?x, ?c) & goal achieved-goal(?c) -> open(?d)"
-    ).rules
+    )
     put_away = gacha_state(Atom("colour-of", ("block1", "red")))
     space = StateSpace(GACHA, BOX, memory)
     assert space.situations[space.number(put_away)] == put_away
@@ -196,11 +196,11 @@ from bilevel.rules.verification.growing import Family
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.verification.policies import verify
 from bilevel.symbolic.pddl import parse_problem, read_domain
-domain = read_domain(str(files("bilevel.tabletop") / "domains" / "gacha.pddl"))
+domain = read_domain(str(files("bilevel.tabletop") / "worlds" / "gacha.pddl"))
 policy = parse_rules('''variables: ?x - block, ?c - colour, ?t - tray, ?d - box, ?b - button
 1: colour-of(?x, ?c) & in(?x, ?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> open(?d)
 2: clear(?d) & closed(?d) & gripper-free() & goal achieved-goal(?c) -> roll(?d, ?b)
-''').rules
+''')
 text = '''(define (problem p) (:domain gacha) (:objects c1 c2 c3 - colour t1 t2 - tray d1 d2 - box b1 - button)
 (:init (tray-colour t1 c1) (tray-colour t2 c2) (clear d1) (closed d1) (clear d2) (closed d2) (gripper-free))
 (:goal (and (achieved-goal c1) (achieved-goal c2))))'''

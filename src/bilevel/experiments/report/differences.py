@@ -52,7 +52,7 @@ def differences(rows: Sequence[Sequence[Cell]], quick: bool) -> dict[str, list[D
             if cell.task and differs(cell):
                 by_reason.setdefault(reason(cell, cell.task, quick), []).append(cell)
         if by_reason:
-            found[row[0].entrant.title] = [Difference(cells, why) for why, cells in by_reason.items()]
+            found[row[0].variant.title] = [Difference(cells, why) for why, cells in by_reason.items()]
     return found
 
 
@@ -65,6 +65,6 @@ def reason(cell: Cell, task: str, quick: bool) -> str:
     """Return why this cell differs, as far as we know."""
     if cell.rate < (cell.paper or 0):
         return _LOWER_QUICK if quick else _LOWER
-    method, world = cell.entrant.method, task.removesuffix("-noisy")
+    method, world = cell.variant.method, task.removesuffix("-noisy")
     known = HIGHER.get((method, task)) or HIGHER.get((method, world), _UNKNOWN)
-    return known + (_REFINED if cell.entrant.recipe == OURS else "")
+    return known + (_REFINED if cell.variant.preset == OURS else "")

@@ -38,10 +38,10 @@ def by_objects(results: Results) -> Figure:
 
 def _curves(results: Results, task: str) -> list[Series]:
     found = []
-    for entrant in results.entrants:
-        if scores := results.by_size(entrant, task):
+    for variant in results.variants:
+        if scores := results.by_size(variant, task):
             marks = [_rate_mark(size, score) for size, score in scores.items()]
-            found.append(Series(entrant.name, entrant.title, marks))
+            found.append(Series(variant.name, variant.title, marks))
     return found
 
 
@@ -82,10 +82,10 @@ def against_costs(results: Results) -> Figure:
 def _cost_panel(results: Results, cost: Cost) -> Panel:
     found = [(task, one) for task in (*results.tasks, None) for one in results.costs(task)]
     series = []
-    for entrant in results.entrants:
-        marks = [_cost_mark(cost, one, task) for task, one in found if one.entrant == entrant]
+    for variant in results.variants:
+        marks = [_cost_mark(cost, one, task) for task, one in found if one.variant == variant]
         if known := [mark for mark in marks if mark]:
-            series.append(Series(entrant.name, entrant.title, known))
+            series.append(Series(variant.name, variant.title, known))
     objects = f", {max(results.sizes)} objects" if cost.largest else ""
     title = cost.title[0].upper() + cost.title[1:] + objects
     x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.show, cost.show is seconds)
@@ -98,7 +98,7 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
         return None
     how = "" if cost.largest else costs.trained_how
     tip = (
-        f"{costs.entrant.title}, {task or 'all tasks, median'}\n{cost.title}\t{cost.show(value)}{how}\n"
+        f"{costs.variant.title}, {task or 'all tasks, median'}\n{cost.title}\t{cost.show(value)}{how}\n"
         f"success\t{rate(score.rate)} ({interval(score.interval)})\nepisodes\t{score.episodes:,}"
     )
     return Mark(value, score.rate, tip, faint=task is not None)
@@ -149,9 +149,9 @@ def causes_of_failure(results: Results) -> Figure:
 
 
 def _bars(results: Results, task: str | None) -> list[Bar]:
-    found = [(entrant, results.outcomes(entrant, task)) for entrant in results.entrants]
+    found = [(variant, results.outcomes(variant, task)) for variant in results.variants]
     return [
-        Bar(entrant.name, entrant.title, {cause: counts[cause] for cause in CAUSES if counts[cause]})
-        for entrant, counts in found
+        Bar(variant.name, variant.title, {cause: counts[cause] for cause in CAUSES if counts[cause]})
+        for variant, counts in found
         if counts.total()
     ]

@@ -9,12 +9,12 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from bilevel.experiments.paper import TASKS, in_order
 from bilevel.experiments.report.charts import Bar
 from bilevel.experiments.report.differences import WORTH_A_WORD, differences
 from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.headline import numbers, outcome
-from bilevel.experiments.report.paper import TASKS
 from bilevel.experiments.report.scores import Cell, Results
 from bilevel.experiments.report.sources import Source
 from bilevel.experiments.report.styles import CAUSES, palette, slug
@@ -77,7 +77,7 @@ def _functions() -> dict[str, object]:
 def _values(source: Source) -> dict[str, object]:
     """Return what templates know."""
     results, about = Results(source.findings), source.findings.about
-    rows = results.cells if results.entrants else []
+    rows = results.cells if results.variants else []
     drawn, found = figures(results), results.outcomes()
     quick = bool(about.experiment.get("quick"))
     return {
@@ -91,7 +91,7 @@ def _values(source: Source) -> dict[str, object]:
         "worth_a_word": WORTH_A_WORD,
         "differences": differences(rows, quick),
         "figures": drawn,
-        "series": {row[0].entrant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
+        "series": {row[0].variant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
         "causes": {name: cause.meaning for name, cause in CAUSES.items() if found[name]},
         "rule_sets": rule_sets(about.rules),
         "episodes": [episode(timeline, video) for timeline, video in source.films],
@@ -108,7 +108,7 @@ def cell_tip(cell: Cell) -> str:
     """Return all about a cell that has a score."""
     assert cell.score is not None
     lines = [
-        f"{cell.entrant.title}, {cell.task or 'all tasks'}",
+        f"{cell.variant.title}, {cell.task or 'all tasks'}",
         f"success\t{rate(cell.score.rate)}",
         f"95% interval\t{interval(cell.score.interval)}",
         f"episodes\t{cell.score.successes:,} of {cell.score.episodes:,}",
@@ -138,8 +138,8 @@ class RuleSet:
 def rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
     """Return the learned rules, those of tasks that have learned the same together, in the order of the tasks."""
     found: dict[tuple[Rule, ...], list[str]] = {}
-    for task in sorted(texts, key=lambda name: (TASKS.index(name) if name in TASKS else len(TASKS), name)):
-        found.setdefault(parse_rules(texts[task], f"the rules of {task}").rules, []).append(task)
+    for task in in_order(texts):
+        found.setdefault(parse_rules(texts[task], f"the rules of {task}"), []).append(task)
     return [RuleSet(tasks, summary(rules), rules) for rules, tasks in found.items()]
 
 
@@ -149,14 +149,14 @@ def rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
 def _settings(results: Results) -> dict[str, list[str]]:
     """Return what is particular to each method: how long it was trained, on how much, and what else it depends on."""
     found = {}
-    for entrant in results.entrants:
-        rows = results.rows(entrant)
+    for variant in results.variants:
+        rows = results.rows(variant)
         trainings = [row.training for row in rows if row.training]
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
         epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
         samples = sorted({training.samples for training in trainings})
         many = [f"{samples[0]:,} to {samples[-1]:,} samples"] if samples else []
-        found[entrant.title] = [*epochs, *many, *others]
+        found[variant.title] = [*epochs, *many, *others]
     return found
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from bilevel.experiments.evaluation import wilson_interval
-from bilevel.experiments.methods import METHODS
-from bilevel.experiments.report.paper import TASKS, paper_rate
-from bilevel.experiments.reproduction.rows import Findings, Row
-from bilevel.experiments.reproduction.settings import ENTRANTS, USUAL, Entrant
+from bilevel.experiments.methods import METHODS, is_published
+from bilevel.experiments.paper import TASKS, in_order, paper_rate
+from bilevel.experiments.reproduction.rows import Finding, Findings
+from bilevel.experiments.reproduction.settings import USUAL, VARIANTS, Variant
+from bilevel.experiments.statistics import wilson_interval
+from bilevel.methods.methods import EXPERT
 
-REFERENCE = "expert"  # written by hand: a bound, not a rival
+REFERENCE = EXPERT  # written by hand: a bound, not a rival
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Score:
 class Cell:
     """A method on a task, or on all together, beside what the paper has."""
 
-    entrant: Entrant
+    variant: Variant
     task: str | None
     score: Score | None
     paper: float | None
@@ -58,7 +59,7 @@ class Cell:
 class Costs:
     """What a method takes: medians over tasks and seeds."""
 
-    entrant: Entrant
+    variant: Variant
     score: Score  # over all sizes
     objects: int  # the largest number that there is, for what follows
     largest: Score | None
@@ -77,7 +78,7 @@ class Costs:
         return f" on {' and '.join(self.devices)}{beside}" if self.devices else ""
 
 
-def score(rows: Sequence[Row], objects: int | None = None) -> Score | None:
+def score(rows: Sequence[Finding], objects: int | None = None) -> Score | None:
     """Return the score over all sizes, or over one; `None` without a single episode."""
     wins: Counter[int] = Counter()
     episodes: Counter[int] = Counter()
@@ -92,7 +93,7 @@ def score(rows: Sequence[Row], objects: int | None = None) -> Score | None:
 
 def _ranked(column: Sequence[Cell]) -> list[Cell]:
     """Rank the two highest rates that there are, as often as they occur; nobody is praised for nothing."""
-    rivals = [cell for cell in column if cell.entrant.name != REFERENCE and cell.rate > 0]
+    rivals = [cell for cell in column if cell.variant.name != REFERENCE and cell.rate > 0]
     best = sorted({cell.rate for cell in rivals}, reverse=True)[:2]
     return [
         replace(cell, rank=best.index(cell.rate) + 1) if cell in rivals and cell.rate in best else cell
@@ -112,21 +113,20 @@ class Results:
     findings: Findings
 
     @cached_property
-    def entrants(self) -> list[Entrant]:
+    def variants(self) -> list[Variant]:
         """The methods that were measured, in the usual order."""
-        measured = {row.entrant for row in self.findings.rows}
-        return [entrant for name, entrant in ENTRANTS.items() if name in measured]
+        measured = {row.variant for row in self.findings.rows}
+        return [variant for name, variant in VARIANTS.items() if name in measured]
 
     @cached_property
     def tasks(self) -> list[str]:
         """The tasks that were measured: the paper's in its order, then others."""
-        measured = dict.fromkeys(row.task for row in self.findings.rows)
-        return [*(task for task in TASKS if task in measured), *(task for task in measured if task not in TASKS)]
+        return in_order(row.task for row in self.findings.rows)
 
     @cached_property
     def columns(self) -> list[str]:
         """The paper's tasks, measured or not, and any others that were measured."""
-        return [*TASKS, *(task for task in self.tasks if task not in TASKS)]
+        return in_order([*TASKS, *self.tasks])
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -137,20 +137,20 @@ class Results:
     def seeds(self) -> list[int]:
         return sorted({row.seed for row in self.findings.rows})
 
-    def rows(self, entrant: Entrant | None = None, task: str | None = None) -> list[Row]:
+    def rows(self, variant: Variant | None = None, task: str | None = None) -> list[Finding]:
         """Return the rows of a method, or of all, on a task, or on all."""
-        name = entrant and entrant.name
-        return [row for row in self.findings.rows if name in (None, row.entrant) and task in (None, row.task)]
+        name = variant and variant.name
+        return [row for row in self.findings.rows if name in (None, row.variant) and task in (None, row.task)]
 
-    def by_size(self, entrant: Entrant, task: str) -> dict[int, Score]:
+    def by_size(self, variant: Variant, task: str) -> dict[int, Score]:
         """Return the scores of a method on a task, by number of objects."""
-        found = {size: score(self.rows(entrant, task), size) for size in self.sizes}
+        found = {size: score(self.rows(variant, task), size) for size in self.sizes}
         return {size: score for size, score in found.items() if score}
 
-    def outcomes(self, entrant: Entrant | None = None, task: str | None = None) -> Counter[str]:
+    def outcomes(self, variant: Variant | None = None, task: str | None = None) -> Counter[str]:
         """Return how episodes ended: how many were a `success`, and how many failed for each reason."""
         found: Counter[str] = Counter()
-        for row in self.rows(entrant, task):
+        for row in self.rows(variant, task):
             found["success"] += row.successes
             for size in row.sizes:
                 found.update(size.reasons)
@@ -162,31 +162,31 @@ class Results:
 
         Published models have a row whether they were run or not: nothing stands in for their weights.
         """
-        entrants = [one for one in ENTRANTS.values() if one in self.entrants or METHODS[one.method].model]
-        columns = [_ranked([self._cell(entrant, task) for entrant in entrants]) for task in (*self.columns, None)]
+        variants = [one for one in VARIANTS.values() if one in self.variants or is_published(METHODS[one.method])]
+        columns = [_ranked([self._cell(variant, task) for variant in variants]) for task in (*self.columns, None)]
         return [list(row) for row in zip(*columns, strict=True)]
 
-    def _cell(self, entrant: Entrant, task: str | None) -> Cell:
+    def _cell(self, variant: Variant, task: str | None) -> Cell:
         """Return one cell; a total is over all tasks that were measured, the paper's over its own."""
-        rows = self.rows(entrant, task)
+        rows = self.rows(variant, task)
         is_whole = task is not None or {row.task for row in rows} == set(self.tasks)
-        paper = paper_rate(entrant.method, task) if task is not None or self.tasks == list(TASKS) else None
-        return Cell(entrant, task, score(rows) if is_whole else None, paper)
+        paper = paper_rate(variant.method, task) if task is not None or self.tasks == list(TASKS) else None
+        return Cell(variant, task, score(rows) if is_whole else None, paper)
 
     def costs(self, task: str | None = None) -> list[Costs]:
         """Return what each method takes on a task, or on all."""
-        found = [self._costs(entrant, task) for entrant in self.entrants]
+        found = [self._costs(variant, task) for variant in self.variants]
         return [costs for costs in found if costs]
 
-    def _costs(self, entrant: Entrant, task: str | None) -> Costs | None:
-        rows, objects = self.rows(entrant, task), max(self.sizes, default=0)
+    def _costs(self, variant: Variant, task: str | None) -> Costs | None:
+        rows, objects = self.rows(variant, task), max(self.sizes, default=0)
         total = score(rows)
         if total is None:
             return None
         sizes = [size for row in rows for size in row.sizes if size.objects == objects]
         trainings = [row.training for row in rows if row.training]
         return Costs(
-            entrant,
+            variant,
             total,
             objects,
             score(rows, objects),
@@ -203,14 +203,14 @@ class Results:
         lines = []
         if absent := [task for task in TASKS if task not in self.tasks]:
             lines.append(f"Tasks that were not run: {', '.join(absent)}.")
-        if lacking := [ENTRANTS[name].title for name in USUAL if ENTRANTS[name] not in self.entrants]:
+        if lacking := [VARIANTS[name].title for name in USUAL if VARIANTS[name] not in self.variants]:
             lines.append(f"Methods that were not run: {'; '.join(lacking)}.")
-        pairs = [(entrant, task) for entrant in self.entrants for task in self.tasks]
+        pairs = [(variant, task) for variant in self.variants for task in self.tasks]
         episodes = {pair: sum(row.episodes for row in self.rows(*pair)) for pair in pairs}
         full = max(episodes.values(), default=0)
-        for (entrant, task), number in episodes.items():
+        for (variant, task), number in episodes.items():
             if number < full:
-                lines.append(f"{entrant.title} on {task}: {number or 'none'} of {full} episodes.")
+                lines.append(f"{variant.title} on {task}: {number or 'none'} of {full} episodes.")
         if not self.findings.scaling:
             lines.append("Large problems, for which rules and LAMA are timed, were not run.")
         return lines

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from bilevel.experiments.report.paper import TASKS
+from bilevel.experiments.paper import in_order
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, ExperimentFolder, read_experiment
 from bilevel.experiments.reproduction.rows import Findings, Size, read_findings
-from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.settings import VARIANTS
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
 from bilevel.policies.failures import REASONS
@@ -63,9 +63,8 @@ def _of_file(path: Path) -> Findings:
 
 def _films(folder: Path) -> list[Film]:
     """Return the films that are whole, with a timeline beside them, in the order of the tasks."""
-    order = {task: number for number, task in enumerate(TASKS)}
-    there = [path for path in folder.glob("*.mp4") if path.with_suffix(".json").is_file()]
-    return [_film(path) for path in sorted(there, key=lambda path: (order.get(path.stem, len(order)), path.stem))]
+    tasks = in_order(path.stem for path in folder.glob("*.mp4") if path.with_suffix(".json").is_file())
+    return [_film(folder / f"{task}.mp4") for task in tasks]
 
 
 def _film(path: Path) -> Film:
@@ -85,15 +84,15 @@ def _problems(findings: Findings) -> Iterator[str]:
         yield "the line that says how it was made is odd"
     seen: set[tuple[str, str, int]] = set()
     for row in findings.rows:
-        where = f"{row.entrant} on {row.task} with seed {row.seed}"
+        where = f"{row.variant} on {row.task} with seed {row.seed}"
         training = (row.training.seconds, row.training.networks, row.training.peak_mebibytes) if row.training else ()
-        if row.entrant not in ENTRANTS:
-            yield f"unknown method '{row.entrant}'"
+        if row.variant not in VARIANTS:
+            yield f"unknown method '{row.variant}'"
         if not (all(map(_is_sound, row.sizes)) and _are_numbers(*training)):
             yield f"odd numbers in the line for {where}"
-        if (row.task, row.entrant, row.seed) in seen:
+        if (row.task, row.variant, row.seed) in seen:
             yield f"two lines for {where}"
-        seen.add((row.task, row.entrant, row.seed))
+        seen.add((row.task, row.variant, row.seed))
     for one in findings.scaling:
         if one.seconds is None or not _are_numbers(one.objects, one.seconds, one.actions, one.peak_mebibytes):
             yield f"odd numbers in a large problem of '{one.task}'"

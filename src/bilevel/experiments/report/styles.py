@@ -55,6 +55,7 @@ CAUSES: Mapping[str, Cause] = {
     "no plan": Cause("#4c5a73", "#a9b4c8", "the planner found no plan, or none in time"),
     "plan broken": Cause("#e69f00", "#e8a91c", "what happened is not in the plan, and planning again is not allowed"),
     "physics": Cause("#222222", "#f5f5f5", "the simulation became unstable"),
+    "terminated": Cause("#882255", "#b8527f", "the environment ended the episode, for a reason of its own"),
     "label": Cause("#f0e442", "#f0e442", "the labels flickered: changes of the symbolic state were undone at once"),
     "stall": Cause("#cc79a7", "#d583b2", "stuck: nothing that it did had an effect any more"),
     "drop": Cause("#d55e00", "#e56a10", "it kept losing what it held or needed"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from statistics import median
 
-from bilevel.experiments.methods import METHODS
+import msgspec
+
+from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.report.scores import Cell, Costs, Results, Score
 from bilevel.experiments.report.table_formats import Table, Text, Value
 from bilevel.experiments.report.wording import (
@@ -66,10 +67,10 @@ def short_table(results: Results) -> Table:
 def _success_table(results: Results, caption: str, with_intervals: bool) -> Table:
     rows = results.cells
     lines: list[list[Text | str]] = [
-        [row[0].entrant.title, *(_text(cell, with_intervals) for cell in row)] for row in rows
+        [row[0].variant.title, *(_text(cell, with_intervals) for cell in row)] for row in rows
     ]
     records: list[Record] = [
-        {"method": cell.entrant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}
+        {"method": cell.variant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}
         for row in rows
         for cell in row
     ]
@@ -86,7 +87,7 @@ def _text(cell: Cell, with_interval: bool) -> Text:
 
 def absence(cell: Cell) -> str:
     """Return what stands where there is no score."""
-    return NOT_RUN if METHODS[cell.entrant.method].model else NOTHING
+    return NOT_RUN if is_published(METHODS[cell.variant.method]) else NOTHING
 
 
 def _score_record(score: Score | None) -> Record:
@@ -103,12 +104,12 @@ def size_table(results: Results) -> Table:
     sizes, lines = results.sizes, []
     records: list[Record] = []
     for task in results.tasks:
-        for entrant in results.entrants:
-            if scores := results.by_size(entrant, task):
+        for variant in results.variants:
+            if scores := results.by_size(variant, task):
                 counts = {size: f"{score.successes}/{score.episodes}" for size, score in scores.items()}
-                lines.append([f"{task}, {entrant.title}", *(counts.get(size, NOTHING) for size in sizes)])
+                lines.append([f"{task}, {variant.title}", *(counts.get(size, NOTHING) for size in sizes)])
             for size, score in scores.items():
-                records.append({"method": entrant.name, "task": task, "objects": size, **_score_record(score)})
+                records.append({"method": variant.name, "task": task, "objects": size, **_score_record(score)})
     caption = f"{scope(results)}: successes of as many episodes."
     header = ["task, method", *(f"n = {size}" for size in sizes)]
     return Table("success-by-objects", "Success by number of objects", caption, header, lines, records)
@@ -122,7 +123,7 @@ def cost_table(results: Results) -> Table:
     totals = results.costs()
     lines = [
         [
-            found.entrant.title,
+            found.variant.title,
             rate(found.score.rate),
             _known(found.training_seconds, seconds),
             _known(found.training_mebibytes, mebibytes),
@@ -136,7 +137,7 @@ def cost_table(results: Results) -> Table:
         f"Medians over tasks and seeds; steps and memory with {max(results.sizes, default=0)} objects, labels and "
         "planning included. Methods that plan run on the network of BISON in the paper's setting."
     )
-    shared = [f"{found.entrant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
+    shared = [f"{found.variant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
     if shared:
         caption += f" Times of training are shared: {'; '.join(shared)}."
     header = ["method", "success", "training", "memory in training", "a step", "memory"]
@@ -145,7 +146,7 @@ def cost_table(results: Results) -> Table:
 
 def _cost_record(found: Costs, task: str | None) -> Record:
     return {
-        "method": found.entrant.name,
+        "method": found.variant.name,
         "task": task or TOTAL,
         "rate": found.score.rate,
         "objects": found.objects,
@@ -168,21 +169,21 @@ def _known(value: float | None, show: Callable[[float], str]) -> str:
 
 def cause_table(results: Results) -> Table:
     """Return how many episodes failed for each reason."""
-    totals = {entrant: results.outcomes(entrant) for entrant in results.entrants}
+    totals = {variant: results.outcomes(variant) for variant in results.variants}
     reasons = [reason for reason in REASONS if any(found[reason] for found in totals.values())]
     lines = []
-    for entrant, found in totals.items():
+    for variant, found in totals.items():
         successes, episodes = found["success"], found.total()
         share = f" ({per_cent(successes / episodes)})" if episodes else ""
         counts = (f"{found[reason]:,}" if found[reason] else NOTHING for reason in reasons)
-        lines.append([entrant.title, f"{successes:,}/{episodes:,}{share}", *counts])
+        lines.append([variant.title, f"{successes:,}/{episodes:,}{share}", *counts])
     records: list[Record] = []
-    for entrant in totals:
+    for variant in totals:
         for task in results.tasks:
-            if found := results.outcomes(entrant, task):
+            if found := results.outcomes(variant, task):
                 counted: Record = {"episodes": found.total(), "successes": found["success"]}
                 by_reason = {reason: found[reason] for reason in REASONS}
-                records.append({"method": entrant.name, "task": task, **counted, **by_reason})
+                records.append({"method": variant.name, "task": task, **counted, **by_reason})
     caption = f"{scope(results)}, all tasks together; each failure has one cause."
     return Table("causes", "Causes of failure", caption, ["method", "successes", *reasons], lines, records)
 
@@ -215,5 +216,5 @@ def _solving(found: Sequence[Scaling]) -> str:
 
 
 def _scaling_record(one: Scaling) -> Record:
-    values = {name: value for name, value in asdict(one).items() if name not in ("versions", "machine")}
+    values = {name: value for name, value in msgspec.structs.asdict(one).items() if name not in ("versions", "machine")}
     return {**values, "solved": int(one.solved), "timed_out": int(one.timed_out)}

@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bilevel.experiments.reproduction.settings import ENTRANTS
+from bilevel.experiments.reproduction.settings import VARIANTS
 from bilevel.experiments.reproduction.timeline import Beat, Timeline
-from bilevel.policies.narration import STEPS_PER_SECOND
-from bilevel.symbolic.domain import BadInput
-from bilevel.video import package
 
 COLOURS = 8  # of action schemas; more than so many begin again
 SPEEDS = {0.25: "a quarter of the speed", 0.5: "half the speed", 1.0: "the true speed", 2.0: "twice the speed"}
@@ -35,12 +32,11 @@ class Episode:
 
     @property
     def method(self) -> str:
-        return ENTRANTS[self.timeline.entrant].title
+        return VARIANTS[self.timeline.variant].title
 
     @property
     def speed(self) -> str:
-        speed = self.timeline.steps_per_second / STEPS_PER_SECOND
-        return SPEEDS.get(speed, f"{speed:g} times the speed")
+        return SPEEDS.get(self.timeline.speed, f"{self.timeline.speed:g} times the speed")
 
     @property
     def steps(self) -> float:
@@ -79,9 +75,9 @@ def _schema(action: str) -> str:
 def _still(video: bytes) -> bytes | None:
     """Return a JPEG of the first picture, to be seen before the film is loaded, and on paper; `None` if that fails."""
     try:
-        package("PIL.ImageFont")
-        av = package("av")
-    except BadInput:
+        import av
+        import PIL.ImageFont  # noqa: F401
+    except ImportError:
         return None
     try:
         with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.measurements import LAMA
-from bilevel.experiments.reproduction.settings import BISON, Experiment
+from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
+from bilevel.policies.policy_folder import BISON
 
 # Steps that an expert takes with three objects.
 STEPS = {
@@ -46,11 +47,10 @@ def _training(unit: Train, experiment: Experiment) -> float:
     steps = _steps(unit.task)
     samples = experiment.demonstrations * steps
     learn = LEARN.get(unit.learner, LEARN[BISON])
-    config = experiment.config(unit.learner, unit.recipe)
-    practice = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
+    config = experiment.config(unit.learner, unit.preset)
+    dagger = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
     seconds = samples * LABEL + samples * learn * config.training.epochs
-    seconds += practice * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + practice) * learn
-    return seconds * len(unit.seeds)
+    return seconds + dagger * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + dagger) * learn
 
 
 def _episode(unit: Evaluate | MeasureMemory, experiment: Experiment) -> float:

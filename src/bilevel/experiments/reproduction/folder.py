@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bilevel.experiments.machines import machine
 from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.files import write_atomically
+from bilevel.json_files import decode, encode, read_bytes
 from bilevel.symbolic.domain import BadInput
-from bilevel.symbolic.expressions import read_text
 
 EXPERIMENT = "experiment.json"
 FINDINGS = "findings.jsonl"
@@ -44,12 +46,12 @@ def open_folder(path: Path, experiment: Experiment) -> ExperimentFolder:
             ours = all(child.name.lstrip(".").startswith(EXPERIMENT) for child in path.iterdir())
             if not ours and not file.exists():  # if it does now, another run was faster
                 raise BadInput(f"{path}: holds other files; choose a new folder as --output")
-            _write_once(file, json.dumps(asdict(experiment), indent=1) + "\n")
+            _write_once(file, encode(experiment, indent=1))
     except OSError as error:
         raise BadInput(f"{path}: cannot be used as a folder: {error.strerror}") from None
     known = read_experiment(path)
     if known != experiment:
-        was, now = asdict(known), asdict(experiment)
+        was, now = msgspec.structs.asdict(known), msgspec.structs.asdict(experiment)
         different = [name for name in was if was[name] != now[name]]
         others = ", ".join(f"{name.replace('_', ' ')} {was[name]}, not {now[name]}" for name in different)
         raise BadInput(f"{path}: was begun with {others}; choose another --output")
@@ -61,10 +63,7 @@ def read_experiment(folder: Path) -> Experiment:
     path = folder / EXPERIMENT
     if not path.exists():
         raise BadInput(f"{folder}: no reproduction: there is no {EXPERIMENT} in it; `bilevel reproduce` makes one")
-    try:
-        return Experiment(**json.loads(read_text(path)))
-    except (ValueError, TypeError, RecursionError):
-        raise BadInput(f"{path}: not what `bilevel reproduce` wrote there") from None
+    return decode(read_bytes(path), Experiment, f"{path}: not what `bilevel reproduce` wrote there")
 
 
 def _write_once(path: Path, text: str) -> None:

@@ -14,11 +14,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-import bilevel
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.reproduction.backends import Advanced, Event
 from bilevel.experiments.reproduction.folder import ExperimentFolder
@@ -26,11 +24,12 @@ from bilevel.experiments.reproduction.process_backend import Processes
 from bilevel.experiments.reproduction.settings import Experiment
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.files import taken_by_another, write_atomically
-from bilevel.policies.policy_files import POLICY
+from bilevel.policies.policy_folder import POLICY
 from bilevel.symbolic.domain import BadInput
+from bilevel.versions import versions
 
 COMPLETING = (MANIFEST, POLICY)  # files that are written after all others of their folder
-PACKAGES = ("mujoco", "metaworld", "gymnasium", "numpy", "torch", "safetensors", "up-fast-downward")
+PACKAGES = ("mujoco", "metaworld", "torch", "safetensors", "up-fast-downward")
 LISTEN = 1.0  # seconds between messages, unless the unit is over
 SEND_EVERY = 3.0  # seconds between files of a unit that goes on
 
@@ -58,16 +57,16 @@ class Message:
 class RemoteWorker:
     """Does units, one at a time, in a process that it starts for them and a folder that nobody else uses."""
 
-    def __init__(self, experiment: Experiment, gpu_share: float, versions: Mapping[str, str]) -> None:
-        """Versions are those that are to be found here, too."""
-        self._versions = versions
+    def __init__(self, experiment: Experiment, gpu_share: float, wanted: Mapping[str, str]) -> None:
+        """`wanted` are the versions that are to be found here, too."""
+        self._wanted = wanted
         self._folder = ExperimentFolder(make_scratch_folder(), experiment)
         self._processes = Processes(self._folder, 1, gpu_share)
         self._known: Known = {}
         self._sent = 0.0
 
     def begin(self, unit: Unit, files: Files) -> Message:
-        check_versions(self._versions)
+        check_versions(self._wanted)
         # Else the process for the unit would import the program that runs here, which is Ray's, and large.
         sys.modules["__main__"] = ModuleType("__main__")
         for child in self._folder.path.iterdir():
@@ -157,11 +156,8 @@ def make_scratch_folder() -> Path:
 
 def versions_here() -> dict[str, str]:
     """Return the versions of all that results depend on, as far as it is installed."""
-    found = {"bilevel": bilevel.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
-    for package in PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package).partition("+")[0]  # builds for a GPU differ in what follows
-    return found
+    found = {name: version.partition("+")[0] for name, version in versions(PACKAGES).items()}  # "+": builds for a GPU
+    return {**found, "python": found["python"].rpartition(".")[0]}
 
 
 def check_versions(wanted: Mapping[str, str]) -> None:

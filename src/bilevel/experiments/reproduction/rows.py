@@ -6,20 +6,18 @@ The report is made of these lines alone, but for its films. They are small enoug
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bilevel.json_files import decode
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.expressions import read_text
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """All episodes with one number of objects."""
 
     objects: int
@@ -32,8 +30,7 @@ class Size:
     peak_mebibytes: float | None  # of a process of its own for an episode, where that was measured
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(msgspec.Struct, frozen=True):
     """How the network came about. Methods may share one, and its cost."""
 
     seconds: float  # of the process that trained it, labels and DAgger included
@@ -46,14 +43,16 @@ class Training:
     machine: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Finding:
+RENAMED = {"variant": "entrant", "preset": "recipe"}  # what fields are called in files
+
+
+class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="row", rename=RENAMED):
     """A row of the table on one task, with one seed."""
 
     task: str
-    entrant: str  # in `VARIANTS`
+    variant: str  # in `VARIANTS`
     method: str
-    recipe: str | None
+    preset: str | None
     seed: int
     sizes: Sequence[Size]
     training: Training | None
@@ -71,8 +70,7 @@ class Finding:
         return sum(size.episodes for size in self.sizes)
 
 
-@dataclass(frozen=True)
-class Scaling:
+class Scaling(msgspec.Struct, frozen=True, tag_field="kind", tag="scaling"):
     """How long a large problem took, symbols alone."""
 
     task: str
@@ -87,8 +85,7 @@ class Scaling:
     machine: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class About:
+class About(msgspec.Struct, frozen=True, tag_field="kind", tag="about"):
     """What the rows have in common."""
 
     experiment: Mapping[str, Any]
@@ -98,11 +95,10 @@ class About:
     rules: Mapping[str, str]  # the text of the rules that were learned, by task
 
 
-KINDS: Mapping[str, type[Any]] = {"about": About, "row": Finding, "scaling": Scaling}
+Line = About | Finding | Scaling
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(msgspec.Struct, frozen=True):
     """All that was found in an experiment."""
 
     about: About
@@ -111,9 +107,8 @@ class Findings:
 
     def lines(self) -> str:
         """Return one line of JSON for each of them."""
-        kinds = {kind: name for name, kind in KINDS.items()}
-        found: Iterable[About | Finding | Scaling] = (self.about, *self.rows, *self.scaling)
-        return "".join(f"{json.dumps({'kind': kinds[type(line)], **asdict(line)})}\n" for line in found)
+        found: Iterable[Line] = (self.about, *self.rows, *self.scaling)
+        return "".join(f"{json.dumps(msgspec.to_builtins(line))}\n" for line in found)
 
 
 def read_findings(path: Path) -> Findings:
@@ -122,23 +117,14 @@ def read_findings(path: Path) -> Findings:
 
 
 def parse_findings(lines: Iterable[str], where: str) -> Findings:
-    found: dict[str, list[Any]] = {name: [] for name in KINDS}
-    for number, line in enumerate(lines, 1):
-        with refusing(f"{where}, line {number}: not a line that `bilevel reproduce` wrote"):
-            value = msgspec.json.decode(line)
-            found[value["kind"]].append(msgspec.convert(value, KINDS[value["kind"]]))
-    if len(found["about"]) != 1:
+    """Read lines; `BadInput`, which says where they come from, for any that `bilevel reproduce` has not written."""
+    kind: Any = Line
+    found: list[Line] = [
+        decode(line, kind, f"{where}, line {number}: not a line that `bilevel reproduce` wrote")
+        for number, line in enumerate(lines, 1)
+    ]
+    about = [line for line in found if isinstance(line, About)]
+    if len(about) != 1:
         raise BadInput(f"{where}: a line that says how it was made is missing")
-    return Findings(found["about"][0], found["row"], found["scaling"])
-
-
-@contextmanager
-def refusing(message: str) -> Iterator[None]:
-    """Raise `BadInput` with this message where JSON is not what is read there."""
-    try:
-        yield
-    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
-        raise BadInput(message) from None
-
-
-Row = Finding
+    rows = [line for line in found if isinstance(line, Finding)]
+    return Findings(about[0], rows, [line for line in found if isinstance(line, Scaling)])

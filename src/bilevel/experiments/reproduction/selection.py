@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bilevel.experiments.methods import METHODS
+from bilevel.experiments.methods import METHODS, missing
+from bilevel.experiments.paper import TASKS as PAPERS_TASKS
 from bilevel.experiments.reproduction.measurements import LAMA, RULES
-from bilevel.experiments.reproduction.settings import BISON, USUAL, VARIANTS, Network, Variant
+from bilevel.experiments.reproduction.settings import USUAL, VARIANTS, Network, Variant
 from bilevel.experiments.reproduction.unit import Unit
 from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
+from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.tasks import TASKS
+from bilevel.tabletop import TASKS
 
 SCALED = ("blocks", "colour", "gacha")  # the tasks whose domains differ
 SIZES = (3, 10, 30, 100, 300, 1000, 3000, 10_000)
@@ -23,7 +25,7 @@ LAMAS_TASKS = ("blocks", "colour")  # of Gacha, whose blocks come into being, it
 class Selection:
     """What is asked for; all of it must fit the experiment of the folder that it goes into."""
 
-    tasks: Sequence[str] = tuple(TASKS)
+    tasks: Sequence[str] = PAPERS_TASKS
     variants: Sequence[Variant] = tuple(VARIANTS[name] for name in USUAL)
     objects: Sequence[int] = tuple(range(1, 11))
     episodes: int = 10  # for each number of objects
@@ -32,14 +34,29 @@ class Selection:
 
     def sizes(self, task: str) -> list[int]:
         """Return the numbers of objects that the task has room for."""
-        return [objects for objects in self.objects if objects <= TASKS[task].most_objects]
+        return [objects for objects in self.objects if objects <= room(task)]
+
+
+def room(task: str) -> int:
+    """Return how many objects a task has room for."""
+    most = TASKS[task].max_objects
+    assert most is not None, "every table is small"
+    return most
+
+
+def find_task_names(names: Sequence[str]) -> list[str]:
+    """Return these tasks, each once, or without any the paper's; `BadInput` for one that there is not."""
+    for name in names:
+        if name not in TASKS:
+            raise BadInput(f"unknown task '{name}'; tasks that can be reproduced: {', '.join(TASKS)}")
+    return list(dict.fromkeys(names or PAPERS_TASKS))
 
 
 def require_methods(selection: Selection) -> None:
     """`BadInput` for a method that lacks something here, before any work is done."""
     for variant in selection.variants:
-        if missing := METHODS[variant.method].missing():
-            raise BadInput(f"{variant.name}: {missing}; or leave it out of --methods")
+        if lacking := missing(METHODS[variant.method]):
+            raise BadInput(f"{variant.name}: {lacking}; or leave it out of --methods")
 
 
 def left_out(selection: Selection) -> list[str]:
@@ -48,11 +65,11 @@ def left_out(selection: Selection) -> list[str]:
 
 
 def _too_many_objects(selection: Selection) -> Iterator[str]:
-    rooms = sorted({TASKS[task].most_objects for task in selection.tasks}) if "table" in selection.parts else []
-    for room in rooms:
-        if more := [str(objects) for objects in selection.objects if objects > room]:
-            tasks = [task for task in selection.tasks if TASKS[task].most_objects == room]
-            yield f"{', '.join(more)} objects in {', '.join(tasks)}: there is room for {room}"
+    rooms = sorted(set(map(room, selection.tasks))) if "table" in selection.parts else []
+    for most in rooms:
+        if more := [str(objects) for objects in selection.objects if objects > most]:
+            tasks = [task for task in selection.tasks if room(task) == most]
+            yield f"{', '.join(more)} objects in {', '.join(tasks)}: there is room for {most}"
 
 
 def _not_shown(selection: Selection) -> Iterator[str]:
@@ -62,15 +79,15 @@ def _not_shown(selection: Selection) -> Iterator[str]:
         yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
     elif scaling and not set(SCALED).intersection(selection.tasks):
         yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
-    elif scaling and set(LAMAS_TASKS) & set(selection.tasks) and (missing := METHODS[LAMA].missing()):
-        yield f"LAMA on large problems: {missing}"
+    elif scaling and set(LAMAS_TASKS) & set(selection.tasks) and (lacking := missing(METHODS[LAMA])):
+        yield f"LAMA on large problems: {lacking}"
 
 
-def select_units(selection: Selection, side_by_side: bool = False) -> list[Unit]:
-    """Return what is to be done, each thing once; networks of a kind can be trained side by side, for a GPU."""
+def select_units(selection: Selection) -> list[Unit]:
+    """Return what is to be done, each thing once."""
     results = [*_measurements(selection), *_showpieces(selection)]
     needed = {name for unit in results for name in unit.inputs}
-    trainings = [unit for unit in _trainings(selection, side_by_side) if needed.intersection(unit.outputs)]
+    trainings = [unit for unit in _trainings(selection) if needed.intersection(unit.outputs)]
     learned = {unit.task for unit in trainings}
     return [*(Collect(task) for task in selection.tasks if task in learned), *trainings, *results]
 
@@ -87,14 +104,11 @@ def _measurements(selection: Selection) -> Iterator[Unit]:
             yield MeasureMemory(task, variant, selection.seeds[0], max(sizes))
 
 
-def _trainings(selection: Selection, side_by_side: bool) -> Iterator[Train]:
-    seeds = tuple(selection.seeds)
+def _trainings(selection: Selection) -> Iterator[Train]:
     for task in selection.tasks:
-        networks = [variant.network(task, seeds[0]) for variant in selection.variants]
+        networks = [variant.network(task, seed) for variant in selection.variants for seed in selection.seeds]
         for network in filter(None, dict.fromkeys(networks)):  # in their order, each once
-            together = Train(task, network.learner, network.recipe, seeds)
-            apart = [Train(task, network.learner, network.recipe, (seed,)) for seed in seeds]
-            yield from [together] if side_by_side and together.uses_gpu else apart
+            yield Train(task, network.learner, network.preset, network.seed)
 
 
 def _showpieces(selection: Selection) -> Iterator[Unit]:
@@ -112,5 +126,5 @@ def _showpieces(selection: Selection) -> Iterator[Unit]:
 
 def _large_problems(task: str, network: Network | None) -> Iterator[Scale]:
     yield from (Scale(task, RULES, size, network) for size in SIZES)
-    if task in LAMAS_TASKS and METHODS[LAMA].missing() is None:
+    if task in LAMAS_TASKS and missing(METHODS[LAMA]) is None:
         yield from (Scale(task, LAMA, size) for size in LAMAS_SIZES)

@@ -5,32 +5,33 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
+from bilevel.experiments.paper import in_order
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder, read_json
 from bilevel.experiments.reproduction.rows import About, Finding, Findings, Scaling, Size, Training
-from bilevel.experiments.reproduction.settings import BISON, OURS, PAPER, VARIANTS, Network, Variant
+from bilevel.experiments.reproduction.settings import OURS, PAPER, VARIANTS, Network, Variant
 from bilevel.experiments.reproduction.units import Evaluate, MeasureMemory
 from bilevel.experiments.summary import make_row
 from bilevel.files import write_atomically
-from bilevel.policies.policy_files import POLICY
-from bilevel.policies.policy_folder import RULES
-from bilevel.tabletop.tasks import TASKS
+from bilevel.policies.policy_folder import BISON, POLICY, RULES
 
 
 def summarise(folder: ExperimentFolder, command: str) -> Findings:
     """Return everything that was found in a folder, whoever asked for it."""
     about = About(
-        experiment=asdict(folder.experiment),
+        experiment=msgspec.to_builtins(folder.experiment),
         command=command,
         machines=_machines(folder),
         failures=[{"unit": found["unit"], "error": found["error"]} for found in _objects(folder, "failures/*.json")],
-        rules={task: rules for task in TASKS if (rules := _rules(folder, task)) is not None},
+        rules={task: rules for task in _tasks(folder, "policies") if (rules := _rules(folder, task)) is not None},
     )
-    scaling = [Scaling(**found) for found in _objects(folder, "scaling/*.json")]
-    scaling.sort(key=lambda one: (list(TASKS).index(one.task), one.solver, one.objects))
+    scaling = [msgspec.convert(found, Scaling) for found in _objects(folder, "scaling/*.json")]
+    order = in_order(one.task for one in scaling)
+    scaling.sort(key=lambda one: (order.index(one.task), one.solver, one.objects))
     return Findings(about, list(_findings(folder)), scaling)
 
 
@@ -54,9 +55,14 @@ def _objects(folder: ExperimentFolder, pattern: str) -> Iterator[dict[str, Any]]
     yield from (found for path in sorted(folder.path.glob(pattern)) if (found := read_json(path)))
 
 
+def _tasks(folder: ExperimentFolder, part: str) -> list[str]:
+    """Return the tasks that there is something of in this part of a folder."""
+    return in_order(path.name for path in (folder.path / part).glob("*"))
+
+
 def _rules(folder: ExperimentFolder, task: str) -> str | None:
     """Return the text of the rules that were learned for a task."""
-    for network in (Network(task, BISON, recipe, seed) for recipe in (OURS, PAPER) for seed in range(10)):
+    for network in (Network(task, BISON, preset, seed) for preset in (OURS, PAPER) for seed in range(10)):
         policy = folder.path / network.policy
         if (policy / POLICY).exists():
             return (policy / RULES).read_text(encoding="utf-8")
@@ -64,7 +70,7 @@ def _rules(folder: ExperimentFolder, task: str) -> str | None:
 
 
 def _findings(folder: ExperimentFolder) -> Iterator[Finding]:
-    for task in TASKS:
+    for task in _tasks(folder, "episodes"):
         for variant in VARIANTS.values():
             folders = (folder.path / "episodes" / task).glob(f"{variant.name}-*")
             endings = [path.name.removeprefix(f"{variant.name}-") for path in folders]
@@ -86,9 +92,9 @@ def _finding(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -
     network = variant.network(task, seed)
     return Finding(
         task=task,
-        entrant=variant.name,
+        variant=variant.name,
         method=variant.method,
-        recipe=variant.recipe,
+        preset=variant.preset,
         seed=seed,
         sizes=[_size(size, part, peaks.get(size)) for size, part in by_size.items() if part],
         training=_training(folder, network) if network else None,

@@ -5,19 +5,19 @@ A timeline is a file of JSON beside the film of the episode; a step says where i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
-from bilevel.experiments.reproduction.rows import refusing
-from bilevel.symbolic.expressions import read_text
+from bilevel.json_files import decode, encode, read_bytes
+from bilevel.policies.episode_log import Entry, EpisodeLog
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.symbolic.domain import Facts
 
 
-@dataclass(frozen=True)
-class Fired:
+class Fired(msgspec.Struct, frozen=True):
     """The rule that chose an action."""
 
     number: int  # from 1, as in the list of the rules
@@ -26,8 +26,7 @@ class Fired:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Beat:
+class Beat(msgspec.Struct, frozen=True):
     """A step at which something is new: another action, other facts, or an event."""
 
     step: int
@@ -39,26 +38,55 @@ class Beat:
     events: Sequence[str]  # what nature did: reported by the world
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "entrant"}):
     """A whole episode."""
 
     task: str
-    entrant: str
+    variant: str
     objects: int
     seed: int
     outcome: str
     steps: int
+    speed: float = 0.5  # of the film: what part of the true one
     steps_per_second: float  # of the film: a step is shown so many seconds after its beginning
     pictures_per_second: float  # a step that is not drawn is shown with the next that is
     seconds: float  # that the film lasts
     beats: Sequence[Beat]
 
     def text(self) -> str:
-        return json.dumps(asdict(self), indent=1) + "\n"
+        return encode(self, indent=1)
 
 
 def read_timeline(path: Path) -> Timeline:
     """Read what `Timeline.text` wrote; `BadInput` for anything else."""
-    with refusing(f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"):
-        return msgspec.json.decode(read_text(path), type=Timeline)
+    what = f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"
+    return decode(read_bytes(path), Timeline, what)
+
+
+def beats(log: EpisodeLog) -> list[Beat]:
+    """Return the entries of a log in words, each with what is new since the one before it."""
+    pairs = pairwise([log.entries[0], *log.entries])
+    return [_beat(entry, before, log.rules) for before, entry in pairs]
+
+
+def _beat(entry: Entry, before: Entry, rules: RulePolicy | None) -> Beat:
+    return Beat(
+        step=entry.step,
+        action=str(entry.action) if entry.action else None,
+        rule=_fired(entry, rules) if rules else None,
+        appeared=_texts(entry.state - before.state),
+        vanished=_texts(before.state - entry.state),
+        goals_left=_texts(entry.goal - entry.state),
+        events=list(entry.events),
+    )
+
+
+def _fired(entry: Entry, rules: RulePolicy) -> Fired | None:
+    if entry.match is None:
+        return None
+    rule, binding = entry.match.rule, dict(sorted(entry.match.binding.items()))
+    return Fired(rules.rules.index(rule) + 1, str(rule), binding, entry.sentence or "")
+
+
+def _texts(facts: Facts) -> list[str]:
+    return [str(fact) for fact in sorted(facts)]

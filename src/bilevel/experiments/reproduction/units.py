@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
 
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import machine
@@ -18,6 +19,7 @@ from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
 from bilevel.experiments.reproduction.measurements import (
     TrainingCost,
+    load_variant,
     make_evaluation,
     measure_lama,
     measure_rules,
@@ -26,12 +28,14 @@ from bilevel.experiments.reproduction.measurements import (
 from bilevel.experiments.reproduction.settings import PAPER, Network, Variant
 from bilevel.experiments.reproduction.unit import Callback, Unit
 from bilevel.files import write_atomically
-from bilevel.policies.policy_files import POLICY
+from bilevel.policies.policy_folder import POLICY
+from bilevel.tabletop import TASKS
 
 if TYPE_CHECKING:  # it needs torch, which only training does
-    from bilevel.learning.bilevel import Progress
+    from bilevel.learning.networks import Progress
 
 SAVED_EVERY = 2.0  # seconds
+PATIENCE = 10.0  # seconds, for workers of a killed run to leave a data set
 
 
 @dataclass(frozen=True)
@@ -50,34 +54,34 @@ class Collect(Unit):
         return manifest.get("complete") is True and manifest.get("episodes", 0) >= folder.experiment.demonstrations
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        from bilevel.demonstrations.collection import open_when_free
-        from bilevel.demonstrations.recording import make_recipe
+        from bilevel.demonstrations.collection import open_collection
+        from bilevel.demonstrations.recording import collection_settings
 
-        recipe, slots = make_recipe(self.task, folder.experiment.shown)
-        wanted = folder.experiment.demonstrations
-        with open_when_free(folder.path / self.outputs[0], recipe, slots, wanted) as collection:
-            for _ in collection.collect():
+        task, wanted = TASKS[self.task], folder.experiment.demonstrations
+        settings = collection_settings(task, folder.experiment.shown)
+        with open_collection(task, folder.path / self.outputs[0], settings, wanted, PATIENCE) as collection:
+            for _ in collection.record_missing():
                 callback(f"demonstration {len(collection.entries)} of {wanted}")
 
 
 @dataclass(frozen=True)
 class Train(Unit):
-    """Train networks, one for each seed, side by side."""
+    """Train a network."""
 
     kind: ClassVar[str] = "train"
     is_training: ClassVar[bool] = True
     needs_own_process: ClassVar[bool] = True
     learner: str
-    recipe: str
-    seeds: tuple[int, ...]
+    preset: str
+    seed: int
 
     @property
-    def networks(self) -> list[Network]:
-        return [Network(self.task, self.learner, self.recipe, seed) for seed in self.seeds]
+    def network(self) -> Network:
+        return Network(self.task, self.learner, self.preset, self.seed)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (*(network.cost for network in self.networks), *(network.policy for network in self.networks))
+        return self.network.cost, self.network.policy
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -85,46 +89,42 @@ class Train(Unit):
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        seeds = "-".join(map(str, self.seeds))
-        return (f"unfinished/{self.task}-{self.learner}-{self.recipe}-{seeds}",)
+        return (f"unfinished/{self.task}-{self.learner}-{self.preset}-{self.seed}",)
 
     @property
     def uses_gpu(self) -> bool:
         """DAgger is a matter of episodes, not of epochs."""
-        return self.recipe == PAPER
-
-    def missing(self, folder: ExperimentFolder) -> list[Network]:
-        return [network for network in self.networks if not (folder.path / network.policy / POLICY).exists()]
+        return self.preset == PAPER
 
     def is_done(self, folder: ExperimentFolder) -> bool:
-        return not self.missing(folder)
+        return (folder.path / self.network.policy / POLICY).exists()
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        from bilevel.demonstrations.dataset import read_dataset
-        from bilevel.experiments.training import train_together
+        from bilevel.demonstrations.dataset import Demonstrations
+        from bilevel.methods.training import train
 
-        missing = self.missing(folder)
-        if not missing:
+        if self.is_done(folder):
             return
-        costs, checkpoints = [folder.path / network.cost for network in missing], folder.path / self.unfinished[0]
-        if not checkpoints.exists():  # then they are what networks took that are there no more
-            for path in costs:
-                path.unlink(missing_ok=True)
+        network, checkpoints = self.network, folder.path / self.unfinished[0]
+        if not checkpoints.exists():  # then it is what a network took that is there no more
+            (folder.path / network.cost).unlink(missing_ok=True)
         checkpoints.mkdir(parents=True, exist_ok=True)
-        cost = TrainingCost(costs)
+        cost = TrainingCost(folder.path / network.cost)
 
         def note(progress: Progress) -> None:
             cost.note(is_last=progress.done == progress.total)
             callback(f"{progress.stage}, {progress.done} of {progress.total}")
 
-        train_together(
-            read_dataset(folder.path / self.inputs[0]),
-            {network.seed: folder.path / network.policy for network in missing},
+        train(
+            Demonstrations.read(folder.path / self.inputs[0]),
+            folder.path / network.policy,
             self.learner,
-            folder.experiment.config(self.learner, self.recipe),
-            recipe=self.recipe,
+            task=TASKS[self.task],
+            preset=self.preset,
+            config=folder.experiment.config(self.learner, self.preset),
+            seed=self.seed,
             checkpoints=checkpoints,
-            tell=note,
+            callback=note,
         )
         shutil.rmtree(checkpoints, ignore_errors=True)
 
@@ -141,9 +141,6 @@ class _VariantUnit(Unit):
         network = self.variant.network(self.task, self.seed)
         return (network.policy,) if network else ()
 
-    def policy(self, folder: ExperimentFolder) -> Path | None:
-        return folder.path / self.inputs[0] if self.inputs else None
-
 
 @dataclass(frozen=True)
 class Evaluate(_VariantUnit):
@@ -158,7 +155,8 @@ class Evaluate(_VariantUnit):
         return (f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl",)
 
     def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
-        return read_episodes(folder.path / self.outputs[0], self.policy(folder), to_resume)
+        policy = folder.path / self.inputs[0] if self.inputs else None
+        return read_episodes(folder.path / self.outputs[0], TASKS[self.task], policy, to_resume)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         return len(self.records(folder)) >= self.episodes
@@ -167,8 +165,8 @@ class Evaluate(_VariantUnit):
         records = self.records(folder, to_resume=True)
         evaluation = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, self.episodes)
         saved = time.monotonic()
-        for index in range(len(records), self.episodes):
-            records.append(evaluation.record(index))
+        for record in evaluation.run(begin=len(records)):
+            records.append(record)
             if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
                 write_atomically(folder.path / self.outputs[0], "".join(record.line() for record in records))
                 saved = time.monotonic()
@@ -192,7 +190,7 @@ class MeasureMemory(_VariantUnit):
         return int(known.get("objects", 0)) >= self.objects
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        record = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, 1).record(0)
+        (record,) = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, 1).run()
         found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
         write_atomically(folder.path / self.outputs[0], json.dumps(found) + "\n")
 
@@ -223,7 +221,7 @@ class Scale(Unit):
             found = measure_rules(self.task, self.objects, folder.path / self.network.policy)
         else:
             found = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
-        write_atomically(folder.path / self.outputs[0], json.dumps(asdict(found)) + "\n")
+        write_atomically(folder.path / self.outputs[0], json.dumps(msgspec.to_builtins(found)) + "\n")
 
 
 @dataclass(frozen=True)
@@ -243,6 +241,6 @@ class Film(_VariantUnit):
         from bilevel.experiments.reproduction.films import FILMED, interesting_seed, make_film
 
         film, timeline = (folder.path / name for name in self.outputs)
-        policy = self.policy(folder)
-        seed = interesting_seed(policy, self.task, FILMED)
-        write_atomically(timeline, make_film(policy, self.task, FILMED, seed, film, self.variant.name).text())
+        policy, task = load_variant(folder, self.task, self.variant, self.seed), TASKS[self.task]
+        seed = interesting_seed(policy, task)
+        write_atomically(timeline, make_film(policy, task, FILMED, seed, film, self.variant.name).text())

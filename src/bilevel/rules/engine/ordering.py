@@ -9,7 +9,7 @@ is much cheaper than taking from a heap of a million.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from typing import Any
 
 Members = set[str] | tuple[str, ...]  # a tuple if there is just one
@@ -36,10 +36,7 @@ def first_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) 
     members = view[key]
     if type(members) is tuple:
         return members[0]
-    queue = queues.get(key)
-    if queue is None:
-        queue = queues[key] = queue_of(members)
-    return first(*queue, members)
+    return first(*(queues.get(key) or queues.setdefault(key, queue_of(members))), members)
 
 
 def push(queue: Queue, members: Members, value: str) -> None:
@@ -56,18 +53,9 @@ def in_order(members: Members, queue: Queue) -> Iterator[str]:
         return
     first(*queue, members)  # afterwards both lists begin with a member and nobody takes from them meanwhile
     backlog, fresh = queue
-    place = len(backlog)
-    frontier = [(fresh[0], 0)] if fresh else []
+    fresh.sort()  # a sorted list is a heap too
     last = ""
-    while place or frontier:
-        if frontier and not (place and backlog[place - 1] < frontier[0][0]):
-            value, parent = heappop(frontier)
-            for child in (2 * parent + 1, 2 * parent + 2):
-                if child < len(fresh):
-                    heappush(frontier, (fresh[child], child))
-        else:
-            place -= 1
-            value = backlog[place]
+    for value in merge(reversed(backlog), fresh):
         if value != last and value in members:
             yield value
         last = value
@@ -78,7 +66,4 @@ def in_order_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashabl
     members = view.get(key, ())
     if type(members) is tuple:
         return iter(members)
-    queue = queues.get(key)
-    if queue is None:
-        queue = queues[key] = queue_of(members)
-    return in_order(members, queue)
+    return in_order(members, queues.get(key) or queues.setdefault(key, queue_of(members)))

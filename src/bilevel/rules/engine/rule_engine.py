@@ -1,23 +1,20 @@
 """The rule engine: finds the rule that fires while facts come and go, at a cost that does not grow with the objects.
 
 Two ways in: follow a problem by applying actions, or add and remove facts as a robot's labels change. `choose` agrees
-with `matching.best_match`, which is its definition and its test.
+with the first of `matching.best_matches`, which is its definition and its test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
-from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.ordering import first, first_of, in_order, in_order_of, push, queue_of
-from bilevel.rules.engine.program import program
+from bilevel.rules.engine.program import program_for
 from bilevel.rules.engine.statistics import Relation, Statistics
-from bilevel.rules.engine.writer import unique_identifiers
-from bilevel.rules.matching import checked_types, free_variables
+from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Schema
+from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Schema
 from bilevel.symbolic.semantics import substitute_all
 
 # An instance of a rule: the rule's place among the engine's, and the values of its outputs (see `output_variables`).
@@ -47,10 +44,10 @@ class RuleEngine:
         arities = _relations(self.rules, domain, goal)
         tables = _tables(arities, state, goal, objects, domain)
         statistics = Statistics(_with_future(tables))
-        prepared = _prepared(self.rules, domain, arities, statistics, commit)
-        self.source, self._outputs, self._names = prepared.source, prepared.outputs, prepared.names
+        program = program_for(self.rules, domain, arities, statistics, commit)
+        self.source, self._outputs, self._names = program.source, program.outputs, program.names
         namespace: dict[str, Any] = {}
-        exec(prepared.code, namespace)
+        exec(program.code, namespace)
 
         def rows(kind: str, name: str) -> Table:
             return tables.pop(Relation(kind, name))
@@ -62,29 +59,25 @@ class RuleEngine:
         self.open_goals: Callable[[], int] = self._functions["count_open_goals"]
         self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
 
-    def _function(self, verb: str, name: str) -> Callable[..., Any] | None:
-        """Return a function of the program; there is none for what no rule asks about."""
-        return self._functions.get(f"{verb}_{self._names[name]}")
+    def _function(self, verb: str, name: str) -> Callable[..., Any]:
+        """Return a function of the program; for what no rule asks about, one that does nothing."""
+        return self._functions.get(f"{verb}_{self._names[name]}", lambda *terms: None)
 
     def server(self, predicate: str) -> Callable[..., Instance | None]:
         """Return a function from the terms of a goal fact to the first instance that serves it, if it is open."""
-        return self._function("serve", predicate) or (lambda *terms: None)
+        return self._function("serve", predicate)
 
     def add(self, fact: Atom) -> None:
-        function = self._function("add", fact.predicate)
-        if function:
-            function(*fact.terms)
+        self._function("add", fact.predicate)(*fact.terms)
 
     def remove(self, fact: Atom) -> None:
-        function = self._function("remove", fact.predicate)
-        if function:
-            function(*fact.terms)
+        self._function("remove", fact.predicate)(*fact.terms)
 
     def declare(self, name: str, kind: str) -> None:
         """Make a new object of a type known."""
         for ancestor in self._checked_types:
             if self.domain.is_subtype(kind, ancestor):
-                self._functions[f"declare_{self._names[ancestor]}"](name)
+                self._function("declare", ancestor)(name)
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
         """Return the function that applies an outcome of a rule's action to its arguments and nature's choices."""
@@ -92,51 +85,12 @@ class RuleEngine:
 
     def holds(self, fact: Atom) -> bool:
         """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
-        return bool(self._functions[f"holds_{self._names[fact.predicate]}"](*fact.terms))
+        return bool(self._function("holds", fact.predicate)(*fact.terms))
 
     def binding(self, instance: Instance) -> dict[str, str]:
         """Return the values of an instance's outputs by variable."""
         rule, values = instance
         return dict(zip(self._outputs[rule], values, strict=True))
-
-
-class Prepared(NamedTuple):
-    """A program for some rules and data like those it was planned for."""
-
-    source: str
-    code: CodeType
-    outputs: tuple[tuple[str, ...], ...]
-    names: dict[str, str]
-
-
-_preparations: dict[object, tuple[Domain, Prepared]] = {}  # with the domain, so that its identity is not used again
-MOST_PREPARED = 100
-
-
-def _prepared(
-    rules: tuple[Rule, ...], domain: Domain, arities: dict[Relation, int], statistics: Statistics, commit: bool
-) -> Prepared:
-    """Return the program for these rules, made anew only if the data are of another kind than any before."""
-    key = (rules, id(domain), frozenset(arities), statistics.magnitudes(), commit)
-    if key not in _preparations:
-        if len(_preparations) >= MOST_PREPARED:
-            _preparations.clear()
-        _preparations[key] = domain, _prepare(rules, domain, arities, statistics, commit)
-    return _preparations[key][1]
-
-
-def _prepare(
-    rules: tuple[Rule, ...], domain: Domain, arities: dict[Relation, int], statistics: Statistics, commit: bool
-) -> Prepared:
-    """Plan how to find each rule's instances, given what the data are like and what the policy's actions change."""
-    schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in rules})]
-    volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
-    typed = domain.keeps_types and all(_fits_schema(rule, domain) for rule in rules)
-    planner = Planner(domain, statistics, volatile, typed)
-    plans = [planner.plan(rule) for rule in rules]
-    names = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
-    source = program(planner, plans, arities, schemas, names, commit=commit)
-    return Prepared(source, compile(source, "<rule engine>", "exec"), tuple(plan.outputs for plan in plans), names)
 
 
 def _relations(rules: Sequence[Rule], domain: Domain, goal: Facts) -> dict[Relation, int]:
@@ -149,9 +103,7 @@ def _relations(rules: Sequence[Rule], domain: Domain, goal: Facts) -> dict[Relat
             asked |= {a for a in schema.precondition | schema.negative_precondition if a.predicate != EQUALITY}
         arities |= {Relation("state", atom.predicate): len(atom.terms) for atom in asked}
         arities |= {Relation("goal", atom.predicate): len(atom.terms) for atom in rule.goal_condition}
-        types = {variable.name: variable.type for variable in rule.variables}
-        ranging = {types[variable] for variable in free_variables(rule)} | set(checked_types(rule, domain).values())
-        arities |= {Relation("type", kind): 1 for kind in ranging}
+        arities |= {Relation("type", kind): 1 for kind in asked_types(rule, domain).values()}
     return arities | {Relation("goal", atom.predicate): len(atom.terms) for atom in goal}
 
 
@@ -167,13 +119,6 @@ def is_safe(rule: Rule, domain: Domain) -> bool:
         and all(a.terms[0] == a.terms[1] for a in required - facts)
         and all((min(a.terms), max(a.terms)) in rule.inequalities for a in forbidden - absent)
     )
-
-
-def _fits_schema(rule: Rule, domain: Domain) -> bool:
-    """Return whether the terms of the rule's action are of the types that its schema declares."""
-    types = {variable.name: variable.type for variable in rule.variables} | dict(domain.constants)
-    wanted = domain.schemas[rule.action.name].parameters
-    return all(domain.is_subtype(types[t], p.type) for t, p in zip(rule.action.arguments, wanted, strict=True))
 
 
 Table = list[Any]  # rows: of one column as plain strings, of others as tuples

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from bilevel.rules.engine.statistics import Relation
-from bilevel.rules.matching import checked_types, free_variables
+from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
 
@@ -111,11 +111,10 @@ def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
     yield from (Literal(Relation("state", atom.predicate), atom.terms) for atom in sorted(rule.state_condition))
     yield from (Literal(Relation("goal", atom.predicate), atom.terms) for atom in sorted(rule.goal_condition))
     yield from (Literal(Relation("state", atom.predicate), atom.terms, False) for atom in sorted(rule.absent))
-    types = {variable.name: variable.type for variable in rule.variables}
-    ranging = {variable: types[variable] for variable in free_variables(rule)} | checked_types(rule, domain)
-    yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in sorted(ranging.items()))
+    asked = sorted(asked_types(rule, domain).items())
+    yield from (Literal(Relation("type", kind), (variable,)) for variable, kind in asked)
     for pair in sorted(rule.inequalities):
-        kinds = [types.get(term) or domain.constants.get(term, ROOT_TYPE) for term in pair]
+        kinds = [rule.types.get(term) or domain.constants.get(term, ROOT_TYPE) for term in pair]
         related = domain.is_subtype(kinds[0], kinds[1]) or domain.is_subtype(kinds[1], kinds[0])
         if related or not typed:  # objects of unrelated types differ anyway
             yield Literal(UNEQUAL, pair)

@@ -69,18 +69,6 @@ class Writer:
         yield
         self._depth = before
 
-    @contextmanager
-    def indentation_kept(self) -> Iterator[None]:
-        """End here the blocks that are opened inside."""
-        before = self._depth
-        yield
-        self._depth = before
-
-    def open(self, head: str) -> None:
-        """Open a block that ends with the enclosing one."""
-        self.emit(head)
-        self._depth += 1
-
     # Names
 
     def view(self, relation: Relation) -> View:
@@ -125,23 +113,24 @@ class Writer:
     def join(self, steps: Iterable[JoinStep], environment: Environment, inside: Callable[[Environment], None]) -> None:
         """Write nested loops and checks, with `inside` at their heart."""
         environment = dict(environment)
-        with self.indentation_kept():
-            for literal, bound in steps:
-                if len(bound) == len(literal.terms):
-                    self.open(f"if {self.test(literal, environment)}:")
-                else:
-                    self._loop(literal, bound, environment)
+        heads: list[str] = []
+        for literal, bound in steps:
+            if len(bound) == len(literal.terms):
+                heads.append(f"if {self.test(literal, environment)}:")
+            else:
+                heads += self._loop(literal, bound, environment)
+        with self.block(*heads):
             inside(environment)
 
-    def _loop(self, literal: Literal, bound: tuple[int, ...], environment: Environment) -> None:
-        """Write a loop over the instances of a literal that agree with what is bound."""
+    def _loop(self, literal: Literal, bound: tuple[int, ...], environment: Environment) -> list[str]:
+        """Return a loop over the instances of a literal that agree with what is bound, and bind the others."""
         columns, repeated = [], []
         for place, term in enumerate(literal.terms):
             if place in bound:
                 continue
             if term in environment:
                 columns.append(f"same{place}")
-                repeated.append(f"same{place} == {environment[term]}")
+                repeated.append(f"if same{place} == {environment[term]}:")
             else:
                 environment[term] = self.locals[term]
                 columns.append(environment[term])
@@ -149,9 +138,7 @@ class Writer:
         if bound:
             key = row([self.value(literal.terms[place], environment) for place in bound])
             source = f"{self.index(literal.relation, bound)}.get({key}, ())"
-        self.open(f"for {', '.join(columns)} in {source}:")
-        for condition in repeated:
-            self.open(f"if {condition}:")
+        return [f"for {', '.join(columns)} in {source}:", *repeated]
 
     def unify(self, terms: Sequence[str], columns: Sequence[str]) -> tuple[Environment, list[str]]:
         """Return what values in columns say of the variables of an atom, and the conditions for them to fit it."""

@@ -33,7 +33,7 @@ def sentence(rule: Rule, binding: Mapping[str, str] | None = None) -> str:
         if kind != "!=" and atom not in kinds:
             clauses.append(speech.clause(atom, _FORMS[kind]))
         elif kind == "!=" and binding is None:
-            clauses.append(speech.fill("{0} is not {1}", atom.terms))
+            clauses.append(speech.say("{0} is not {1}", atom.terms))
     order = speech.order()
     if not clauses:
         return f"{order[0].upper()}{order[1:]}."
@@ -77,7 +77,8 @@ def _kinds(rule: Rule) -> dict[str, Atom]:
 class _Speech:
     """What has been mentioned of a rule so far, and so how each term is called next: `a block`, then `the block`.
 
-    A variable is called after its type or, in a domain without types, after the kind that a condition gives it.
+    A variable is called after its type or, in a domain without types, after the kind that a condition gives it. What
+    the clause before was about is called `it`, and the place it spoke of `there`.
     """
 
     def __init__(self, rule: Rule, binding: Mapping[str, str] | None = None) -> None:
@@ -86,6 +87,7 @@ class _Speech:
         kinds = {variable: atom.predicate for variable, atom in _kinds(rule).items()}
         self.nouns = {v.name: " ".join(words(kinds.get(v.name, v.type))) for v in rule.variables}
         self.mentioned: list[str] = []
+        self.latest: list[str] = []  # what the clause before spoke of, its subject first
 
     def things(self, terms: Sequence[str]) -> tuple[str, ...]:
         """Return the nouns of terms; a constant stands for itself."""
@@ -98,7 +100,17 @@ class _Speech:
         return phrase
 
     def clause(self, atom: Atom, form: Callable[[Phrase], str]) -> str:
-        return self.fill(form(self.phrase(atom)), atom.terms)
+        return self.say(form(self.phrase(atom)), atom.terms)
+
+    def say(self, template: str, terms: Sequence[str]) -> str:
+        """Return the template with names, or with pronouns, for the terms."""
+        latest = self.latest if self.binding is None else []
+        self.latest = [terms[int(place)] for place in re.findall(r"\{(\d)", template)]
+        start = re.match(r"(\w+ |)\{(\d)('s)?\}", template)
+        if start and latest[:1] == [terms[int(start[2])]]:
+            template = f"{start[1]}it{'s' if start[3] else ''}{template[start.end() :]}"
+        there = re.sub(r"\b(?:at|in) \{(\d)\}", lambda m: "there" if terms[int(m[1])] in latest else m[0], template)
+        return self.fill(there, terms)
 
     def fill(self, template: str, terms: Sequence[str], known: bool = False) -> str:
         """Return the template with the names of the terms for `{0}`, `{1's}` and so on."""
@@ -131,7 +143,8 @@ class _Speech:
             elif phrase == ATTRIBUTE and second >= 0:
                 attributes.add(second)
         arguments = [i for i in range(len(head)) if i not in attributes] or list(range(len(head)))
-        return self.fill(instruction(self.rule.action.name, self.things(head), arguments, places), head, known)
+        order = instruction(self.rule.action.name, self.things(head), arguments, places)
+        return self.fill(order, head, known) if known else self.say(order, head)
 
 
 def _binary(atoms: Facts) -> list[Atom]:

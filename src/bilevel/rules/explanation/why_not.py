@@ -10,35 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bilevel.rules.matching import Binding, bind_action, checked_types, free_variables, unify
+from bilevel.rules.matching import Binding, Match, checked_types, free_variables, unify
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.domain import NO_FACTS, ROOT_TYPE, Atom, Domain, Facts, is_variable
 from bilevel.symbolic.semantics import substitute
 
+_KNOWN = "known object"  # said of every object, to bind the variables that no condition binds
 _MAX_VISITS = 10_000  # nodes of one rule's search: bounds the time in a large state, at the price of a best guess
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A rule, the binding that came closest, and its unmet conditions, in the order in which the rule prints them.
+    """A rule with the binding that came closest, and its unmet conditions, in the order in which the rule prints them.
 
     Variables that no fact could bind are left out of the binding. `serves` says whether the rule's goal condition is
     met, that is, whether the rule speaks about a goal at hand.
     """
 
-    rule: Rule
-    binding: Binding
+    match: Match
     missing: tuple[str, ...]
     serves: bool
-
-    @property
-    def action(self) -> Action:
-        return bind_action(self.rule.action, self.binding)
 
     def __str__(self) -> str:
         more = len(self.missing) - 1
         suffix = f" (and {more} more unmet)" if more > 0 else ""
-        return f"rule {self.rule.priority} {self.action}: {self.missing[0]}{suffix}"
+        return f"rule {self.match.rule.priority} {self.match.action}: {self.missing[0]}{suffix}"
 
 
 def why_not(
@@ -67,13 +63,12 @@ def nearest(
     These are those that serve a goal at hand, then those that lack the fewest conditions, then by priority and place
     in the list. Rules that do apply are left out.
     """
-    conditions = [atom for rule in rules for atom in rule.state_condition | rule.goal_condition]
-    predicates = {atom.predicate for atom in conditions}
-    present, wanted = _Index(state, predicates), _Index(goal - state, predicates)
-    ordered = dict(sorted(objects.items()))
-    misses = [_Search(rule, domain, present, wanted, ordered).run() for rule in rules]
+    predicates = {atom.predicate for rule in rules for atom in rule.state_condition | rule.goal_condition}
+    known = frozenset(Atom(_KNOWN, (name,)) for name in objects) if any(map(free_variables, rules)) else NO_FACTS
+    indexes = _Index(state, predicates), _Index(goal - state, predicates), _Index(known, {_KNOWN})
+    misses = [_Search(rule, domain, *indexes, objects).run() for rule in rules]
     found = [miss for miss in misses if miss.missing]
-    found.sort(key=lambda miss: (not miss.serves, len(miss.missing), miss.rule.priority))
+    found.sort(key=lambda miss: (not miss.serves, len(miss.missing), miss.match.rule.priority))
     return found[:limit]
 
 
@@ -102,48 +97,55 @@ class _Index:
 class _Search:
     """The search for the binding of one rule that leaves the fewest conditions unmet."""
 
-    def __init__(self, rule: Rule, domain: Domain, present: _Index, wanted: _Index, objects: Mapping[str, str]) -> None:
+    def __init__(
+        self, rule: Rule, domain: Domain, present: _Index, wanted: _Index, known: _Index, objects: Mapping[str, str]
+    ) -> None:
         self.rule = rule
         self.domain = domain
         self.present = present
         self.wanted = wanted
+        self.known = known
         self.objects = objects
-        self.types = checked_types(rule, domain)
-        self.declared = {variable.name: variable.type for variable in rule.variables}
+        self.conditions = [(atom, wanted) for atom in sorted(rule.goal_condition)]
+        self.conditions += [(atom, present) for atom in sorted(rule.state_condition)]
+        self.conditions += [(Atom(_KNOWN, (variable,)), known) for variable in free_variables(rule)]
+        self.types, self.declared = checked_types(rule, domain), rule.types
         self.visits = 0
         self.best: NearMiss | None = None
         self.goals_required = True
 
     def run(self) -> NearMiss:
         """Try first with the goal condition met, whatever else is not; only if it cannot be, give it up too."""
-        conditions = [(atom, self.wanted) for atom in sorted(self.rule.goal_condition)]
-        conditions += [(atom, self.present) for atom in sorted(self.rule.state_condition)]
         for self.goals_required in (True, False):
             self.visits = 0
-            self.explore(conditions, {}, 0)
+            self.explore(self.conditions, {}, 0)
             if self.best is not None:
                 return self.best
-        return NearMiss(self.rule, {}, tuple(self.unmet({})), serves=False)
+        return NearMiss(Match(self.rule, {}), tuple(self.unmet({})), serves=False)
 
     def explore(self, pending: list[tuple[Atom, _Index]], binding: Binding, unmet: int) -> None:
         """Meet or give up the pending conditions in every way that could beat the best binding so far."""
         if self.is_over(unmet):
             return
         if not pending:
-            self.finish(binding)
+            missing = tuple(self.unmet(binding))
+            if self.best is None or len(missing) < len(self.best.missing):
+                self.best = NearMiss(Match(self.rule, binding), missing, self.goals_required)
             return
         atoms = [substitute(atom, binding) for atom, _ in pending]
         choices = [index.candidates(atom) for atom, (_, index) in zip(atoms, pending, strict=True)]
-        chosen = min(range(len(pending)), key=lambda i: len(choices[i]))
+        chosen = min(range(len(pending)), key=lambda i: (pending[i][1] is self.known, len(choices[i])))
         rest = pending[:chosen] + pending[chosen + 1 :]
+        is_required = pending[chosen][1] is self.wanted and self.goals_required
         for fact in choices[chosen]:
             self.visits += 1
             found = unify(atoms[chosen], fact)
             if found is not None and self.fits(found):
+                is_required |= pending[chosen][1] is self.known
                 self.explore(rest, binding | found, unmet)
             if self.is_over(unmet):
                 return
-        if not (pending[chosen][1] is self.wanted and self.goals_required):
+        if not is_required:
             self.explore(rest, binding, unmet + 1)
 
     def fits(self, found: Binding) -> bool:
@@ -155,32 +157,6 @@ class _Search:
         """Return whether going on with this many unmet conditions cannot beat the best, or would take too long."""
         too_long = self.visits > _MAX_VISITS
         return too_long if self.best is None else too_long or len(self.best.missing) <= max(unmet, 1)
-
-    def finish(self, binding: Binding) -> None:
-        """Bind what no fact or goal binds, and keep the result if it beats the best so far."""
-        binding = dict(binding)
-        for variable in free_variables(self.rule):
-            value = self.least_broken(variable, binding)
-            if value is not None:
-                binding[variable] = value
-        missing = tuple(self.unmet(binding))
-        if self.best is None or len(missing) < len(self.best.missing):
-            self.best = NearMiss(self.rule, binding, missing, self.goals_required)
-
-    def least_broken(self, variable: str, binding: Binding) -> str | None:
-        """Return the first object of the variable's type that breaks the fewest absent facts and inequalities."""
-        kind = self.types.get(variable, ROOT_TYPE)
-        best: tuple[int, str] | None = None
-        for value in self.objects:
-            self.visits += 1
-            if not self.domain.is_subtype(self.objects[value], kind):
-                continue
-            broken = sum(1 for _ in self.broken(binding | {variable: value}))
-            if best is None or broken < best[0]:
-                best = broken, value
-            if broken == 0 or self.visits > _MAX_VISITS:
-                break
-        return best[1] if best else None
 
     def unmet(self, binding: Binding) -> Iterator[str]:
         """Yield what the rule still lacks with this binding, in the order in which it prints its conditions."""

@@ -13,14 +13,14 @@ every way; so what is proved holds for every naming.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, islice, product
 from typing import NamedTuple
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import check_rules, format_rules, parse_rules
+from bilevel.rules.rule_file import check_rules
 from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure, starts
 from bilevel.rules.verification.growing import (
     Family,
@@ -96,7 +96,7 @@ class GrownProblem:
     """A grown seed with all its states; what was found out about one goal is used for the next."""
 
     def __init__(self, rules: Sequence[Rule], domain: Domain, problem: Problem) -> None:
-        named = {t for rule in rules for a in (*_atoms(rule), rule.action) for t in a[1] if not is_variable(t)}
+        named = {t for rule in rules for a in (*rule.atoms, rule.action) for t in a[1] if not is_variable(t)}
         self.problem = problem
         self.space = StateSpace(domain, problem.all_objects(domain), rules)
         self.space.number(Situation(problem.state))
@@ -113,23 +113,16 @@ class GrownProblem:
         """Return the family's goals up to names; `None` if there are more of them, or of the states, than the bound."""
         if not self.space.explore(max_states):
             return None
-        every = goals(self.possible(predicates), family.complete_goals)
-        candidates = list(islice(every, max_states + 1))
+        candidates = list(islice(goals(self.possible(predicates), family.complete_goals), max_states + 1))
         return distinct_goals(candidates, self.renamings) if len(candidates) <= max_states else None
 
     def starts(self, kind: Starts) -> list[int]:
-        if kind is Starts.INITIAL:
-            return [0]
-        nodes = range(len(self.space))
-        return [n for n in nodes if kind is Starts.ANY or at_rest(self.problem.state, self.space.facts(n))]
+        nodes = range(1 if kind == "initial" else len(self.space))
+        return [n for n in nodes if kind != "at-rest" or at_rest(self.problem.state, self.space.facts(n))]
 
     def follow(self, goal: Facts, nodes: Sequence[int], every_tie: bool, up_to_names: bool) -> RuleGraph:
         """Return what the policy does; up to names, a state stands for all its renamings that keep the goal."""
-        same = self._representatives(goal) if up_to_names else lambda node: node
-        return follow_policy(self.space, self._rules, goal, nodes, len(self.space), every_tie, same)
-
-    def _representatives(self, goal: Facts) -> Callable[[int], int]:
-        renamings = [renaming for renaming in self.renamings if renaming(goal) == goal]
+        renamings = [renaming for renaming in self.renamings if renaming(goal) == goal] if up_to_names else []
         known: dict[int, int] = {}
 
         def representative(node: int) -> int:
@@ -140,7 +133,7 @@ class GrownProblem:
                     known.setdefault(self.space.number(Situation(renaming(facts), made)), node)
             return known[node]
 
-        return representative
+        return follow_policy(self.space, self._rules, goal, nodes, len(self.space), every_tie, representative)
 
     def unattainable(self, goal: Facts, graph: RuleGraph) -> int:
         """Return from how many starts no policy surely reaches the goal."""
@@ -152,22 +145,13 @@ class GrownProblem:
             return None
         achieved = {node: goal & self.space.facts(node) for node in graph.choices}
         faults = []
-        for wanted in _parts(goal):
-            trapped = traps(graph, {node for node in graph.choices if not achieved[node] < wanted})
-            failure = shortest_failure(graph, trapped, able=self.attainable(wanted)) if trapped else None
-            if failure is not None:
-                faults.append(Fault(failure, wanted - achieved[failure.path[-1]]))
+        for size in range(len(goal), 0, -1):
+            for wanted in map(frozenset, combinations(sorted(goal), size)):
+                trapped = traps(graph, {node for node in graph.choices if not achieved[node] < wanted})
+                failure = shortest_failure(graph, trapped, able=self.attainable(wanted)) if trapped else None
+                if failure is not None:
+                    faults.append(Fault(failure, wanted - achieved[failure.path[-1]]))
         return min(faults, key=lambda fault: fault.failure.length, default=None)
-
-
-def _atoms(rule: Rule) -> Facts:
-    return rule.state_condition | rule.goal_condition | rule.negative_condition
-
-
-def _parts(goal: Facts) -> Iterator[Facts]:
-    """Yield the non-empty subsets, the largest first."""
-    for size in range(len(goal), 0, -1):
-        yield from map(frozenset, combinations(sorted(goal), size))
 
 
 def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_states: int = MAX_STATES) -> FamilyVerdict:
@@ -175,10 +159,10 @@ def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_sta
 
     The counterexample is one with the fewest objects, among these one with the shortest run.
     """
-    check_rules(parse_rules(format_rules(rules)), domain)
+    check_rules(rules, domain)
     check_family(family, domain)
     predicates = {atom.predicate for seed in family.seeds for atom in seed.goal}
-    verdict = FamilyVerdict(Answer.SOLVED)
+    problems = unattainable = explored = 0
     too_large: list[tuple[Problem, Size]] = []
     for seed, size, problem in _grown_seeds(family, domain, too_large):
         grown = GrownProblem(rules, domain, problem)
@@ -190,25 +174,21 @@ def verify_family(rules: Sequence[Rule], domain: Domain, family: Family, max_sta
         faults = []
         for goal in candidates:
             graph = grown.follow(goal, nodes, every_tie=True, up_to_names=True)
-            verdict = replace(
-                verdict,
-                problems=verdict.problems + len(starts(graph)),
-                unattainable=verdict.unattainable + grown.unattainable(goal, graph),
-                explored=verdict.explored + len(graph.choices),
-            )
+            problems += len(starts(graph))
+            unattainable += grown.unattainable(goal, graph)
+            explored += len(graph.choices)
             fault = grown.fault(goal, graph)
             if fault is not None:
                 faults.append((goal, fault))
         if faults:
             goal, fault = min(faults, key=lambda found: found[1].failure.length)
-            return _refuted(grown, goal, fault, verdict)
-    if too_large:
-        names = tuple(grown_name(seed, size) for seed, size in too_large)
-        return replace(verdict, answer=Answer.BOUND_HIT, beyond_bound=names)
-    if not verdict.problems:
+            return _refuted(grown, goal, fault, FamilyVerdict(Answer.REFUTED, problems, unattainable, explored))
+    if not problems and not too_large:
         named = ", ".join(sorted(predicates))
         raise BadInput(f"the family is empty: no fact of the goals' predicates ({named}) can hold")
-    return verdict
+    beyond = tuple(grown_name(seed, size) for seed, size in too_large)
+    answer = Answer.BOUND_HIT if beyond else Answer.SOLVED
+    return FamilyVerdict(answer, problems, unattainable, explored, beyond_bound=beyond)
 
 
 def _grown_seeds(
@@ -216,14 +196,13 @@ def _grown_seeds(
 ) -> Iterator[tuple[Problem, Size, Problem]]:
     """Yield each seed in each size, but none that comes out equal to another or is as large as one found too large."""
     seen: list[Problem] = []
-    for size in sizes(family.counts):
-        for seed in family.seeds:
-            if any(other is seed and all(size[key] >= smaller[key] for key in size) for other, smaller in too_large):
-                continue
-            grown = grow(seed, domain, size)
-            if not any(other.objects == grown.objects and other.state == grown.state for other in seen):
-                seen.append(grown)
-                yield seed, size, grown
+    for size, seed in product(sizes(family.counts), family.seeds):
+        if any(other is seed and all(size[key] >= smaller[key] for key in size) for other, smaller in too_large):
+            continue
+        grown = grow(seed, domain, size)
+        if not any(other.objects == grown.objects and other.state == grown.state for other in seen):
+            seen.append(grown)
+            yield seed, size, grown
 
 
 def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerdict) -> FamilyVerdict:
@@ -241,7 +220,5 @@ def _refuted(grown: GrownProblem, goal: Facts, fault: Fault, verdict: FamilyVerd
             objects = {**grown.problem.objects, **dict(made)}
             problem = replace(grown.problem, objects=objects, state=grown.space.facts(start), goal=named_goal)
             run = counterexample(grown.space, graph, found.failure, found.missed)
-            return replace(
-                verdict, answer=Answer.REFUTED, counterexample=run, problem=problem, only_some_ties=every_tie
-            )
+            return replace(verdict, counterexample=run, problem=problem, only_some_ties=every_tie)
     raise AssertionError("a fault is one in every naming where every tie is followed")

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from functools import cache
 from itertools import chain, islice, permutations, product
 from math import prod
+from typing import Literal
 
 from bilevel.symbolic.domain import (
     ROOT_TYPE,
@@ -32,12 +33,9 @@ _COUNT = re.compile(r"[0-9]{1,9}")  # Python refuses to convert thousands of dig
 MOST_RENAMINGS = 20_000  # that are tried; with more, some problems that are the same are told apart: slower, not wrong
 
 
-class Starts(Enum):
-    """In which states the problems of a family begin."""
-
-    INITIAL = "the grown seed's own state"
-    AT_REST = "states that any actions lead to from there, with every fact without arguments as at first (hand free)"
-    ANY = "states that any actions lead to from there"
+# Problems begin in the grown seed's own state, in any that actions lead to from there, or in those of them that have
+# every fact without arguments as at first (the hand free).
+Starts = Literal["initial", "at-rest", "any"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Family:
 
     seeds: tuple[Problem, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
-    starts: Starts = Starts.AT_REST
+    starts: Starts = "at-rest"
     complete_goals: bool = False
 
 
@@ -132,17 +130,13 @@ def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
             yield goal
 
 
-class Renaming:
-    """A permutation of objects, applied to facts; what each atom becomes is kept."""
+Renaming = Callable[[Facts], Facts]
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
-        self._atoms: dict[Atom, Atom] = {}
 
-    def __call__(self, facts: Facts) -> Facts:
-        for atom in facts - self._atoms.keys():
-            self._atoms[atom] = Atom(atom.predicate, tuple(self.names.get(term, term) for term in atom.terms))
-        return frozenset(map(self._atoms.__getitem__, facts))
+def _renaming(names: Mapping[str, str]) -> Renaming:
+    """Return a permutation of objects that is applied to facts; what each atom becomes is kept."""
+    renamed = cache(lambda atom: substitute(atom, names))
+    return lambda facts: frozenset(map(renamed, facts))
 
 
 def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
@@ -152,11 +146,11 @@ def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
         groups.setdefault((kind, name if name in fixed else ""), []).append(name)
     candidates = islice(product(*map(permutations, groups.values())), MOST_RENAMINGS)
     names = list(chain(*groups.values()))
-    renamings = (Renaming({a: b for a, b in zip(names, chain(*c), strict=True) if a != b}) for c in candidates)
+    renamings = (_renaming({a: b for a, b in zip(names, chain(*c), strict=True) if a != b}) for c in candidates)
     return [renaming for renaming in renamings if renaming(problem.state) == problem.state]
 
 
-def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Callable[[Facts], Facts]]) -> list[Facts]:
+def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Renaming]) -> list[Facts]:
     """Return one goal of each kind that is the same up to renaming, the smallest goals first."""
     seen: set[Facts] = set()
     distinct = []
@@ -183,8 +177,9 @@ def check_family(family: Family, domain: Domain) -> None:
             raise BadInput(f"'{key}={count}': at least one object of each type is needed")
     if prod(family.counts.values()) > MOST_SIZES:
         raise BadInput(f"these are more than {MOST_SIZES} sizes of problems; grow fewer types, or by fewer objects")
-    if not any(seed.goal for seed in family.seeds):
+    wanted = sorted({atom for seed in family.seeds for atom in seed.goal})
+    if not wanted:
         raise BadInput("no seed problem has a goal; goals are made of the predicates of the seeds' goals")
-    for atom in sorted({atom for seed in family.seeds for atom in seed.goal}):
+    for atom in wanted:
         if atom.predicate not in domain.predicates:
             raise BadInput(f"goal {atom}: domain '{domain.name}' has no predicate '{atom.predicate}'")

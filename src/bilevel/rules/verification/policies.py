@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from bilevel.rules.matching import Match, best_matches
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import check_rules, format_rules, parse_rules
+from bilevel.rules.rule_file import check_rules
 from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure
 from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Action, Domain, Facts, Outcome, Problem
@@ -111,7 +111,7 @@ def verify(
     rules: Sequence[Rule], domain: Domain, problem: Problem, max_states: int = MAX_STATES, every_tie: bool = False
 ) -> ProblemVerdict:
     """Return whether the policy always solves the problem; with `every_tie`, however ties between rules are decided."""
-    check_rules(parse_rules(format_rules(rules)), domain)
+    check_rules(rules, domain)
     space = StateSpace(domain, problem.all_objects(domain), rules)
     start = space.number(Situation(problem.state))
     graph = follow_policy(space, rules, problem.goal, [start], max_states, every_tie, first_stop=True)

@@ -9,11 +9,10 @@ put away for good, or in names that nature gave, are one state.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import permutations, product
+from itertools import chain, groupby, permutations, product
 from typing import NamedTuple
 
 from bilevel.rules.matching import unify
@@ -82,22 +81,17 @@ class StateSpace:
 
     def _results(self, node: int, action: Action) -> tuple[Result, ...] | None:
         """Return every state that the action may lead to, or `None` where it is not applicable."""
-        grounded = self._ground(node, action)
-        return None if grounded is None else self._apply(node, grounded)
-
-    def _ground(self, node: int, action: Action) -> GroundAction | None:
-        schema, objects = self.domain.schemas[action.name], self.objects_in(node)
+        facts, made = self.situations[node]
+        objects = self.objects_in(node)
+        schema = self.domain.schemas[action.name]
         for name, parameter in zip(action.arguments, schema.parameters, strict=True):
             if not self.domain.is_subtype(objects.get(name, ROOT_TYPE), parameter.type):
                 return None
         grounded = ground(schema, action.arguments)
-        return grounded if grounded is not None and applicable(self.facts(node), grounded) else None
-
-    def _apply(self, node: int, action: GroundAction) -> tuple[Result, ...]:
-        facts, made = self.situations[node]
-        objects = self.objects_in(node)
+        if grounded is None or not applicable(facts, grounded):
+            return None
         results = []
-        for outcome in action.outcomes:
+        for outcome in grounded.outcomes:
             for choice in natures_choices(outcome, self.domain, objects):
                 kinds = {p.name: p.type for p in outcome.chosen}
                 new = tuple((name, kinds[v]) for v, name in choice.items() if name not in objects)
@@ -143,9 +137,9 @@ class StateSpace:
                     for after in nodes:
                         before.setdefault(after, []).append(node)
         reached = {node for node in inside if wanted <= self.facts(node)}
-        queue = deque(sorted(reached))
-        while queue:
-            for node in before.get(queue.popleft(), ()):
+        queue = list(reached)
+        for after in queue:  # which grows meanwhile
+            for node in before.get(after, ()):
                 if node not in reached:
                     reached.add(node)
                     queue.append(node)
@@ -166,20 +160,15 @@ class StateSpace:
 
     def _renamed(self, situation: Situation) -> Situation:
         """Return the made objects named by type and number, such that the sorted facts come first among all namings."""
-        kinds = sorted({kind for _, kind in situation.made})
-        groups = [sorted((n for n, kind in situation.made if kind == k), key=lambda n: (len(n), n)) for k in kinds]
-        taken = set(self.objects)
-        fresh = []
-        for kind, group in zip(kinds, groups, strict=True):
-            for _ in group:
-                fresh.append(new_object(Parameter("?new", kind), taken))
-                taken.add(fresh[-1])
-        few = len(situation.made) <= MOST_RENAMED
-        orders = product(*map(permutations, groups)) if few else [tuple(map(tuple, groups))]
-        namings = [dict(zip([name for group in order for name in group], fresh, strict=True)) for order in orders]
+        made = sorted(situation.made, key=lambda named: (named[1], len(named[0]), named[0]))
+        fresh: dict[str, str] = {}
+        for _, kind in made:
+            fresh[new_object(Parameter("?new", kind), {**self.objects, **fresh})] = kind
+        groups = [[name for name, _ in group] for _, group in groupby(made, key=lambda named: named[1])]
+        orders = product(*map(permutations, groups)) if len(made) <= MOST_RENAMED else [groups]
+        namings = [dict(zip(chain(*order), fresh, strict=True)) for order in orders]
         facts = min((substitute_all(situation.facts, naming) for naming in namings), key=sorted)
-        made = zip(fresh, (k for k, group in zip(kinds, groups, strict=True) for _ in group), strict=True)
-        return Situation(facts, tuple(made))
+        return Situation(facts, tuple(fresh.items()))
 
 
 def groundings(schemas: Iterable[Schema], domain: Domain, objects: Mapping[str, str]) -> Iterator[GroundAction]:

@@ -1,0 +1,90 @@
+"""The low level at work without torch: the twin of `GraphNetwork` in NumPy, several times as fast on a single step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bilevel.lowlevel.encoding import Encoding
+from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.tasks.controls import Control, Controls
+from bilevel.tasks.scene import Array, Roster, Scene
+
+NODES = ("global", "action", "object")
+
+
+def weight_shapes(encoding: Encoding, controls: Controls, hidden: int, rounds: int) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all arrays of a `GraphNetwork`."""
+    sizes = dict(zip(NODES, (encoding.global_size, len(encoding.schemas), encoding.object_size), strict=True))
+    layers = {f"embed.{node}": (hidden, size) for node, size in sizes.items()}
+    layers |= {f"rounds.{number}.{node}": (hidden, hidden) for number in range(rounds) for node in NODES}
+    layers |= {"readout.0": (hidden, hidden), "readout.2": (controls.size, hidden)}
+    shapes: dict[str, tuple[int, ...]] = {"global_scale": (sizes["global"],), "object_scale": (sizes["object"],)}
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    return shapes
+
+
+class NumpyNetwork:
+    """A low-level policy. What a state, a goal and an action contribute is computed once and kept while they last."""
+
+    def __init__(self, encoding: Encoding, controls: Controls, weights: Mapping[str, Array], rounds: int) -> None:
+        self._encoding, self._controls, self._features = encoding, controls, encoding.features
+        names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]
+        self._weight = {name: np.ascontiguousarray(weights[f"{name}.weight"].T) for name in names}
+        self._bias = {name: weights[f"{name}.bias"] for name in names}
+        for node in ("global", "object"):  # scaled once, here, instead of at every step
+            self._weight[f"embed.{node}"] *= weights[f"{node}_scale"][:, None]
+        self._layers = [
+            tuple((self._weight[f"rounds.{number}.{node}"], self._bias[f"rounds.{number}.{node}"]) for node in NODES)
+            for number in range(rounds)
+        ]
+        agent, seen = self._features.agent_size, self._features.object_size
+        self._agent_weight, self._facts_weight = np.split(self._weight["embed.global"], [agent])
+        self._seen_weight, self._about_weight = np.split(self._weight["embed.object"], [seen])
+        self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        conditions = state, goal, action, scene.roster
+        if conditions != self._conditions or scene.spec is not self._encoding.spec:
+            self._condition(scene, state, goal, action)
+            self._conditions = conditions
+        values, features = scene.values, self._encoding.seen(scene, self._rows)
+        seen = self._features.objects(values, features, self._mask)
+        global_ = self._global + self._features.agent(values) @ self._agent_weight
+        return self._controls.decode(self._forward(global_, self._objects + seen @ self._seen_weight))
+
+    def _condition(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> None:
+        """Embed the symbols, and find where the action's arguments are seen."""
+        self._encoding = encoding = self._encoding.for_spec(scene.spec)
+        self._features, weight, bias = encoding.features, self._weight, self._bias
+        if action.name not in encoding.schemas:
+            raise BadInput(f"the policy wants {action}, which its network was not trained for")
+        self._global = encoding.global_facts(state, goal) @ self._facts_weight + bias["embed.global"]
+        self._action = weight["embed.action"][encoding.schema_index(action)] + bias["embed.action"]
+        self._objects = encoding.object_facts(state, goal, action) @ self._about_weight + bias["embed.object"]
+        self._rows, self._mask = encoding.arguments(scene, action)
+
+    def _forward(self, global_: Array, objects: Array) -> Array:
+        """The outputs from the embedded nodes, (hidden,) and (arity, hidden), or (0, hidden) without arguments."""
+        action, most = self._action, _maximum(objects)
+        for (global_weight, global_bias), (action_weight, action_bias), (object_weight, object_bias) in self._layers:
+            global_ = _relu((global_ + action + most) @ global_weight + global_bias)
+            heard = global_ + action
+            objects = _relu((objects + heard) @ object_weight + object_bias)
+            action = _relu((heard + most) @ action_weight + action_bias)
+            most = _maximum(objects)
+        hidden = _relu((global_ + action + most) @ self._weight["readout.0"] + self._bias["readout.0"])
+        outputs: Array = hidden @ self._weight["readout.2"] + self._bias["readout.2"]
+        return outputs
+
+
+def _relu(numbers: Array) -> Array:
+    return np.maximum(numbers, 0, out=numbers)
+
+
+def _maximum(objects: Array) -> Array:
+    """(hidden,): the maximum over the objects, which is zero over none."""
+    most: Array = objects.max(axis=0) if len(objects) else np.zeros(objects.shape[1], np.float32)
+    return most

@@ -1,0 +1,1 @@
+"""Who can act: BISON, its rivals, and the expert, in one table."""

@@ -1,0 +1,130 @@
+"""One episode of a policy, measured: how it ended, why, what changed, and how long everything took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from bilevel.policies.changes import Changes, count_changes, find_changes
+from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.failures import reason_of_failure
+from bilevel.policies.perturbation import Perturb, Perturbation
+from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
+from bilevel.policies.rollout import NO_ACTION, STOPPED, Callback, Episode, Transition, rollout
+from bilevel.policies.settling import SETTLED, Settling, may_settle
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+
+
+class Seconds(NamedTuple):
+    """How long an episode's steps took, without all that is done only to measure them."""
+
+    policy: float
+    physics: float  # with what is seen, and what nature does
+
+
+@dataclass(frozen=True)
+class EpisodeRun:
+    """How one episode went."""
+
+    seed: int
+    outcome: str
+    reason: str | None  # why it did not succeed
+    detail: str | None  # what the policy itself says about that
+    steps: int
+    events: Mapping[str, int]  # how many of each kind
+    durations: Mapping[str, Sequence[int]]  # for each schema, how many steps each of its actions took
+    changes: Changes  # of the high-level state
+    seconds: Seconds = field(compare=False)
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A high-level policy that says why it does not know what to do, such as one that plans."""
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        """The reason in short, and in one line."""
+
+
+def run_episode(
+    env: SceneEnv, policy: ObservedPolicy, seed: int, noise: float = 0.0, callback: Callback | None = None
+) -> EpisodeRun:
+    """One episode from a seed, with control noise of this amplitude; `callback` sees every step."""
+    return measured_episode(env, policy, seed, EpisodeLog(policy), noise, callback)[0]
+
+
+def measured_episode(
+    env: SceneEnv,
+    policy: ObservedPolicy,
+    seed: int,
+    log: EpisodeLog,
+    noise: float = 0.0,
+    callback: Callback | None = None,
+) -> tuple[EpisodeRun, Episode]:
+    """The same into a log of the caller's, and with what was seen last."""
+    settling = Settling(env) if may_settle(policy, noise) else None
+    clock = _Clock(policy, [log, *([callback] if callback else [])], settling)
+    perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed) if noise else None
+    episode = rollout(env, clock, seed, perturb=perturb, callback=clock.callback, stop=clock.stop)
+    clock.stop()  # which a rollout does not ask after the last step
+    log.finish(episode)
+    changes = find_changes(env.task.domain, log.stretches(), episode.scene.objects)
+    failure = _own_account(policy) if episode.outcome == NO_ACTION else None
+    outcome = SETTLED if episode.outcome == STOPPED else episode.outcome
+    run = EpisodeRun(
+        seed=seed,
+        outcome=outcome,
+        reason=failure[0] if failure else reason_of_failure(outcome, episode.steps, changes),
+        detail=failure[1] if failure else None,
+        steps=episode.steps,
+        events=log.events(),
+        durations=log.durations(),
+        changes=count_changes(changes),
+        seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
+    )
+    return run, episode
+
+
+def _own_account(policy: ObservedPolicy) -> tuple[str, str] | None:
+    """Why the policy did not know what to do, from one that says so."""
+    high = policy.high if isinstance(policy, BilevelPolicy) else None
+    return high.failure if isinstance(high, Accountable) else None
+
+
+class _Clock:
+    """Acts as its policy does, and measures how long that takes, and how long a step of the environment."""
+
+    def __init__(self, policy: ObservedPolicy, callbacks: Sequence[Callback], settling: Settling | None) -> None:
+        self._policy, self._callbacks, self._settling = policy, callbacks, settling
+        self._began = math.nan  # when the environment began the step that it is at, if it is at one
+        self.policy_seconds = self.physics_seconds = 0.0
+
+    def reset(self, scene: Scene) -> None:
+        began = perf_counter()
+        self._policy.reset(scene)
+        self.policy_seconds += perf_counter() - began  # a policy may plan here
+
+    def act(self, scene: Scene) -> Control | None:
+        began = perf_counter()
+        control = self._policy.act(scene)
+        self.policy_seconds += perf_counter() - began
+        return control
+
+    def callback(self, transition: Transition) -> None:
+        for callback in self._callbacks:
+            callback(transition)
+        if self._settling:
+            self._settling(transition)
+        self._began = perf_counter()
+
+    def stop(self) -> bool:
+        """Asked after every step, so it knows that the step is over; it stops where nothing will happen any more."""
+        if not math.isnan(self._began):
+            self.physics_seconds += perf_counter() - self._began
+            self._began = math.nan
+        return self._settling is not None and self._settling.is_over

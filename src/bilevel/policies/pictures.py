@@ -1,0 +1,93 @@
+"""An episode in pictures: a video with captions, and a contact sheet of its decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bilevel.contact_sheet import PICTURES, Tile, contact_sheet, thinned
+from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.narration import caption
+from bilevel.policies.rollout import Transition
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.video import Video
+
+USUAL_RATE = 30.0  # steps per second, for environments that do not say it
+MAX_RATE = 40.0  # pictures per second: more are not needed
+LINES_BELOW = 4  # for the action and its sentence
+MAX_SHOTS = 1000  # kept while an episode goes on; so many that thinning them does not show
+
+
+@dataclass(frozen=True)
+class FrameRate:
+    """How many steps a second has, and of which steps a picture is taken."""
+
+    steps_per_second: float
+    every: int
+
+    @property
+    def fps(self) -> float:
+        return self.steps_per_second / self.every
+
+
+def frame_rate(env: SceneEnv) -> FrameRate:
+    """By the environment's own account, thinned to what an eye can see."""
+    rate = float((getattr(env.env, "metadata", None) or {}).get("render_fps") or USUAL_RATE)
+    return FrameRate(rate, max(1, round(rate / MAX_RATE)))
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A step to be shown on a contact sheet: a snapshot to be drawn later, or the picture itself."""
+
+    step: int
+    text: str
+    snapshot: Mapping[str, Any] | None
+    picture: Any = None
+
+
+class Camera:
+    """Films what is logged: every second step, say, in a video, and each decision, later, on a contact sheet."""
+
+    def __init__(self, env: SceneEnv, log: EpisodeLog, video: Video | None, sheet: bool = False) -> None:
+        self._env, self._log, self._video, self._sheet = env, log, video, sheet
+        self._rate = frame_rate(env)
+        self._lines_below = LINES_BELOW if log.explains else 0
+        self._last: object = None  # the action that was shot last
+        self.shots: list[Shot] = []
+
+    def __call__(self, transition: Transition) -> None:
+        step, entry = self._log.steps - 1, self._log.entries[-1]  # the log has seen this step before
+        if self._sheet and entry.action is not None and entry.action != self._last:
+            self._last = entry.action
+            self._shoot(step, str(entry.action))
+        if self._video and step % self._rate.every == 0:
+            self._video.add(self._env.render(), caption(self._log), self._lines_below)
+
+    def end(self, outcome: str) -> None:
+        """Show for a second how it ended."""
+        if self._sheet:
+            self._shoot(self._log.steps, outcome)
+        if self._video:
+            picture = self._env.render()
+            for _ in range(round(self._video.fps)):
+                self._video.add(picture, outcome, self._lines_below)
+
+    def _shoot(self, step: int, text: str) -> None:
+        if len(self.shots) >= MAX_SHOTS:
+            del self.shots[1::2]
+        snapshot = self._env.save() if self._env.can_save else None
+        self.shots.append(Shot(step, text, snapshot, None if snapshot else self._env.render()))
+
+
+def draw_sheet(env: SceneEnv, shots: Sequence[Shot], headline: str, details: str) -> bytes:
+    """A PNG of some of the shots; snapshots are drawn by this environment, as well as it can."""
+    tiles = []
+    for shot in thinned(shots, PICTURES):
+        picture = shot.picture
+        if shot.snapshot is not None:
+            env.restore(shot.snapshot)
+            picture = env.render()
+        tiles.append(Tile(picture, f"step {shot.step}", shot.text))
+    return contact_sheet(headline, details, tiles)

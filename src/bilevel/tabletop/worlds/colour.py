@@ -1,0 +1,215 @@
+"""Colour: brown blocks get a random colour on a pink platform when its button is pressed, and belong on trays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.tabletop import furniture, layout, skills
+from bilevel.tabletop.furniture import Furnishing
+from bilevel.tabletop.measurements import Indices, holds, near, stands, stands_on
+from bilevel.tabletop.observation import (
+    COLOUR,
+    COLOURED,
+    HAND,
+    MOVING,
+    PLACED,
+    POSITION,
+    TRAY,
+    Bools,
+    Observation,
+    numbered,
+)
+from bilevel.tabletop.problems import shipped_domain
+from bilevel.tabletop.symbols import Relations, by_predicate, gripper, remembering
+from bilevel.tabletop.tabletop import YAW
+from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
+from bilevel.tabletop.twins import twins
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.spec import Spec
+
+SPEC = Spec(
+    HAND,
+    {
+        "tray": TRAY,
+        "block": COLOURED,
+        "colour": COLOUR,
+        "table": PLACED,
+        "platform": PLACED,
+        "button": MOVING,
+    },
+)
+MOST_COLOURS = 3  # a tray of ten spots takes a row of its own
+COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
+LEFT_END = -0.4  # of the part of the table for trays
+TABLE = (0.0, 0.6, 0.0)  # the table's middle
+
+
+class Colour(TrayWorld):
+    """n brown blocks, a tray for each of a few colours, a platform, a button.
+
+    Which colour a block gets is drawn uniformly, so a tray has a spot for each block; what is seen of a tray is where
+    its next free spot is, and from where to where its spots go.
+    """
+
+    scene_spec = SPEC
+    state_type = TrayState
+    pitch = 0.055
+
+    def __init__(
+        self,
+        objects: int = 3,
+        *,
+        colours: int = MOST_COLOURS,
+        teleport_rate: float = 0.0,
+        render_mode: str | None = None,
+        quality: str = "fast",
+    ) -> None:
+        if colours not in range(1, MOST_COLOURS + 1):
+            raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
+        self._colours = int(colours)
+        super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
+
+    @property
+    def colours(self) -> int:
+        return self._colours
+
+    @property
+    def spots(self) -> int:
+        return self.count
+
+    def _middles(self, trays: layout.Floats) -> layout.Floats:
+        return np.add(trays, (self.tray_length / 2, 0.0))
+
+    def name_objects(self) -> dict[str, list[str]]:
+        single = {name: [name] for name in ("table", "platform", "button")}
+        return {"block": numbered("block", self.count), **super().name_objects(), **single}
+
+    def furnish(self) -> Furnishing:
+        trays, platform = self.paint_trays(), furniture.spot("platform", colour=furniture.PINK)
+        return Furnishing(
+            [*map(furniture.block, self._block_names), *trays, platform, furniture.button()],
+            blocks=self._block_names,
+            spots=[*self._tray_names, "platform"],
+            fixtures=["button-housing"],
+            joints=["button"],
+            excluded_contacts=[("button-housing", "button")],
+        )
+
+    def arrange(self, rng: np.random.Generator) -> TrayState:
+        button = (0.38 + rng.uniform(-0.02, 0.02), rng.uniform(0.42, 0.60))
+        self.simulation.reset({0: button})
+        self.simulation.move_spot("platform", rng.uniform(0.24, 0.28), rng.uniform(0.36, 0.66))
+        length = self.tray_length
+        right_end = COLUMNS[-1] - length
+        starts = LEFT_END + rng.random(self.colours) * max(0.0, right_end - LEFT_END)
+        rows = rng.permutation(layout.ROWS)[: self.colours]
+        trays = layout.jittered(np.stack([starts, rows], axis=1), rng)
+        for name, (x, y) in zip(self._tray_names, trays, strict=True):
+            self.simulation.move_spot(name, x + length / 2, y)
+        middles = self._middles(trays)
+        places = layout.clear_of(layout.jittered(layout.grid(COLUMNS), rng), middles, length / 2)
+        for block, (x, y) in enumerate(rng.permutation(places)[: self.count]):
+            self.simulation.put(block, (x, y, furniture.BLOCK), rng.uniform(-YAW, YAW))
+        return TrayState(np.ones(len(self.slots), bool), np.full(self.count, NO_COLOUR), trays)
+
+    def describe(self, features: Array) -> None:
+        super().describe(features)
+        features[self.slots.row["table"], POSITION] = TABLE
+        features[self.slots.row["platform"], POSITION] = self.simulation.spot("platform")
+        features[self._button, POSITION] = self.simulation.fixture(0)
+
+    def achieved(self, observation: Observation) -> Bools:
+        return np.asarray(self.on_own_tray(observation).any(axis=1))
+
+    def react(self, observation: Observation) -> bool:
+        changed = self.is_pressed(observation) and self._press(observation)
+        changed |= self.move(self.strayed(observation), "return")
+        return changed | (bool(self.teleport_rate) and self.teleport(self.achieved(observation)))
+
+    def _press(self, observation: Observation) -> bool:
+        """The button is down: brown blocks on the platform get a colour; whether there were any."""
+        blocks, held = self.blocks_and_held(observation)
+        platform = observation["objects"][self.slots.row["platform"], POSITION]
+        brown = self.state.colours == NO_COLOUR
+        waiting = np.flatnonzero(brown & stands(blocks, held) & near(blocks, platform))
+        self.state.colours[waiting] = self.np_random.integers(self.colours, size=len(waiting))
+        return len(waiting) > 0
+
+    def vacancy(self) -> layout.Floats:
+        lying, trays = self.simulation.blocks()[:, :2], self._middles(self.state.trays)
+        widths = np.repeat([0.0, self.tray_length / 2], [len(lying), len(trays)])
+        return self.free_place(layout.stack(lying, trays), widths, layout.grid(COLUMNS))
+
+
+# What is said of it
+
+
+def _relations(scene: Scene) -> Relations:
+    """held, on the platform, on its own tray, colour: (blocks,) each; colour: (trays,)"""
+    blocks, platform = (scene.features[scene.roster.rows(kind), POSITION] for kind in ("block", "platform"))
+    held = holds(scene.values, blocks)
+    on_platform = stands_on(blocks, stands(blocks, held), platform)[:, 0]
+    return held, on_platform, *tray_relations(scene, held)
+
+
+def _facts(
+    scene: Scene, held: Bools, on_platform: Bools, home: Bools, colours: Indices, tray_colours: Indices
+) -> Iterator[Atom]:
+    """A block that is not held is on its tray, on the platform, or on the table."""
+    blocks, colour_names = scene.roster.of_type("block"), scene.roster.of_type("colour")
+    yield from gripper(blocks, held)
+    yield from tray_facts(scene, tray_colours)
+    yield Atom("free", ("table",))  # there is always room
+    if not on_platform.any():
+        yield Atom("free", ("platform",))
+    for index, block in enumerate(blocks):
+        colour = int(colours[index])
+        yield Atom("unknown", (block,)) if colour < 0 else Atom("colour-of", (block, colour_names[colour]))
+        if home[index]:
+            yield Atom("achieved-goal", (block,))
+        elif not held[index]:
+            yield Atom("on", (block, "platform" if on_platform[index] else "table"))
+
+
+def _wanted(scene: Scene) -> Iterator[Atom]:
+    return (Atom("achieved-goal", (block,)) for block in scene.roster.of_type("block"))
+
+
+label = remembering(_relations, _facts)
+goal = remembering(lambda scene: (), _wanted)
+
+
+# What an expert does
+
+
+def choose(state: Facts, goal: Facts) -> Action | None:
+    """Finish with the block on the platform; else bring home one that has a colour; else colour another."""
+    now = by_predicate(state)
+    wanted = {block for (block,) in by_predicate(goal - state)["achieved-goal"]}
+    colours, trays = colours_and_trays(now)
+    free_platforms = [surface for (surface,) in now["free"] if surface != "table"]
+    for (held,) in now["holding"]:
+        if held in colours:
+            return Action("place-goal", (held, trays[colours[held]], colours[held]))
+        return next((Action("place", (held, platform)) for platform in free_platforms), None)
+    lying = [(block, surface) for block, surface in now["on"] if block in wanted]
+    lying.sort(key=lambda pair: (pair[1] == "table", pair[0] not in colours))
+    for block, surface in lying:
+        if block in colours or (surface == "table" and free_platforms):
+            return Action("pick", (block, surface))
+        if surface != "table":
+            return Action("press", (block, "button", surface))
+    return None
+
+
+SKILLS: dict[str, skills.Skill] = {
+    "pick": lambda hand, block, surface: skills.pick(hand, block),
+    "place": skills.place,
+    "press": lambda hand, block, button, platform: skills.press(hand, button),
+    "place-goal": lambda hand, block, tray, colour: skills.place(hand, block, tray),
+}
+
+task, noisy = twins(Colour, shipped_domain("colour"), label, goal, choose, SKILLS)

@@ -1,0 +1,147 @@
+"""Finding tasks: by name, where one was registered or a package offers it; in a file; in a module.
+
+A package offers tasks by entry points of the group `bilevel.tasks`. An entry point is a task, under its own name, or a
+mapping from names to tasks. Only what a user names is ever imported, never what a data set or a policy folder names.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.task import Env, Task, failed
+
+GROUP = "bilevel.tasks"
+
+_REGISTERED: dict[str, Task] = {}
+
+
+def register_task(task: Task) -> Task:
+    """Make a task known by its name, in this process."""
+    _REGISTERED[task.name] = task
+    return task
+
+
+def find_task(source: str) -> Task:
+    """The task of this name, or in `file.py:task` or `module:task`; `BadInput` where there is none."""
+    if source in _REGISTERED:
+        return _REGISTERED[source]
+    place, colon, attribute = source.rpartition(":")
+    if colon:
+        return _named(_module(place, source), attribute, source)
+    if source.endswith(".py"):
+        raise BadInput(f"{source}: say which task in it, as in {source}:task")
+    found = _offered(source)
+    if found is None:
+        raise BadInput(f"unknown task '{source}'; known tasks: {', '.join(task_names())}; or name one as file.py:task")
+    return replace(found, source=source)
+
+
+def make_env(task: str, **arguments: Any) -> Env:
+    """Make the environment of the task of this name; this is what Gymnasium calls."""
+    return find_task(task).make_env(**arguments)
+
+
+def _reduced(task: Task) -> tuple[Any, ...]:
+    """A task that was found travels to other processes as the name under which they find it, too."""
+    if task.source is not None:
+        return find_task, (task.source,)
+    return Task, tuple(getattr(task, part.name) for part in fields(task))
+
+
+copyreg.pickle(Task, _reduced)
+
+
+def registered_task(name: str) -> Task | None:
+    """The task that is known by this name without importing any file or module that the name itself names."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    found = None if ":" in name else _offered(name)
+    return None if found is None else replace(found, source=name)
+
+
+def task_names() -> list[str]:
+    """The names of all tasks that are registered or offered by packages."""
+    names = [*_REGISTERED]
+    for point in entry_points(group=GROUP):
+        found = _load(point)
+        names += list(found) if isinstance(found, Mapping) else [point.name]
+    return sorted(dict.fromkeys(names))
+
+
+def _offered(name: str) -> Task | None:
+    """The task that a package offers under this name."""
+    points = list(entry_points(group=GROUP))
+    for point in (point for point in points if point.name == name):
+        found = _load(point)
+        if isinstance(found, Task):
+            return found
+    for mapping in (found for found in map(_load, points) if isinstance(found, Mapping)):
+        if name in mapping:
+            task: Task = mapping[name]
+            return task
+    return None
+
+
+def _load(point: EntryPoint) -> object:
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise BadInput(f"the entry point '{point.name}' = '{point.value}' cannot be loaded: {error}") from None
+
+
+def _named(module: ModuleType, attribute: str, source: str) -> Task:
+    task = getattr(module, attribute, None)
+    if not isinstance(task, Task):
+        tasks = ", ".join(_tasks_in(module)) or "none"
+        raise BadInput(f"{source}: no task called '{attribute}' there; tasks there: {tasks}")
+    file = getattr(module, "__file__", None)
+    is_file = source.rpartition(":")[0].endswith(".py")
+    return replace(task, source=f"{Path(file).resolve()}:{attribute}" if is_file and file else source)
+
+
+def _tasks_in(module: ModuleType) -> Iterator[str]:
+    return (name for name, value in vars(module).items() if isinstance(value, Task))
+
+
+def _module(place: str, source: str) -> ModuleType:
+    try:
+        return _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except BadInput:
+        raise
+    except ModuleNotFoundError as error:
+        raise BadInput(f"{source}: there is no module '{error.name}'; is it installed?") from None
+    except Exception as error:
+        raise failed(source, error) from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    """The module in a file, whose neighbours it may import, as a script may."""
+    path = path.resolve()
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such file")
+    name = f"bilevel_task_{path.stem}_{abs(hash(str(path)))}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that dataclasses in it find themselves
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

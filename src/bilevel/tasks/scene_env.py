@@ -1,0 +1,139 @@
+"""A task's environment as policies see it: scenes instead of observations, and an outcome at the end."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.controls import Control, Controls, controls_of
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import QUALITY, RENDER_MODE, Expert, Snapshot, Task, failed
+
+SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
+
+
+class SceneEnv:
+    """Runs episodes: `reset`, then `step` until there is an `outcome`.
+
+    `info` keys are optional. If the environment has them, `success` (or `is_success`) decides about success, `events`
+    are texts about what no action explains, and `outcome` says how an episode ended that did not succeed.
+    """
+
+    scene: Scene
+
+    def __init__(
+        self, task: Task, objects: int, *, render_mode: str | None = None, quality: str | None = None, **arguments: Any
+    ) -> None:
+        """Make the environment with so many objects; `arguments` are further ones of the task's `make_env`.
+
+        A `quality` of pictures, such as "good", matters only where `make_env` knows some.
+        """
+        task.check_objects(objects)
+        task.check_arguments(arguments)
+        if render_mode and not task.takes_render_mode:
+            raise BadInput(f"no pictures of the task '{task.name}': its make_env takes no {RENDER_MODE}")
+        pictures = {RENDER_MODE: render_mode} if render_mode else {}
+        if quality and task.takes_quality:
+            pictures[QUALITY] = quality
+        try:
+            self.env = task.make_env(objects=objects, **pictures, **arguments)
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed(f"make_env(objects={objects})", error) from error
+        self.task, self.objects, self.arguments = task, objects, arguments
+        self.labels = task.labels
+        self.step_limit = task.steps_per_object * objects
+        self.steps = 0
+        self.info: dict[str, Any] = {}
+        self.outcome: str | None = None
+
+    @cached_property
+    def controls(self) -> Controls:
+        return controls_of(self.env.action_space)
+
+    @cached_property
+    def expert(self) -> Expert | None:
+        return self.task.expert_for(self.env)
+
+    def reset(self, seed: int) -> Scene:
+        """Begin the episode of a seed."""
+        try:
+            observation, info = self.env.reset(seed=seed)
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed(f"env.reset(seed={seed})", error) from error
+        self.steps, self.outcome = 0, None
+        return self._see(observation, info)
+
+    def step(self, control: Control) -> Scene:
+        """Carry out a control; afterwards `outcome` tells whether the episode is over, and how."""
+        try:
+            observation, _, terminated, truncated, info = self.env.step(control)
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed(f"env.step({control!r})", error) from error
+        self.steps += 1
+        self._see(observation, info)
+        if self._succeeded():
+            self.outcome = SUCCESS
+        elif terminated or truncated or self.steps >= self.step_limit:
+            self.outcome = info.get("outcome") or (TERMINATED if terminated else STEP_LIMIT)
+        return self.scene
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """What happened at the last step that no action explains."""
+        return tuple(self.info.get("events", ()))
+
+    def _see(self, observation: Any, info: dict[str, Any]) -> Scene:
+        self.info = info
+        try:
+            self.scene = self.task.perceive(observation, info, self.env)
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed("perceive(observation, info, env)", error) from error
+        return self.scene
+
+    def _succeeded(self) -> bool:
+        if self.task.success is not None:
+            try:
+                return bool(self.task.success(self.scene, self.info))
+            except Exception as error:
+                raise failed("success(scene, info)", error) from error
+        for key in ("success", "is_success"):
+            if key in self.info:
+                return bool(self.info[key])
+        return self.labels.goal(self.scene) <= self.labels.state(self.scene)
+
+    # Optional capabilities
+
+    @property
+    def can_save(self) -> bool:
+        return self.task.save is not None and self.task.restore is not None
+
+    def save(self) -> Snapshot:
+        """The whole simulator as arrays."""
+        if self.task.save is None:
+            raise BadInput(f"the task '{self.task.name}' cannot save its simulator")
+        return self.task.save(self.env)
+
+    def restore(self, snapshot: Snapshot) -> Scene:
+        """Go on from a snapshot."""
+        if self.task.restore is None:
+            raise BadInput(f"the task '{self.task.name}' cannot restore its simulator")
+        self.outcome = None
+        return self._see(*self.task.restore(self.env, snapshot))
+
+    def render(self) -> Any:
+        picture = self.env.render()
+        if picture is None:
+            raise BadInput(f"the environment of '{self.task.name}' gives no pictures: does make_env take render_mode?")
+        return picture
+
+    def close(self) -> None:
+        self.env.close()

@@ -1,0 +1,157 @@
+"""What is seen, and the role in which the network is told of it.
+
+    SPEC = Spec(
+        agent={"x": Position, "y": Position, "z": Position(absolute=True), "opening": Scalar},
+        objects={"cube": {"x": Position, "y": Position, "z": Position, "yaw": Angle(symmetry=4), "red": LabelOnly}},
+    )
+
+A role that needs no settings may be given as its class. Scales are not declared: they come from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from bilevel.symbolic.domain import BadInput
+
+
+class Position(msgspec.Struct, frozen=True, tag="position", omit_defaults=True):
+    """A coordinate. Of an object, the network is told how far it is from the agent's coordinate of the same name.
+
+    An agent's own coordinates are the origin, so they are not told, unless they are `absolute`, as the height of a hand
+    above its table may be. A coordinate with a name of its own, such as a tray's left end, says which one of the
+    agent's it is measured `along`.
+    """
+
+    absolute: bool = False
+    along: str | None = None
+
+
+class Angle(msgspec.Struct, frozen=True, tag="angle", omit_defaults=True):
+    """An angle in radians, told as sine and cosine of a multiple: a cube looks the same from 4 sides, so 4 times.
+
+    It is relative to the agent's angle of the same name, if the agent has one.
+    """
+
+    symmetry: int = 1
+
+
+class Scalar(msgspec.Struct, frozen=True, tag="scalar"):
+    """Any other number, told as it is."""
+
+
+class LabelOnly(msgspec.Struct, frozen=True, tag="label-only", omit_defaults=True):
+    """For labels and experts alone. A method that has no labels is told it in this `role`, if there is one."""
+
+    role: Position | Angle | Scalar | None = Scalar()
+
+
+Role = Position | Angle | Scalar | LabelOnly
+ROLES = (Position, Angle, Scalar, LabelOnly)
+
+Features = Mapping[str, Role | type[Role]]  # as users give them
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The features of the agent and of each type of object, by their names, with their roles.
+
+    With a `frame`, two coordinates of the agent and its heading, such as ("x", "y", "theta"), positions are told as the
+    agent sees them, ahead and to its left.
+    """
+
+    agent: Features
+    objects: Mapping[str, Features]
+    frame: tuple[str, str, str] | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @cached_property
+    def agent_roles(self) -> dict[str, Role]:
+        return _roles("the agent", self.agent)
+
+    @cached_property
+    def object_roles(self) -> dict[str, dict[str, Role]]:
+        """By type and feature."""
+        return {kind: _roles(f"the type '{kind}'", features) for kind, features in self.objects.items()}
+
+    def _check(self) -> None:
+        agent = self.agent_roles
+        for kind, features in self.object_roles.items():
+            for name, role in features.items():
+                seen_as = role.role if isinstance(role, LabelOnly) else role
+                origin = (seen_as.along or name) if isinstance(seen_as, Position) else None
+                if origin is not None and origin not in agent:
+                    raise BadInput(
+                        f"the type '{kind}' has the Position '{name}', but the agent has no '{origin}' for it to be "
+                        f"relative to: give the agent one, or declare '{name}' as a Scalar"
+                    )
+        for name in self.frame or ():
+            if name not in agent:
+                raise BadInput(f"the frame names '{name}', but the agent has no such feature")
+        x, y, _ = self.frame or ("", "", "")
+        for kind, features in self.object_roles.items():
+            if _position(features.get(x)) != _position(features.get(y)):
+                raise BadInput(f"the type '{kind}' needs both '{x}' and '{y}' as Positions, or neither: see its frame")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all features of objects, in the order in which scenes keep them."""
+        return tuple(dict.fromkeys(name for features in self.objects.values() for name in features))
+
+    @cached_property
+    def column(self) -> Mapping[str, int]:
+        return {name: index for index, name in enumerate(self.columns)}
+
+    @cached_property
+    def agent_column(self) -> Mapping[str, int]:
+        return {name: index for index, name in enumerate(self.agent)}
+
+    def as_json(self) -> dict[str, Any]:
+        """The spec as plain values, from which `read_spec` makes an equal one."""
+        saved = _Saved(self.agent_roles, self.object_roles, self.frame)
+        found: dict[str, Any] = msgspec.to_builtins(saved)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self.as_json() == other.as_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+    """A spec in a file."""
+
+    agent: dict[str, Role]
+    objects: dict[str, dict[str, Role]]
+    frame: tuple[str, str, str] | None = None
+
+
+def read_spec(value: object) -> Spec:
+    """The spec that `Spec.as_json` gave; `BadInput` where it is none."""
+    try:
+        saved = msgspec.convert(value, _Saved)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"no spec: {error}") from None
+    return Spec(saved.agent, saved.objects, saved.frame)
+
+
+def _position(role: Role | None) -> type[Role] | None:
+    """How a feature is a coordinate, if it is one: for all, or for labels alone."""
+    is_one = isinstance(role, Position) or (isinstance(role, LabelOnly) and isinstance(role.role, Position))
+    return type(role) if role is not None and is_one else None
+
+
+def _roles(whose: str, features: Features) -> dict[str, Role]:
+    made = {}
+    for name, role in features.items():
+        made[name] = role() if isinstance(role, type) and issubclass(role, ROLES) else role
+        if not isinstance(made[name], ROLES):
+            raise BadInput(f"{whose} has the feature '{name}' as {role!r}; roles: Position, Angle, Scalar, LabelOnly")
+    return made

@@ -1,0 +1,178 @@
+"""A task: a domain, an environment, and the few functions that connect the two. A user makes one in a file:
+
+    task = Task("cubes", domain=read_domain("cubes.pddl"), make_env=make_env, spec=SPEC,
+                perceive=perceive, label=label, goal=goal, expert=expert)
+
+Everything else in the package takes tasks as they are, and knows none by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Spec
+
+STEPS_PER_OBJECT = 2048  # the paper's limit
+# Arguments of `make_env`. The last two are about pictures alone, which decide nothing in an episode.
+OBJECTS, RENDER_MODE, QUALITY = "objects", "render_mode", "quality"
+
+Snapshot = Mapping[str, NDArray[Any]]
+Env = Any  # a gymnasium.Env, of whatever observations and actions
+
+
+class TaskError(BadInput):
+    """A function that a user wrote for a task has failed."""
+
+
+def failed(what: str, error: Exception) -> TaskError:
+    """What to raise where a user's function raised an error: one line with the place."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return TaskError(f"{what} raised {message} ({place.filename}, line {place.lineno})")
+
+
+@dataclass(frozen=True)
+class Expert:
+    """Who can show a task, as people have it.
+
+    - `choose`, from state and goal to the next action, and `control`, from a scene and an action to a control: an
+      expert that also answers for what a learner runs into (DAgger).
+    - `control` alone: it cannot show, but it can answer.
+    - `act`, from a scene to a control: a whole policy that only shows.
+    """
+
+    choose: Callable[[Facts, Facts], Action | None] | None = None
+    control: Callable[[Scene, Action], Control] | None = None
+    act: Callable[[Scene], Control] | None = None
+
+    def __post_init__(self) -> None:
+        if self.act is None and self.control is None:
+            raise BadInput("an Expert needs `control`, best together with `choose`, or else `act`")
+
+    @property
+    def can_show(self) -> bool:
+        return self.act is not None or self.choose is not None
+
+
+class Labels:
+    """A labelling function and the goal. Several ask about the same scene, so the last answers are remembered."""
+
+    def __init__(self, label: Callable[[Scene], Iterable[Atom]], goal: Callable[[Scene], Iterable[Atom]]) -> None:
+        self._label, self._goal = label, goal
+        self._state_of: tuple[Scene | None, Facts] = None, frozenset()
+        self._goal_of: tuple[Scene | None, Facts] = None, frozenset()
+
+    def state(self, scene: Scene) -> Facts:
+        """All facts that hold."""
+        if self._state_of[0] is not scene:
+            self._state_of = scene, self._ask(self._label, "label", scene)
+        return self._state_of[1]
+
+    def goal(self, scene: Scene) -> Facts:
+        """All facts that are wanted, achieved or not."""
+        if self._goal_of[0] is not scene:
+            self._goal_of = scene, self._ask(self._goal, "goal", scene)
+        return self._goal_of[1]
+
+    def _ask(self, function: Callable[[Scene], Iterable[Atom]], name: str, scene: Scene) -> Facts:
+        try:
+            return frozenset(function(scene))
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed(f"{name}(scene)", error) from error
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that the package knows of a task.
+
+    `make_env(objects=n, **arguments)` makes a Gymnasium environment with n objects; it may take further arguments, a
+    `render_mode`, and a `quality` of pictures. `perceive(observation, info, env)` gives the scene, `label(scene)` the
+    facts that hold in it, `goal(scene)` those that are wanted. All else is optional:
+
+    - `expert`: an `Expert`, or a function from an environment to one.
+    - `success(scene, info)`: whether the task is done; else `info["success"]` or `info["is_success"]`, else the goal.
+    - `steps_per_object`: an episode ends after so many steps for each object, if the environment does not end it.
+    - `max_objects`: the most objects that `make_env` takes.
+    - `switches`: which numbers of a control open or close something; noise flips these where it pushes the others.
+    - `save(env)` and `restore(env, snapshot)`: the whole simulator as arrays, and back; then demonstrations can be
+      entered at any timestep. `restore` returns an observation and its `info`.
+    - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
+    """
+
+    name: str
+    domain: Domain
+    make_env: Callable[..., Env]
+    spec: Spec
+    perceive: Callable[[Any, dict[str, Any], Env], Scene]
+    label: Callable[[Scene], Iterable[Atom]]
+    goal: Callable[[Scene], Iterable[Atom]]
+    expert: Expert | Callable[[Env], Expert] | None = None
+    success: Callable[[Scene, dict[str, Any]], bool] | None = None
+    steps_per_object: int = STEPS_PER_OBJECT
+    max_objects: int | None = None
+    switches: Sequence[int] = ()
+    save: Callable[[Env], Snapshot] | None = None
+    restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
+    packages: Sequence[str] = ()
+    source: str | None = field(default=None, compare=False)  # where `find_task` found it: a name, or file.py:task
+
+    @property
+    def labels(self) -> Labels:
+        return Labels(self.label, self.goal)
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """What `make_env` takes besides the number of objects and pictures, with the defaults."""
+        parameters = inspect.signature(self.make_env).parameters.values()
+        return {
+            parameter.name: parameter.default
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            and parameter.name not in (OBJECTS, RENDER_MODE, QUALITY)
+        }
+
+    @property
+    def takes_render_mode(self) -> bool:
+        parameters = inspect.signature(self.make_env).parameters.values()
+        return any(part.name == RENDER_MODE or part.kind is part.VAR_KEYWORD for part in parameters)
+
+    @property
+    def takes_quality(self) -> bool:
+        """Whether `make_env` knows qualities of pictures, and does not just hand on what it is given."""
+        return QUALITY in inspect.signature(self.make_env).parameters
+
+    def check_objects(self, objects: int) -> None:
+        """`BadInput` for a number of objects that the task does not take."""
+        if objects < 1 or (self.max_objects is not None and objects > self.max_objects):
+            wanted = f"1 to {self.max_objects} objects" if self.max_objects else "at least 1 object"
+            raise BadInput(f"the task '{self.name}' takes {wanted}, not {objects}")
+
+    def check_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """`BadInput` for an argument that `make_env` does not take."""
+        for name in arguments:
+            if name not in self.arguments:
+                known = ", ".join(self.arguments) or "none besides the number of objects"
+                raise BadInput(f"the task '{self.name}' takes no argument '{name}'; it takes: {known}")
+
+    def expert_for(self, env: Env) -> Expert | None:
+        """The expert for one environment, if there is one."""
+        if self.expert is None or isinstance(self.expert, Expert):
+            return self.expert
+        try:
+            return self.expert(env)
+        except BadInput:
+            raise
+        except Exception as error:
+            raise failed("expert(env)", error) from error

@@ -1,0 +1,303 @@
+"""Every finding, by breaking the tiny task in one way each."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from bilevel.learning.task_checking import check_task
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Outcome, Parameter, Predicate, Schema
+from bilevel.tasks.registry import find_task
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import Expert, Task
+from command_line import run
+from tiny_task import DOMAIN, SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control, label, make_env, perceive
+
+TINY_FILE = Path(__file__).parents[1] / "tiny_task.py"
+
+
+# Broken environments
+
+
+class Wrapped(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The tiny environment, to be broken."""
+
+    def __init__(self, objects: int) -> None:
+        super().__init__(make_env(objects))
+
+
+class Seedless(Wrapped):
+    def reset(self) -> Any:  # type: ignore[override]
+        return self.env.reset()
+
+
+class Infoless(Wrapped):
+    def reset(self, **options: Any) -> Any:
+        return self.env.reset(**options)[0]
+
+
+class OldGym(Wrapped):
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated or truncated, info
+
+
+class Unbounded(Wrapped):
+    action_space: Any = spaces.Box(-np.inf, np.inf, (3,))
+
+
+class Several(Wrapped):
+    action_space: Any = spaces.MultiDiscrete([3, 3])
+
+
+class Elsewhere(Wrapped):
+    observation_space: Any = spaces.Box(0, 1, (2,))
+
+
+class Failing(Wrapped):
+    def step(self, action: Any) -> Any:
+        return 1 / 0
+
+
+class Unseeded(Wrapped):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self.env.reset(seed=random.randrange(1000))
+
+
+class Spaceless:
+    def reset(self, *, seed: int | None = None) -> Any:
+        return 0, {}
+
+
+def no_objects(slip_rate: float = 0.0) -> Any:
+    return make_env(3)
+
+
+def env(make: Callable[..., Any]) -> Task:
+    return replace(TINY, make_env=make, save=None, restore=None)
+
+
+# Broken functions of a task
+
+
+def seen(change: Callable[[Scene], Any]) -> Task:
+    """The tiny task with scenes that are changed."""
+    return replace(TINY, perceive=lambda observation, info, env: change(perceive(observation, info, env)))
+
+
+def features(scene: Scene, parcels: Iterable[tuple[str, Any]]) -> Scene:
+    """The scene with other names or features of parcels."""
+    spots = {spot.name: {name: spot[name] for name in SPEC.objects["spot"]} for spot in scene.of_type("spot")}
+    agent = {name: scene.agent[name] for name in SPEC.agent}
+    columns = SPEC.objects["parcel"]
+    return Scene(SPEC, agent, {"parcel": {n: {c: p[c] for c in columns} for n, p in parcels}, "spot": spots})
+
+
+def renumbered(scene: Scene) -> Scene:
+    """Number the parcels that are not at their spots."""
+    there = {fact.terms[0] for fact in label(scene) if fact.predicate == "at"}
+    left = [parcel for parcel in scene.of_type("parcel") if parcel.name not in there]
+    return features(scene, [(f"parcel{number}", parcel) for number, parcel in enumerate(left, 1)])
+
+
+def with_nan(scene: Scene) -> Scene:
+    scene.features[0, SPEC.column["held"]] = np.nan
+    return scene
+
+
+def incomplete(scene: Scene) -> Scene:
+    return Scene(SPEC, {"x": 0.0, "y": 0.0}, {})
+
+
+class Reused:
+    """Scenes that share their arrays."""
+
+    def __init__(self) -> None:
+        self.values = np.zeros(3, np.float32)
+
+    def __call__(self, scene: Scene) -> Scene:
+        self.values[:] = scene.values
+        return Scene.from_arrays(SPEC, self.values, scene.features, scene.roster)
+
+
+def more(*facts: Any) -> Task:
+    return replace(TINY, label=lambda scene: [*label(scene), *facts])
+
+
+def labelled(*predicates: str) -> Task:
+    """The tiny task with labels of these predicates alone."""
+    return replace(TINY, label=lambda scene: [fact for fact in label(scene) if fact.predicate in predicates])
+
+
+def raising(scene: Scene) -> Iterator[Atom]:
+    raise ValueError("no\nlabels")
+
+
+def flickering(scene: Scene) -> Iterator[Atom]:
+    """Where the agent is, as good as a random number, decides whether it is free."""
+    yield from (fact for fact in label(scene) if fact.predicate != "free" or int(scene.agent.x * 1e5) % 3 != 1)
+
+
+def without_effects(scene: Scene) -> Iterator[Atom]:
+    """A picked parcel is still lying."""
+    yield from label(scene)
+    yield from (Atom("lying", (parcel.name,)) for parcel in scene.of_type("parcel") if parcel.held)
+
+
+def never(scene: Scene, action: Action) -> Any:
+    return np.zeros(3, np.float32)
+
+
+def noisy(scene: Scene, action: Action) -> Any:
+    return control(scene, action) * np.float32(random.uniform(0.9, 1))
+
+
+def choose_what(action: Action) -> Expert:
+    return Expert(lambda state, goal: action, control)
+
+
+def with_waiting() -> Task:
+    """A task with an action that can never be done: its precondition is not labelled, and its object not seen."""
+    waiting = frozenset({Atom("waiting")})
+    wait = Schema("wait", (Parameter("?d", "depot"),), waiting, (Outcome(NO_FACTS, waiting),))
+    types = {**DOMAIN.types, "depot": "object"}
+    predicates = {**DOMAIN.predicates, "waiting": Predicate("waiting")}
+    schemas = {**DOMAIN.schemas, "wait": wait}
+    return replace(TINY, domain=replace(DOMAIN, types=types, predicates=predicates, schemas=schemas))
+
+
+ERRORS = {
+    "type": (
+        replace(TINY, spec=Spec(SPEC.agent, {**SPEC.objects, "crate": {}})),
+        r"the type 'crate', which the domain",
+    ),
+    "make_env": (env(no_objects), r"make_env\(slip_rate\) does not take `objects`"),
+    "make_env fails": (env(lambda objects: 1 / 0), r"ZeroDivisionError.*test_task_checking.py, line \d+"),
+    "no space": (env(lambda objects: Spaceless()), "no `action_space`"),
+    "unbounded": (env(Unbounded), "no finite bounds"),
+    "other space": (env(Several), "only Box and Discrete"),
+    "seed": (env(Seedless), r"takes no `seed`"),
+    "info": (env(Infoless), r"a dictionary `info`"),
+    "old gym": (env(OldGym), "returned 4 values"),
+    "step fails": (env(Failing), r"ZeroDivisionError.*line \d+"),
+    "no scene": (seen(lambda scene: {"x": 1}), "returned a dict, not a bilevel.Scene"),
+    "features": (seen(incomplete), "the agent has no 'closed', which is in the spec"),
+    "nan": (seen(with_nan), "'held' of the type 'parcel' is not a finite number"),
+    "memory": (seen(Reused()), "copy them"),
+    "names": (seen(renumbered), r"has exactly the features that 'parcel\d' had a step before"),
+    "predicate": (more(Atom("near", ("parcel1",))), "no predicate 'near'; it has: free"),
+    "arity": (more(Atom("carrying")), "'carrying' has 1 parameters"),
+    "object": (more(Atom("lying", ("parcel9",))), "'parcel9' is neither in the scene nor a constant"),
+    "object type": (more(Atom("lying", ("spot1",))), "'spot1' is of the type 'spot' where the domain wants 'parcel'"),
+    "no atom": (more("free"), "'free', which is no Atom"),
+    "no tuple": (more(Atom("lying", "parcel1")), r'write Atom\("lying", \("parcel1",\)\)'),  # type: ignore[arg-type]
+    "goal of the domain": (replace(TINY, goal=lambda scene: [Atom("done")]), r"goal\(scene\) gave done\(\), but"),
+    "label fails": (replace(TINY, label=raising), r"label\(scene\) raised ValueError: no labels \(.*, line \d+\)"),
+    "no goal": (replace(TINY, goal=lambda scene: [], success=lambda scene, info: False), "gave no facts"),
+    "goal": (replace(labelled("free", "lying", "carrying", "empty"), expert=TINY_ACTING.expert), "the goal wants 'at'"),
+    "no action applicable": (
+        replace(labelled("at"), steps_per_object=20),
+        "no action of the domain was ever applicable",
+    ),
+    "precondition": (labelled("at", "carrying", "empty", "lying"), r"'pick' .* 0 of \d+ times .* free\(\) did not"),
+    "success without goal": (
+        replace(TINY, success=lambda scene, info: bool(scene.agent.closed)),
+        "a success, but",
+    ),
+    "goal without success": (
+        replace(TINY, success=lambda scene, info: False),
+        "the goal holds, but",
+    ),
+    "expert fails": (replace(TINY, expert=Expert(choose, never), steps_per_object=50), "fails in 3 of 3 episodes"),
+    "expert raises": (replace(TINY, expert=Expert(choose, lambda scene, action: 1 / 0)), "ZeroDivisionError"),
+    "step limit": (replace(TINY, steps_per_object=15), r"ends after 30: set steps_per_object to \d+"),
+    "action": (
+        replace(TINY, expert=choose_what(Action("fly", ("spot1",))), steps_per_object=9),
+        "unknown action 'fly'",
+    ),
+    "argument": (replace(TINY, expert=choose_what(Action("pick", ("parcel9",)))), "parcel9"),
+    "effects": (
+        replace(TINY, label=without_effects),
+        r"'pick' has the effects that the domain promises 0 of \d+ times",
+    ),
+    "control": (
+        replace(TINY_DISCRETE, expert=Expert(choose, lambda scene, action: 7), steps_per_object=5),
+        r"7 is not in Discrete",
+    ),
+    "save": (replace(TINY, restore=lambda env, snapshot: env.reset(seed=9)), "the scene is another"),
+}
+ADVICE = {
+    "type of the domain": (with_waiting(), "need objects of the type 'depot', but the spec has none"),
+    "pickle": (env(lambda objects: make_env(objects)), "cannot be sent to other processes"),
+    "no expert": (replace(TINY, expert=None), "demonstrations must be imported"),
+    "an expert that only answers": (replace(TINY, expert=Expert(control=control)), "without `choose`"),
+    "observation": (env(Elsewhere), "not in Box"),
+    "unseeded": (env(Unseeded), "the same seed led to another scene"),
+    "unseeded expert": (replace(TINY, expert=Expert(choose, noisy)), "another control for the same scene"),
+    "flicker": (replace(TINY, label=flickering), "labels with 'free' flicker"),
+    "unused action": (with_waiting(), "'wait' was never applicable in what was seen: 'waiting' was never labelled"),
+    "step limit": (replace(TINY, steps_per_object=35), "so that a learner has time for mistakes"),
+}
+
+
+@pytest.mark.parametrize(("task", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors(task: Task, message: str) -> None:
+    found = check_task(task, objects=2)
+    assert any(finding.is_error and re.search(message, finding.message) for finding in found), found
+    assert found == sorted(found, key=lambda finding: not finding.is_error)
+    assert not any("\n" in finding.message for finding in found)
+
+
+@pytest.mark.parametrize(("task", "message"), ADVICE.values(), ids=ADVICE)
+def test_advice(task: Task, message: str) -> None:
+    found = check_task(task, objects=2)
+    assert not any(finding.is_error for finding in found), found
+    assert any(re.search(message, finding.message) for finding in found), found
+
+
+@pytest.mark.parametrize("task", [TINY, TINY_DISCRETE, TINY_ACTING], ids=lambda task: task.name)
+def test_there_is_nothing_to_find_in_a_task_that_is_right(task: Task) -> None:
+    assert check_task(task) == []
+
+
+def test_what_slips_is_no_fault_of_the_expert_if_the_environment_says_so() -> None:
+    assert not any(finding.is_error for finding in check_task(TINY, slip_rate=0.02))
+
+
+def test_nothing_is_found_in_a_tabletop_task() -> None:
+    assert check_task(find_task("blocks"), objects=1, seeds=1) == []
+
+
+def test_what_the_task_does_not_take_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="takes 1 to 12 objects, not 13"):
+        check_task(TINY, objects=13)
+    with pytest.raises(BadInput, match="takes no argument 'slipping'"):
+        check_task(TINY, slipping=1)
+
+
+def test_the_command_says_what_is_wrong_and_exits_with_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    well = "tiny: no errors: a policy can be learned\n"
+    assert run(capsys, "check", f"{TINY_FILE}:TINY", "--seeds", 1) == (0, well, "")
+    broken = tmp_path / "broken.py"
+    broken.write_text(
+        "import dataclasses, tiny_task\ntask = dataclasses.replace(tiny_task.TINY, goal=lambda scene: 1)\n"
+    )
+    code, printed, _ = run(capsys, "check", f"{broken}:task", "--seeds", 1)
+    assert code == 1
+    assert printed.startswith("error: seed 0, step 0, random controls: goal(scene) raised TypeError")
+    assert printed.endswith("tiny: 1 error\n")
+    code, printed, _ = run(capsys, "check", f"{broken}:task", "--seeds", 1, "--json")
+    found = json.loads(printed)
+    assert (code, found["task"], found["learnable"]) == (1, "tiny", False)
+    assert found["findings"][0]["error"]

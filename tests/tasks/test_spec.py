@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Scalar, Spec, read_spec
+
+SPEC = Spec(
+    agent={"x": Position, "y": Position(absolute=True), "theta": Angle, "grip": Scalar},
+    objects={
+        "cube": {"x": Position, "y": Position, "yaw": Angle(symmetry=4), "red": LabelOnly},
+        "tray": {"x": Position, "y": Position, "left": LabelOnly(Position(along="x")), "full": Scalar},
+    },
+    frame=("x", "y", "theta"),
+)
+
+
+def test_columns_are_the_features_of_all_types_each_once_in_order() -> None:
+    assert SPEC.columns == ("x", "y", "yaw", "red", "left", "full")
+    assert SPEC.agent_column == {"x": 0, "y": 1, "theta": 2, "grip": 3}
+
+
+def test_a_role_may_be_given_as_its_class() -> None:
+    assert SPEC.agent_roles["x"] == Position()
+    assert SPEC.object_roles["cube"]["yaw"] == Angle(4)
+
+
+def test_a_spec_survives_json() -> None:
+    text = msgspec.json.encode(SPEC.as_json())
+    again = read_spec(msgspec.json.decode(text))
+    assert again == SPEC
+    assert again.object_roles["tray"]["left"] == LabelOnly(Position(along="x"))
+
+
+def test_specs_with_other_roles_are_not_equal() -> None:
+    assert Spec(agent={"x": Position}, objects={}) != Spec(agent={"x": Scalar}, objects={})
+
+
+@pytest.mark.parametrize(
+    ("agent", "objects", "frame", "message"),
+    [
+        ({"x": Position}, {"cube": {"z": Position}}, None, "the agent has no 'z'"),
+        ({"x": Position}, {"cube": {"left": LabelOnly(Position(along="q"))}}, None, "the agent has no 'q'"),
+        ({"x": float}, {}, None, "the feature 'x'"),
+        ({"x": Position}, {"cube": {"colour": "red"}}, None, "the type 'cube' has the feature 'colour'"),
+        ({"x": Position}, {}, ("x", "y", "theta"), "the frame names 'y'"),
+        (
+            {"x": Position, "y": Position, "theta": Angle},
+            {"wall": {"x": Position, "y": LabelOnly(Position())}},
+            ("x", "y", "theta"),
+            "the type 'wall' needs both 'x' and 'y' as Positions",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(agent: object, objects: object, frame: object, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Spec(agent, objects, frame)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [[], {"agent": 3}, {"agent": {"x": {"type": "colour"}}, "objects": {}}, None])
+def test_what_is_no_spec_is_refused(value: object) -> None:
+    with pytest.raises(BadInput, match="no spec"):
+        read_spec(value)

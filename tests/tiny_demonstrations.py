@@ -1,0 +1,58 @@
+"""Tiny data sets, each collected once, what is learned from them, and brief ways to learn."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.learning.config import DaggerConfig, LearningConfig
+from bilevel.learning.learn import Study, study
+from bilevel.lowlevel.samples import Samples
+from bilevel.lowlevel.training import TrainingConfig
+from bilevel.tasks.task import Task
+from tiny_task import TINY
+
+EPISODES = 3
+QUICK = LearningConfig(hidden=8, training=TrainingConfig(epochs=2))
+WITH_DAGGER = LearningConfig(
+    hidden=8,
+    training=TrainingConfig(epochs=2),
+    dagger=DaggerConfig(rounds=1, episodes=2, epochs=2, patience=15),
+)
+
+torch.set_num_threads(1)  # networks as small as these only wait for other threads
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """One that is gone when the tests are over."""
+    return TemporaryDirectory()
+
+
+_SHOWN: dict[tuple[str, int], Demonstrations] = {}
+_STUDIED: dict[str, Study] = {}
+
+
+def shown(task: Task = TINY, objects: int = 2) -> Demonstrations:
+    """A data set to read; not to be changed."""
+    key = task.name, objects
+    if key not in _SHOWN:
+        folder = Path(_folder().name) / f"{task.name}-{objects}"
+        _SHOWN[key] = collect(task, folder, objects=objects, episodes=EPISODES)
+    return _SHOWN[key]
+
+
+def studied(task: Task = TINY) -> Study:
+    """The rules and samples in a data set."""
+    if task.name not in _STUDIED:
+        _STUDIED[task.name] = study(shown(task), task)
+    return _STUDIED[task.name]
+
+
+def samples(task: Task = TINY) -> Samples:
+    return studied(task).samples
