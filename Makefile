@@ -23,13 +23,16 @@ demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
 
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
+SLOW := baselines conformance demonstrations examples experiments learning/test_learn.py planning/test_fond.py \
+  planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop test_benchmarks.py \
+  test_demo.py test_demonstration_commands.py test_learn_command.py test_task_benchmarks.py test_tutorial.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@changed="$(CHANGED)"; if [ -z "$$changed" ]; then echo "no Python file has changed"; else $(BIN)/mypy $$changed; fi
-	$(BIN)/python -m pytest -n auto -m 'not slow'
+	$(BIN)/python -m pytest -n auto $(addprefix --ignore=tests/,$(SLOW))
 
 test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \

@@ -29,8 +29,8 @@ from scaling_tables import print_tables
 
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule_file import domain_line, format_rules
+from bilevel.rules.traces import traces_from_problems
 from bilevel.symbolic.domain import Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
 from bilevel.tabletop.problems import DOMAINS, GENERATORS, shipped_domain, training_problems

@@ -16,9 +16,9 @@ from result_files import Row, origin, write_rows
 from rule_scaling import plan_by_search
 
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.traces import traces_from_problems
 from bilevel.rules.verification.families import verify_family
 from bilevel.rules.verification.growing import Family, Starts
 from bilevel.tabletop.problems import shipped_domain, training_problems

@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "reproduce": "reproduce_command:Reproduce",
     "report": "report_command:Report",
     "vla": "vla_command:Vla",
-    "rules learn": "learning_command:LearnRules",
+    "rules learn": "rule_commands:LearnRules",
     "rules show": "rule_commands:ShowRules",
     "rules verify": "rule_commands:VerifyRules",
     "solve": "problem_commands:Solve",

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.rules.canonical import canonical
-from bilevel.rules.rule import Rule
+from bilevel.rules.rule import Rule, canonical
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, Atom, Domain, Facts, Parameter, is_variable
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

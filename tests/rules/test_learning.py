@@ -392,9 +392,9 @@ def test_learned_rules_fire_where_they_were_learned(seed: int) -> None:
     domain = random_domain(rng)
     trace = random_trace(rng, domain)
     rules = learn_rules([trace], domain)
-    for segment in segments(trace):
-        for distance, step in enumerate(reversed(segment.steps), 1):
-            if segment.goal not in step.state:
+    for goal, steps in segments(trace):
+        for distance, step in enumerate(reversed(steps), 1):
+            if goal not in step.state:
                 best = best_matches(rules, domain, step.state, step.goal, OBJECTS)
                 assert best[0].rule.priority <= distance
                 assert distance > 1 or step.action.action in {match.action for match in best}

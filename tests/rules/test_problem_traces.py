@@ -10,16 +10,16 @@ from notation import GOLDEN, facts
 
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.problem_traces import (
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import domain_line, format_rules
+from bilevel.rules.solving import Stop, solve
+from bilevel.rules.traces import (
     MOST_REPLANNED,
     GroundPlan,
     ProblemTraces,
     traces_from_problem,
     traces_from_problems,
 )
-from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import domain_line, format_rules
-from bilevel.rules.solving import Stop, solve
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable

@@ -71,7 +71,7 @@ def named(actions: Sequence[Action | None]) -> list[str]:
 def test_a_trace_is_cut_at_every_goal() -> None:
     states = [START, PICKED, PLACED, BOTH_PICKED, after(BOTH_PICKED, "place b m"), after(PLACED, "pick a")]
     (trace,) = abstract(states[:5]).traces
-    assert [(str(s.goal), [str(step.action.action) for step in s.steps]) for s in segments(trace)] == [
+    assert [(str(goal), [str(step.action.action) for step in steps]) for goal, steps in segments(trace)] == [
         ("at(a, l)", ["pick(a)", "place(a, l)"]),
         ("at(b, m)", ["pick(b)", "place(b, m)"]),
     ]
@@ -84,7 +84,7 @@ def test_goals_achieved_together_share_their_steps_and_steps_after_the_last_goal
     )
     states = [NO_FACTS, facts("r"), facts("p, q"), facts("p, q, r")]
     (trace,) = traces_from_states(domain, states, [facts("p, q")] * 4, {}).traces
-    assert [(s.goal.predicate, len(s.steps)) for s in segments(trace)] == [("p", 2), ("q", 2)]
+    assert [(goal.predicate, len(steps)) for goal, steps in segments(trace)] == [("p", 2), ("q", 2)]
 
 
 # From labelled states
@@ -172,7 +172,7 @@ def test_a_trace_holds_the_goal_at_the_time_of_each_change() -> None:
     goals = [facts("at b m"), facts("at b m"), facts("at b m"), GOAL, grown]
     (trace,) = traces_from_states(BLOCKS, states, goals, OBJECTS).traces
     assert [step.goal for step in trace.steps] == [facts("at b m"), grown]
-    assert [str(segment.goal) for segment in segments(trace)] == ["at(a, l)"]
+    assert [str(goal) for goal, _ in segments(trace)] == ["at(a, l)"]
 
 
 def test_a_block_that_arrives_is_exogenous_and_can_be_used_from_then_on() -> None:

@@ -11,9 +11,9 @@ import pytest
 from bilevel.planning.search import search
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import best_matches
-from bilevel.rules.problem_traces import traces_from_problems
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
+from bilevel.rules.traces import traces_from_problems
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.pddl import parse_problem, write_problem
 from bilevel.symbolic.semantics import GroundAction

@@ -1,23 +1,39 @@
-"""Commands about rules: show and verify them."""
+"""Commands about rules: show and verify them, and learn them from problems and a planner or from demonstrations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
+import tyro
+
+import bilevel
 from bilevel.commands.arguments import (
     DomainFile,
+    Output,
     ProblemFiles,
     RulesFile,
+    count,
     fitting_rules,
     print_json,
+    progress_bar,
     read,
     require_at_least,
 )
-from bilevel.rules.explanation.formats import Format, explain
+from bilevel.files import write_atomically
+from bilevel.planning.planners import plan_function, planner_named
+from bilevel.processes import Work, spread
+from bilevel.rules.explanation.formats import FORMATS, Format
 from bilevel.rules.explanation.why_not import why_not
+from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import read_rules
+from bilevel.rules.rule_file import domain_line, format_rules, read_rules
+from bilevel.rules.traces import ProblemTraces, Trace, traces_from_problem
 from bilevel.rules.verification.families import FamilyVerdict, verify_family
 from bilevel.rules.verification.growing import Family, Starts, parse_counts
 from bilevel.rules.verification.policies import MAX_STATES, Answer, Ending, ProblemVerdict, verify
@@ -38,7 +54,7 @@ class ShowRules:
     def run(self) -> int:
         rules = read_rules(self.file)
         if not self.json:
-            print(explain(rules, self.format), end="")
+            print(FORMATS[self.format](rules), end="")
             return 0
         for rule in rules:
             print_json(
@@ -108,3 +124,128 @@ class VerifyRules:
         else:
             print(f"{name}: {text}")
         return 0 if verdict.answer is Answer.SOLVED else 1
+
+
+MOST_SECONDS = 1_000_000
+
+OptionalDomain = Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
+OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+
+
+class TrainingTraces(NamedTuple):
+    """The traces to learn from, how they were made, and what else is to be said of them."""
+
+    domain: Domain
+    traces: Sequence[Trace]
+    work: str  # what making them was: planning or labelling
+    source: str
+    details: Mapping[str, object]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class LearnRules:
+    """Learn a rule policy from small problems, or from demonstrations, and write it to a file.
+
+    For each problem the goals are taken one at a time in a few random orders; a planner achieves each from the state
+    reached so far, and the rules are what these plans have in common. Demonstrations are labelled, and what changes is
+    explained by actions; then neither a domain file nor a planner is needed.
+
+    Examples: bilevel rules learn domain.pddl training/*.pddl --output ferry.rules;
+    bilevel rules learn --demonstrations build/blocks --output blocks.rules
+    """
+
+    output: Output
+    """Where to write the rules."""
+    domain: OptionalDomain = None
+    """PDDL domain file."""
+    problems: ProblemFiles = ()
+    """PDDL problem files to learn from: small ones, a few objects each."""
+    demonstrations: OptionalFolder = None
+    """Learn from this data set instead of problems; see `bilevel collect`."""
+    seed: int = 0
+    """Decides the orders of the goals and, in a nondeterministic domain, nature's choices."""
+    orders: int = 3
+    """In how many random orders to take each problem's goals."""
+    planner: Literal["auto", "fast-downward", "search"] = "auto"
+    """`search` is built in; `fast-downward` needs the extra `planners`; `auto` gives `search` a fifth of the time limit
+    and Fast Downward, where it is installed, the rest."""
+    time_limit: float = 30.0
+    """Seconds the planner may take for one goal; goals it cannot reach in time are skipped and named."""
+    workers: int = 1
+    """How many processes plan at the same time; the rules are the same for any number."""
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        self._check()
+        started = time.perf_counter()
+        domain, traces, work, source, details, notes = (
+            self._from_problems() if self.demonstrations is None else self._from_demonstrations(self.demonstrations)
+        )
+        made = time.perf_counter()
+        rules = learn_rules(traces, domain)
+        learned = time.perf_counter()
+        text = format_rules(rules, [domain_line(domain.name), f"learned from {source}, bilevel {bilevel.__version__}"])
+        if rules:
+            write_atomically(self.output, text)
+        if self.json:
+            seconds = {f"{work}_seconds": round(made - started, 3), "learning_seconds": round(learned - made, 4)}
+            output = str(self.output) if rules else None
+            print_json(rules=len(rules), traces=len(traces), output=output, **details, **seconds)
+        else:
+            if rules:
+                print(text)
+            times = f"{made - started:.2f} s {work}, {(learned - made) * 1000:.0f} ms learning"
+            written = f"written to {self.output}" if rules else "nothing was written"
+            print(f"{count(rules, 'rule')} from {count(traces, 'trace')}: {times}; {written}", *notes, sep="\n")
+        return 0 if rules else 1
+
+    def _check(self) -> None:
+        if self.demonstrations is not None and (self.domain or self.problems):
+            raise BadInput("give either a domain and problems or --demonstrations, not both")
+        if self.demonstrations is None and (self.domain is None or not self.problems):
+            raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
+        require_at_least(1, orders=self.orders, workers=self.workers)
+        if not 0 < self.time_limit <= MOST_SECONDS:
+            raise BadInput(f"--time-limit must be between 0 and {MOST_SECONDS} seconds, but is {self.time_limit}")
+
+    def _from_problems(self) -> TrainingTraces:
+        assert self.domain is not None
+        domain, problems = read(self.domain, *self.problems)
+        found = self._plan(domain, problems)
+        source = (
+            f"{count(self.problems, 'problem')}, goals in {self.orders} random orders, "
+            f"{count(found.traces, 'trace')}; planner {self.planner}, seed {self.seed}"
+        )
+        skipped = {str(self.problems[n]): [str(goal) for goal in goals] for n, goals in found.skipped.items()}
+        notes = [f"no plan found for goals of {len(skipped)} of {len(problems)} problems, left out:"] if skipped else []
+        notes += [f"  {name}: {', '.join(goals)}" for name, goals in skipped.items()]
+        return TrainingTraces(domain, found.traces, "planning", source, {"skipped": skipped}, notes)
+
+    def _from_demonstrations(self, folder: Path) -> TrainingTraces:
+        from bilevel.demonstrations.dataset import Demonstrations
+        from bilevel.demonstrations.traces import Summary, summaries
+
+        dataset = Demonstrations.read(folder)
+        with progress_bar() as progress:
+            found = sum(progress.track(summaries(dataset), len(dataset), description="labelling"), Summary())
+        source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
+        details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.ambiguous}
+        notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.ambiguous}"]
+        return TrainingTraces(dataset.domain, found.traces, "labelling", source, details, notes)
+
+    def _plan(self, domain: Domain, problems: Sequence[Problem]) -> ProblemTraces:
+        """Return the traces of the planner's plans for all problems, made by several processes."""
+        start = partial(_start, domain, problems, self.planner, self.time_limit, self.orders, self.seed)
+        with progress_bar() as progress, closing(spread(start, range(len(problems)), self.workers)) as done:
+            parts = dict(progress.track(done, total=len(problems), description="planning"))
+        return ProblemTraces.joined(parts[number] for number in sorted(parts))
+
+
+def _start(
+    domain: Domain, problems: Sequence[Problem], planner: str, time_limit: float, orders: int, seed: int
+) -> Work[tuple[int, ProblemTraces]]:
+    """Return a process's work: from the number of a problem to its traces."""
+    plan_for = plan_function(planner_named(planner), time_limit)
+    return lambda n: (n, traces_from_problem(domain, problems[n], n, plan_for, orders=orders, seed=seed))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bilevel.planning.planners import plan_function, planner_named
-from bilevel.rules.problem_traces import traces_from_problems
-from bilevel.rules.traces import Trace
+from bilevel.rules.traces import Trace, traces_from_problems
 from bilevel.symbolic.domain import Domain, Problem
 
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
 from bilevel.policies.rollout import Episode, Transition
-from bilevel.rules.explanation.formats import explain_match
+from bilevel.rules.explanation.formats import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Facts
@@ -37,7 +37,7 @@ class Entry:
     @property
     def sentence(self) -> str | None:
         """Why this is done, in English."""
-        return explain_match(self.match) if self.match else None
+        return sentence(*self.match) if self.match else None
 
 
 @dataclass(frozen=True)

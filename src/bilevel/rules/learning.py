@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from bilevel.rules.canonical import canonical
 from bilevel.rules.matching import Binding, join
-from bilevel.rules.rule import Rule, inequality
-from bilevel.rules.traces import Segment, Trace, segments
+from bilevel.rules.rule import Rule, canonical, inequality
+from bilevel.rules.traces import Trace, TraceStep, segments
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter
 from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
 
@@ -26,8 +25,8 @@ def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
     strict: dict[Rule, int] = {}
     relaxed: dict[Rule, int] = {}
     for trace in traces:
-        for segment in segments(trace):
-            for rule, without_inequalities in rules_of_segment(segment, trace.objects, domain):
+        for goal, steps in segments(trace):
+            for rule, without_inequalities in rules_of_segment(goal, steps, trace.objects, domain):
                 _note(strict, rule)
                 _note(relaxed, without_inequalities)
     longest = max(strict.values(), default=0)
@@ -42,17 +41,19 @@ def _note(lowest: dict[Rule, int], rule: Rule) -> None:
     lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
 
 
-def rules_of_segment(segment: Segment, objects: Mapping[str, str], domain: Domain) -> Iterator[tuple[Rule, Rule]]:
-    """Regress the one goal fact backwards over the segment; each step gives a rule, counted from the goal.
+def rules_of_segment(
+    achieved: Atom, steps: Sequence[TraceStep], objects: Mapping[str, str], domain: Domain
+) -> Iterator[tuple[Rule, Rule]]:
+    """Regress the one goal fact backwards over the steps; each gives a rule, counted from the goal.
 
     It comes with and without the inequalities that keep actions from undoing what later ones need.
     """
-    goal = frozenset({segment.goal})
+    goal = frozenset({achieved})
     condition = Condition(goal)
     apart: Facts = frozenset()
     types = _Types(domain, objects)
     types.note(goal)
-    for distance, step in enumerate(reversed(segment.steps), 1):
+    for distance, step in enumerate(reversed(steps), 1):
         regressed = regress(condition, step.action, step.outcome)
         if regressed is None:
             return
@@ -113,12 +114,17 @@ def _kept_apart(condition: Condition, outcome: Outcome, types: _Types) -> Facts:
     pairs = [*product(sorted(deleted), sorted(condition.positive - outcome.add))]
     pairs += product(sorted(outcome.add), sorted(condition.negative - deleted))
     apart = set()
+    for differing in _differences(pairs):
+        if differing and all(types.related(a, b) for a, b in differing):
+            apart.add(inequality(*differing[0]))  # the first argument is most often the one that tells them apart
+    return frozenset(apart)
+
+
+def _differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, str]]]:
+    """Yield for each pair of atoms of the same predicate the terms in which they differ."""
     for one, other in pairs:
         if one.predicate == other.predicate:
-            differing = [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
-            if differing and all(types.related(a, b) for a, b in differing):
-                apart.add(inequality(*differing[0]))  # the first argument is most often the one that tells them apart
-    return frozenset(apart)
+            yield [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
 
 
 def lift(
@@ -150,13 +156,7 @@ def lift(
 
 def _implied(goal: Facts, state: Facts) -> Facts:
     """Return what must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
-    apart = set()
-    for wanted, fact in product(goal, state):
-        if wanted.predicate == fact.predicate:
-            differing = [(a, b) for a, b in zip(wanted.terms, fact.terms, strict=True) if a != b]
-            if len(differing) == 1:
-                apart.add(inequality(*differing[0]))
-    return frozenset(apart)
+    return frozenset(inequality(*found[0]) for found in _differences(product(goal, state)) if len(found) == 1)
 
 
 def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:

@@ -11,6 +11,7 @@ So the choice is a function of state and goal alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from bilevel.rules.rule import Rule
@@ -74,9 +75,10 @@ def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Map
     unachieved = goal - state
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
-    types = checked_types(rule, domain)
+    types, free = checked_types(rule, domain), free_variables(rule)
     for found in join(conditions, {}):
-        for binding in _complete(found, free_variables(rule), objects):
+        for names in product(objects, repeat=len(free)):
+            binding = found | dict(zip(free, names, strict=True))
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in types.items())
                 and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
@@ -96,14 +98,6 @@ def join(conditions: Sequence[tuple[Atom, Facts]], binding: Binding) -> Iterator
         extended = unify(bound, fact)
         if extended is not None:
             yield from join(rest, binding | extended)
-
-
-def _complete(binding: Binding, variables: Sequence[str], objects: Mapping[str, str]) -> Iterator[Binding]:
-    if not variables:
-        yield binding
-        return
-    for name in objects:
-        yield from _complete(binding | {variables[0]: name}, variables[1:], objects)
 
 
 def unify(atom: Atom, fact: Atom) -> Binding | None:

@@ -8,19 +8,28 @@
     2: clear(?x) & clear(?l) & gripper-free() & goal at(?x, ?l) -> pick(?x)
 
 A variable means the same type in the whole file; one that is not declared is an `object`. `not p(?x)` asks for an
-absent fact, `?x != ?y` for different objects; a name without `?` is a constant. `rule_file_syntax` has the grammar.
+absent fact, `?x != ?y` for different objects; a name without `?` is a constant. The grammar:
+
+    file        = { declaration | rule }
+    declaration = "variables" ":" ?name [ "-" type ] { "," ?name [ "-" type ] }
+    rule        = priority ":" [ condition { "&" condition } ] "->" atom
+    condition   = [ "not" | "goal" ] atom | term "!=" term
+    atom        = name "(" [ term { "," term } ] ")"
+
+Each declaration and each rule begins on a new line. Apart from that line breaks are white space, so a rule may go on
+over as many lines as it likes. `#` begins a comment.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file_syntax import Token, WrittenAtom, WrittenFile, WrittenRule, parse_syntax
 from bilevel.symbolic.domain import (
     EQUALITY,
     ROOT_TYPE,
@@ -34,7 +43,7 @@ from bilevel.symbolic.domain import (
     Schema,
     is_variable,
 )
-from bilevel.symbolic.expressions import read_text, suggestion
+from bilevel.symbolic.expressions import normalised, quoted, read_text, suggestion
 
 _DOMAIN_LINE = re.compile(r"^\s*#\s*Rules for the domain (\S+)\s*$", re.MULTILINE)
 _LINE_LENGTH = 100
@@ -109,20 +118,20 @@ def parse_rules(text: str, filename: str = "rules", domain: Domain | None = None
 
     With a domain, names, arities and types must fit it.
     """
-    file = parse_syntax(text, filename)
+    declarations, written = _Parser(normalised(text), filename).file()
     types: dict[str, str] = {}
-    for variable, kind in file.declarations:
+    for variable, kind in declarations:
         if types.setdefault(variable.text, kind.text) != kind.text:
             variable.fail(f"{variable.text} is declared as '{types[variable.text]}' and as '{kind.text}'")
     if domain is not None:
         try:
-            _check(file, types, domain)
+            _check(declarations, written, types, domain)
         except BadInput as error:
             named = _DOMAIN_LINE.search(text)
             if named is None or named[1] == domain.name:
                 raise
             raise BadInput(f"{error}; these rules are for the domain '{named[1]}', not '{domain.name}'") from None
-    return tuple(_rule(rule, types) for rule in file.rules)
+    return tuple(_rule(rule, types) for rule in written)
 
 
 def check_rules(rules: Sequence[Rule], domain: Domain) -> None:
@@ -158,14 +167,16 @@ def _rule(written: WrittenRule, types: Mapping[str, str]) -> Rule:
     return in_normal_order(rule)
 
 
-def _check(file: WrittenFile, declared: Mapping[str, str], domain: Domain) -> None:
+def _check(
+    declarations: Declarations, rules: Sequence[WrittenRule], declared: Mapping[str, str], domain: Domain
+) -> None:
     """Raise `BadInput` for the first name, number of arguments or type that does not fit the domain."""
     known_types = {ROOT_TYPE, *domain.types, *domain.types.values()}
-    for _, named in file.declarations:
+    for _, named in declarations:
         if named.text not in known_types:
             named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
     types = {**domain.constants, **declared}
-    for rule in file.rules:
+    for rule in rules:
         implied: dict[str, set[str]] = {}  # what the facts and goals of the rule say of its terms
         for atom in rule.conditions:
             _check_constants(atom, domain)
@@ -203,3 +214,137 @@ def _check_constants(atom: WrittenAtom, domain: Domain) -> None:
         if not is_variable(term.text) and term.text not in domain.constants:
             hint = suggestion(term.text, domain.constants) or f"; a variable begins with '?': ?{term.text}"
             term.fail(f"the domain has no constant '{term.text}'{hint}")
+
+
+# Syntax: every name with its place, for messages that point at it
+
+_NAME = r"[\w@$%*/+~^.](?:[\w@#$%*/+~^.']|-(?!>))*"  # every name of PDDL, and ?x'
+_VARIABLE, _TERM = rf"\?{_NAME}", rf"\??{_NAME}"
+_PRIORITY = "(?=.*[1-9])[0-9]{1,9}"
+_TOKEN = re.compile(rf"(?P<space>\s+|#[^\n]*)|(?P<symbol>->|!=|[&(),:-])|(?P<name>{_TERM})|(?P<other>.)", re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A word or symbol of a file; lines and columns count from 1. The empty text is the end of the file."""
+
+    text: str
+    filename: str
+    line: int
+    column: int
+
+    def fail(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
+
+    @property
+    def shown(self) -> str:
+        return quoted(self.text) if self.text else "the end of the file"
+
+
+class WrittenAtom(NamedTuple):
+    """A condition or action as written. `kind` is "", "not", "goal" or "!="; the last has two terms and no name."""
+
+    kind: str
+    name: Token
+    terms: tuple[Token, ...]
+
+
+class WrittenRule(NamedTuple):
+    priority: Token
+    conditions: list[WrittenAtom]
+    action: WrittenAtom
+
+
+Declarations = list[tuple[Token, Token]]  # of variables, with their types
+
+
+def _tokens(text: str, filename: str) -> Iterator[Token]:
+    """Yield the tokens of the text, then one empty token at its end."""
+    line, line_start = 1, 0
+    for found in _TOKEN.finditer(text):
+        token = Token(found.group(), filename, line, found.start() - line_start + 1)
+        if found.lastgroup == "other":
+            token.fail(f"unexpected character {token.text!r}")
+        if found.lastgroup != "space":
+            yield token
+        elif "\n" in token.text:
+            line += token.text.count("\n")
+            line_start = found.start() + token.text.rindex("\n") + 1
+    yield Token("", filename, line, len(text) - line_start + 1)
+
+
+class _Parser:
+    """Recursive descent, one method for each line of the grammar."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        self.tokens = list(_tokens(text, filename))
+        self.position = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.position]
+
+    def accept(self, symbol: str) -> bool:
+        """Go past the symbol if it comes next."""
+        found = self.next.text == symbol
+        self.position += found
+        return found
+
+    def expect(self, pattern: str, what: str) -> Token:
+        """Return the next token, which must fit the pattern, and go past it."""
+        token = self.next
+        if not re.fullmatch(pattern, token.text):
+            token.fail(f"expected {what}, found {token.shown}")
+        self.position += 1
+        return token
+
+    def file(self) -> tuple[Declarations, list[WrittenRule]]:
+        declarations: Declarations = []
+        rules = []
+        while self.next.text:
+            if self.position and self.tokens[self.position - 1].line == self.next.line:
+                self.next.fail(f"unexpected {self.next.shown}; what comes next begins on a new line")
+            if self.accept("variables"):
+                declarations.extend(self.declaration())
+            else:
+                rules.append(self.rule())
+        return declarations, rules
+
+    def declaration(self) -> Iterator[tuple[Token, Token]]:
+        self.expect(":", "':' after 'variables'")
+        while True:
+            variable = self.expect(_VARIABLE, "a variable such as '?x'")
+            untyped = variable._replace(text=ROOT_TYPE)
+            yield variable, self.expect(_NAME, f"the type of {variable.text}") if self.accept("-") else untyped
+            if not self.accept(","):
+                return
+
+    def rule(self) -> WrittenRule:
+        priority = self.expect(_PRIORITY, "a priority (a whole number from 1, then ':')")
+        self.expect(":", f"':' after the priority {priority.text}")
+        conditions = []
+        if self.next.text != "->":
+            conditions.append(self.condition())
+            while self.accept("&"):
+                conditions.append(self.condition())
+        self.expect("->", f"'&' and another condition, or '->' and the action of rule {priority.text}")
+        return WrittenRule(priority, conditions, self.atom("", "an action after '->'"))
+
+    def condition(self) -> WrittenAtom:
+        following = self.tokens[self.position + 1].text if self.next.text else ""
+        if following == "!=":
+            left, sign = self.expect(_TERM, "a variable or a constant before '!='"), self.expect("!=", "'!='")
+            return WrittenAtom("!=", sign, (left, self.expect(_TERM, "a variable or a constant after '!='")))
+        # A predicate may itself be called `goal`: what follows tells.
+        kind = self.expect("not|goal", "").text if self.next.text in ("not", "goal") and following != "(" else ""
+        return self.atom(kind, "a condition such as 'p(?x)'")
+
+    def atom(self, kind: str, what: str) -> WrittenAtom:
+        name = self.expect(_NAME, what)
+        self.expect(r"\(", f"'(' after {name.shown}")
+        terms: list[Token] = []
+        while self.next.text != ")" or terms:
+            terms.append(self.expect(_TERM, f"a variable or a constant in {name.text}(...)"))
+            if not self.accept(","):
+                break
+        self.expect(r"\)", f"',' or ')' in {name.text}(...)")
+        return WrittenAtom(kind, name, tuple(terms))

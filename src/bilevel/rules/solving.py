@@ -164,7 +164,7 @@ class _Run:
         when its choice serves another.
         """
         choose = self.engine.choose
-        goals = [_goal_getter(rule) for rule in self.rules]
+        goals = [_getter(r, min(r.goal_condition).terms) if r.goal_condition else lambda _: None for r in self.rules]
         predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]
         serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
 
@@ -215,12 +215,6 @@ def _getter(rule: Rule, terms: Sequence[str]) -> Callable[[Values], Values]:
     places = [f"values[{outputs.index(term)}]" if is_variable(term) else repr(term) for term in terms]
     getter: Callable[[Values], Values] = eval(f"lambda values: ({''.join(f'{place}, ' for place in places)})")
     return getter
-
-
-def _goal_getter(rule: Rule) -> Callable[[Values], Values | None]:
-    if not rule.goal_condition:
-        return lambda values: None
-    return _getter(rule, min(rule.goal_condition).terms)
 
 
 def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Traces: what happened, as actions. From a plan, or from a sequence of labelled states.
+"""Traces: what happened, as actions. From a sequence of labelled states, or from plans for the goals of problems.
 
 Labels settle over several low-level steps, and some changes are nobody's action. So the way from states to actions
 looks past states that last only a few steps, and where no action explains a change it cuts: the trace ends there and
@@ -7,20 +7,17 @@ a new one begins after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby, pairwise, product
+from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Schema
-from bilevel.symbolic.semantics import (
-    GroundAction,
-    applicable,
-    bind_outcome,
-    ground,
-    progress,
-    substitute,
-)
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.nature import Nature
+from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 
 MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time
 
@@ -47,21 +44,13 @@ class Trace:
     objects: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The steps that led to one goal fact, from the last goal achieved before it."""
-
-    goal: Atom
-    steps: tuple[TraceStep, ...]
-
-
-def segments(trace: Trace) -> Iterator[Segment]:
-    """Cut a trace wherever a goal fact becomes newly true."""
+def segments(trace: Trace) -> Iterator[tuple[Atom, tuple[TraceStep, ...]]]:
+    """Yield each goal fact that becomes newly true, with the steps to it from the last goal achieved before it."""
     start = 0
     for index, step in enumerate(trace.steps, 1):
         achieved = sorted(step.goal & (step.next_state - step.state))
         for fact in achieved:
-            yield Segment(fact, trace.steps[start:index])
+            yield fact, trace.steps[start:index]
         if achieved:
             start = index
 
@@ -110,7 +99,9 @@ def traces_from_states(
         state, start, _ = runs[here]
         there, explanations = _next_change(domain, runs, here, settling, objects)
         if not explanations and runs[there][0] != state:
-            there = _new_beginning(domain, runs, here, there, settling, objects)
+            # Begin anew at the first state, even a short-lived one, from which an action leads on.
+            between = range(here + 1, there)
+            there = next((run for run in between if _next_change(domain, runs, run, settling, objects)[1]), there)
         end = runs[there][1]
         if explanations:
             action, outcome = explanations[0]
@@ -134,13 +125,8 @@ Explanation = tuple[GroundAction, Outcome]
 
 
 def _runs(states: Sequence[Facts]) -> list[Run]:
-    runs = []
-    start = 0
-    for state, group in groupby(states):
-        length = sum(1 for _ in group)
-        runs.append((state, start, length))
-        start += length
-    return runs
+    groups = ((state, [step for step, _ in group]) for state, group in groupby(enumerate(states), itemgetter(1)))
+    return [(state, steps[0], len(steps)) for state, steps in groups]
 
 
 def _before_arrivals(domain: Domain, runs: Sequence[Run], objects: Mapping[str, str]) -> list[Run]:
@@ -191,14 +177,6 @@ def _next_change(
         if length > settling:
             return there, []
     return min(here + 1, len(runs) - 1), []
-
-
-def _new_beginning(
-    domain: Domain, runs: Sequence[Run], here: int, there: int, settling: int, objects: Mapping[str, str]
-) -> int:
-    """Return the first state after an exogenous change, even a short-lived one, from which an action leads on."""
-    between = range(here + 1, there)
-    return next((run for run in between if _next_change(domain, runs, run, settling, objects)[1]), there)
 
 
 def explain_change(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> list[Explanation]:
@@ -252,3 +230,96 @@ def _explaining_bindings(
             )
             for arguments in product(*candidates):
                 yield binding | dict(zip((p.name for p in schema.parameters), arguments, strict=True))
+
+
+# Plan for the goals of problems one at a time, act, and keep what happened
+
+# A planner gives ground actions with the outcomes it counts on, or `None` where it finds no plan in time.
+GroundPlan = Sequence[tuple[GroundAction, Outcome]]
+PlanFor = Callable[[Domain, Problem], GroundPlan | None]
+
+MOST_REPLANNED = 100  # times that nature does not do what the plan counts on, per goal, before giving up on it
+
+
+@dataclass(frozen=True)
+class ProblemTraces:
+    """The traces of some problems, and the goals that could not be planned for, by the problem's place in the list."""
+
+    traces: tuple[Trace, ...]
+    skipped: dict[int, tuple[Atom, ...]]
+
+    @staticmethod
+    def joined(parts: Iterable[ProblemTraces]) -> ProblemTraces:
+        """Return the traces and the skipped goals of all parts, in order."""
+        parts = list(parts)
+        skipped = {number: goals for part in parts for number, goals in part.skipped.items()}
+        return ProblemTraces(tuple(trace for part in parts for trace in part.traces), skipped)
+
+
+def traces_from_problems(
+    domain: Domain, problems: Sequence[Problem], plan_for: PlanFor, *, orders: int = 3, seed: int = 0
+) -> ProblemTraces:
+    """Return the traces of plans for each problem in turn."""
+    return ProblemTraces.joined(
+        traces_from_problem(domain, problem, number, plan_for, orders=orders, seed=seed)
+        for number, problem in enumerate(problems)
+    )
+
+
+def traces_from_problem(
+    domain: Domain, problem: Problem, number: int, plan_for: PlanFor, *, orders: int = 3, seed: int = 0
+) -> ProblemTraces:
+    """Return the traces of a problem's goals, taken one at a time in a few random orders from the state reached so far.
+
+    What is random depends on the seed and the problem's number alone, so problems may be planned for in any process.
+    """
+    traces: list[Trace] = []
+    skipped: dict[Atom, None] = {}
+
+    @cache
+    def plan(state: Facts, goal: Facts, objects: Objects) -> GroundPlan | None:
+        return plan_for(domain, replace(problem, state=state, goal=goal, objects=dict(objects)))
+
+    for order in range(orders):
+        rng = random.Random(f"{seed} {number} {order}")
+        goals = sorted(problem.goal)
+        rng.shuffle(goals)
+        nature = Nature(domain, problem.all_objects(domain), rng)
+        state = problem.state
+        for goal in goals:
+            steps, state = _pursue(domain, state, frozenset({goal}), plan, nature)
+            if goal not in state:
+                skipped[goal] = None
+            elif steps:
+                traces.append(Trace(tuple(steps), dict(nature.objects)))
+    return ProblemTraces(tuple(traces), {number: tuple(skipped)} if skipped else {})
+
+
+Objects = tuple[tuple[str, str], ...]
+
+
+def _pursue(
+    domain: Domain,
+    state: Facts,
+    goal: Facts,
+    plan: Callable[[Facts, Facts, Objects], GroundPlan | None],
+    nature: Nature,
+) -> tuple[list[TraceStep], Facts]:
+    """Act towards the goal; plan again whenever nature does not do what the plan counts on. Return the last state too.
+
+    Where there is no plan, or nature goes against too many, the goal is given up.
+    """
+    steps: list[TraceStep] = []
+    for _ in range(MOST_REPLANNED):
+        objects = tuple((name, kind) for name, kind in nature.objects.items() if name not in domain.constants)
+        planned = None if goal <= state else plan(state, goal, objects)
+        if planned is None:
+            break
+        for action, hoped in planned:
+            move = nature.move(domain.schemas[action.action.name])
+            outcome = bind_outcome(action.outcomes[move.outcome], move.binding)
+            steps.append(TraceStep(state, action, outcome, goal))
+            state = progress(state, outcome)
+            if outcome != hoped:
+                break
+    return steps, state

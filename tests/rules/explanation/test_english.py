@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.rules.explanation.formats import explain
+from bilevel.rules.explanation.formats import FORMATS
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 
@@ -216,4 +216,4 @@ def rules(text: str) -> tuple[Rule, ...]:
     ],
 )
 def test_plain_english(text: str, english: str) -> None:
-    assert explain(rules(text), "english") == english
+    assert FORMATS["english"](rules(text)) == english

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.rules.explanation.english import sentence
-from bilevel.rules.explanation.formats import FORMATS, Format, explain, explain_match
+from bilevel.rules.explanation.formats import FORMATS, Format, sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -106,12 +105,12 @@ def any_rule(draw: st.DrawFn) -> Rule:
 
 
 def test_text_can_be_loaded_again() -> None:
-    assert explain(rules(BLOCKS), "text") == BLOCKS
+    assert FORMATS["text"](rules(BLOCKS)) == BLOCKS
 
 
 def test_markdown_is_a_table() -> None:
     text = BLOCKS + "3: not holding(?x) & ?x != depot -> wait(?x)"
-    assert explain(rules(text), "markdown") == (
+    assert FORMATS["markdown"](rules(text)) == (
         "| Priority | If | and the goal is | then do |\n"
         "| ---: | --- | --- | --- |\n"
         "| 1 | `holding(?x)`, `clear(?l)` | `at(?x, ?l)` | `place(?x, ?l)` |\n"
@@ -121,7 +120,7 @@ def test_markdown_is_a_table() -> None:
 
 
 def test_latex_is_in_the_form_of_the_paper() -> None:
-    assert explain(rules(BLOCKS), "latex") == (
+    assert FORMATS["latex"](rules(BLOCKS)) == (
         r"""\begin{align*}
     1: \exists x, l. \; \mathit{holding}(x) \wedge \mathit{clear}(l) \wedge \underline{\mathit{at}(x, l)}
     &\mapsto \mathit{place}(x, l) \\
@@ -134,14 +133,14 @@ def test_latex_is_in_the_form_of_the_paper() -> None:
 
 
 def test_latex_spells_out_what_would_be_a_space_or_an_exponent() -> None:
-    assert r"\mathit{\text{\textasciitilde}p\text{\textasciicircum}}(x)" in explain(
-        rules("1: ~p^(?x) -> a(?x)"), "latex"
+    assert r"\mathit{\text{\textasciitilde}p\text{\textasciicircum}}(x)" in FORMATS["latex"](
+        rules("1: ~p^(?x) -> a(?x)")
     )
 
 
 def test_latex_breaks_long_rules_before_the_arrow_and_escapes_names() -> None:
     text = "1: not a_b(?x2, b_1) & ?from != b%2 & goal goal-of(?from, ?x2) -> go-to_it(?x2)\n2: -> wait()"
-    assert explain(rules(text), "latex") == (
+    assert FORMATS["latex"](rules(text)) == (
         r"""\begin{align*}
     1: \exists x_{2}, \mathit{from}. \; \neg \mathit{aB}(x_{2}, \text{b\_1}) \wedge \mathit{from} \neq \text{b\%2}"""
         r""" \wedge \underline{\mathit{goalOf}(\mathit{from}, x_{2})}
@@ -151,14 +150,14 @@ def test_latex_breaks_long_rules_before_the_arrow_and_escapes_names() -> None:
 \end{align*}
 """
     )
-    rows = explain(rules(GACHA), "latex").splitlines()
+    rows = FORMATS["latex"](rules(GACHA)).splitlines()
     assert rows[1].startswith(r"    &1: \exists x, t, c. \; \mathit{holding}(x)")
     assert rows[2] == r"    &\qquad \mapsto \mathit{placeGoal}(x, t, c) \\"
     assert len(rows) == 2 + 2 * len(rules(GACHA))
 
 
 def test_no_rules_at_all() -> None:
-    assert [explain((), name) for name in FORMATS] == [
+    assert [FORMATS[name](()) for name in FORMATS] == [
         "\n",
         "| Priority | If | and the goal is | then do |\n| ---: | --- | --- | --- |\n",
         "% no rules\n",
@@ -168,7 +167,7 @@ def test_no_rules_at_all() -> None:
 
 def test_the_reason_for_one_action_names_its_objects() -> None:
     place = rules(BLOCKS)[0]
-    assert explain_match(Match(place, {"?x": "block3", "?l": "place7"})) == (
+    assert sentence(*Match(place, {"?x": "block3", "?l": "place7"})) == (
         "Because you hold block3, place7 is clear and block3 belongs at place7, place block3 at place7."
     )
     assert sentence(rules(COLOUR)[0], {"?x": "block3", "?t": "tray7", "?c": "red"}) == (
@@ -182,7 +181,7 @@ def test_the_reason_for_one_action_names_its_objects() -> None:
 
 @given(st.lists(any_rule(), max_size=3), st.sampled_from(sorted(FORMATS)))
 def test_any_rules_can_be_explained(policy: list[Rule], name: Format) -> None:
-    assert explain(policy, name).endswith("\n")
+    assert FORMATS[name](policy).endswith("\n")
 
 
 @given(any_rule())

@@ -30,7 +30,7 @@ from bilevel.experiments.report.wording import (
     rate,
 )
 from bilevel.experiments.reproduction.rows import Findings
-from bilevel.rules.explanation.english import sentence, summary
+from bilevel.rules.explanation.formats import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from bilevel.rules.engine.statistics import Relation
-from bilevel.rules.engine.views import Literal, RulePlan, ViewUse, inverted, reading_order
+from bilevel.rules.engine.views import Literal, Relation, RulePlan, View, inverted, reading_order
 from bilevel.rules.engine.writer import Environment, Writer, columns, row, tuple_of
 from bilevel.symbolic.domain import Atom, is_variable
 
@@ -56,16 +55,16 @@ def _write_reading(
     _write_reading(w, rest, plan, order[straight + 1 :], environment, pending)
 
 
-def _first(w: Writer, use: ViewUse, environment: Environment) -> str:
-    view = w.names[use.view.relation]
+def _first(w: Writer, use: View, environment: Environment) -> str:
+    view = w.names[use.relation]
     if use.key:
         return f"first_of({view}, {view}_queues, {row([environment[k] for k in use.key])})"
     return f"first({view}_backlog, {view}_fresh, {view})"
 
 
-def _write_trying(w: Writer, rest: str, use: ViewUse, environment: Environment, compare: bool, ordered: bool) -> None:
+def _write_trying(w: Writer, rest: str, use: View, environment: Environment, compare: bool, ordered: bool) -> None:
     """Try each value of a variable: until one works, in order if that matters, or all to find the first instance."""
-    view, value = w.names[use.view.relation], environment[use.variable]
+    view, value = w.names[use.relation], environment[use.variable]
     call = f"{rest}({', '.join(environment.values())})"
     key = row([environment[k] for k in use.key]) if use.key else ""
     values = f"{view}.get({key}, ())" if use.key else view
@@ -149,7 +148,7 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
 def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
     """Return whether the literal says that the view of one of the variables has something."""
     uses = (plan.uses[variable] for variable in variables)
-    return any(use.view.relation == literal.relation and use.key == literal.terms for use in uses)
+    return any(use.relation == literal.relation and use.key == literal.terms for use in uses)
 
 
 def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:

@@ -18,15 +18,16 @@ instance fires is fixed by `matching`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import permutations
 
-from bilevel.rules.engine.statistics import Relation, Statistics
 from bilevel.rules.engine.views import (
     JoinStep,
     Literal,
+    Relation,
     RulePlan,
+    Statistics,
     View,
-    ViewUse,
     bound_positions,
     inverted,
     reading_order,
@@ -49,9 +50,9 @@ class Planner:
         self.typed = typed
         self.volatile = volatile  # the predicates whose facts the policy's own actions change
         self.views: list[View] = []
-        self._by_shape: dict[Shape, View] = {}
-        self._rates: dict[Relation, float] = {}
-        self._answers: dict[tuple[tuple[Literal, ...], frozenset[str], frozenset[str]], float] = {}
+        self._names: dict[Shape, str] = {}
+        self.expected = cache(self._expected)
+        self._changes = cache(self._change_rate)
 
     def plan(self, rule: Rule) -> RulePlan:
         outputs = output_variables(rule)
@@ -59,7 +60,7 @@ class Planner:
         guards = [literal for literal in literals if not literal.variables]
         filters = [x for x in literals if not x.enumerable and len(x.variables) > 1]
         literals = [literal for literal in literals if literal.variables and literal not in filters]
-        uses: dict[str, ViewUse] = {}
+        uses: dict[str, View] = {}
         inner = sorted({v for literal in literals for v in literal.variables} - set(outputs))
         while inner:
             cheapest = min(inner, key=lambda v: self._greedy_cost(v, literals))
@@ -82,7 +83,7 @@ class Planner:
         best: tuple[str, ...] = ()
         least = float("inf")
 
-        def search(order: tuple[str, ...], uses: dict[str, ViewUse], literals: list[Literal], cost: float) -> None:
+        def search(order: tuple[str, ...], uses: dict[str, View], literals: list[Literal], cost: float) -> None:
             nonlocal best, least
             left = [v for v in reversed(outputs) if v not in order]
             if not left:
@@ -102,7 +103,7 @@ class Planner:
         search((), {}, literals, 0.0)
         return best
 
-    def _comparisons(self, outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> float:
+    def _comparisons(self, outputs: Sequence[str], uses: Mapping[str, View]) -> float:
         """Return the values compared per choice where a variable that is read later decides ties first."""
         compared = (uses[variable] for variable in inverted(outputs, reading_order(outputs, uses)))
         return sum(self.expected(use.literals, frozenset(use.key), frozenset({use.variable})) for use in compared)
@@ -124,36 +125,30 @@ class Planner:
         changing = ((part, self._changes(part.relation)) for part in parts)
         return sum(times * self.expected(parts, part.variables, columns) for part, times in changing if times)
 
-    def _changes(self, relation: Relation) -> float:
+    def _change_rate(self, relation: Relation) -> float:
         """Return how often per action an instance comes or goes; a view's key does so with its first and last value."""
         if relation.kind != "view":
             return float(relation.kind in ("state", "goal") and relation.name in self.volatile)
-        if relation not in self._rates:
-            view = self.views[int(relation.name)]
-            columns = frozenset({*view.key, view.variable})
-            values = self.expected(view.literals, frozenset(view.key), columns)
-            self._rates[relation] = self._touched(view.literals, columns) / max(values, 1.0)
-        return self._rates[relation]
+        view = self.views[int(relation.name)]
+        columns = frozenset({*view.key, view.variable})
+        values = self.expected(view.literals, frozenset(view.key), columns)
+        return self._touched(view.literals, columns) / max(values, 1.0)
 
-    def _eliminate(
-        self, variable: str, literals: list[Literal], filters: list[Literal]
-    ) -> tuple[ViewUse, list[Literal]]:
+    def _eliminate(self, variable: str, literals: list[Literal], filters: list[Literal]) -> tuple[View, list[Literal]]:
         parts, key = _gather(variable, literals, filters)
         use = self._add_view(key, variable, parts)
         rest = [literal for literal in literals if variable not in literal.variables]
-        return use, [*rest, Literal(use.view.relation, use.key)]
+        return use, [*rest, Literal(use.relation, use.key)]
 
-    def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> ViewUse:
+    def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> View:
         """Return a new view, or an old one of the same shape."""
         shapes = {_shape(order, variable, literals): order for order in permutations(key)}
         shape = min(shapes)
-        key = shapes[shape]
-        view = self._by_shape.get(shape)
-        if view is None:
-            view = View(str(len(self.views)), key, variable, literals)
+        name = self._names.setdefault(shape, str(len(self.views)))
+        view = View(name, shapes[shape], variable, literals)
+        if int(name) == len(self.views):
             self.views.append(view)
-            self._by_shape[shape] = view
-        return ViewUse(view, key, variable, literals)
+        return view
 
     def join_order(
         self, literals: Sequence[Literal], bound: frozenset[str], needed: frozenset[str]
@@ -179,12 +174,9 @@ class Planner:
             check()
         return steps, expected
 
-    def expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
+    def _expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
         """Return how many values of the needed variables to expect, given some."""
-        question = (literals, bound, needed)
-        if question not in self._answers:
-            self._answers[question] = self.join_order(literals, bound, needed)[1]
-        return self._answers[question]
+        return self.join_order(literals, bound, needed)[1]
 
     def _degree(self, literal: Literal, bound: frozenset[str]) -> float:
         """Return how many instances of the literal to expect when some variables have values."""
@@ -197,7 +189,7 @@ class Planner:
         return min(self.expected(view.literals, inner, needed) for needed in (key, key | {view.variable}))
 
 
-def _reached(uses: Mapping[str, ViewUse], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+def _reached(uses: Mapping[str, View], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the wanted variables and those that lead to their views, without the known ones."""
     found: dict[str, None] = {}
     rest = sorted(wanted)

@@ -6,12 +6,22 @@ with the first of `matching.best_matches`, which is its definition and its test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush, merge
+from types import CodeType
+from typing import Any, NamedTuple
 
-from bilevel.rules.engine.ordering import first, first_of, in_order, in_order_of, push, queue_of
-from bilevel.rules.engine.program import program_for
-from bilevel.rules.engine.statistics import Relation, Statistics
+from bilevel.rules.engine.choices import write_choosing, write_serving
+from bilevel.rules.engine.join_plan import Planner
+from bilevel.rules.engine.updates import (
+    write_applying_function,
+    write_building,
+    write_declaring_function,
+    write_fact_functions,
+    write_view_functions,
+)
+from bilevel.rules.engine.views import Relation, Statistics
+from bilevel.rules.engine.writer import PARAMETERS, Writer
 from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Schema
@@ -157,3 +167,147 @@ def _with_future(tables: Mapping[Relation, Table]) -> dict[Relation, Table]:
         relation: rows + tables.get(Relation("goal", relation.name), []) if relation.kind == "state" else rows
         for relation, rows in tables.items()
     }
+
+
+# The program, which is meant to be read (`RuleEngine.source`): relations are sets, views are dictionaries of sets, a
+# function per predicate adds or removes a fact and updates the views, one per rule reads off its first instance, and
+# one per action and outcome applies its effects.
+
+
+class Program(NamedTuple):
+    """A program for some rules and data like those it was planned for."""
+
+    source: str
+    code: CodeType
+    outputs: tuple[tuple[str, ...], ...]  # of each rule, the variables that an instance gives values for
+    names: Mapping[str, str]  # of predicates, schemas and types in the program
+
+
+_programs: dict[object, tuple[Domain, Program]] = {}  # with the domain, so that its identity is not used again
+MOST_KEPT = 100
+
+
+def program_for(
+    rules: tuple[Rule, ...], domain: Domain, arities: Mapping[Relation, int], statistics: Statistics, commit: bool
+) -> Program:
+    """Return the program for these rules, written anew only if the data are of another kind than any before."""
+    key = (rules, id(domain), frozenset(arities), statistics.magnitudes(), commit)
+    if key not in _programs:
+        if len(_programs) >= MOST_KEPT:
+            _programs.clear()
+        _programs[key] = domain, _write(rules, domain, arities, statistics, commit)
+    return _programs[key][1]
+
+
+def _write(
+    rules: tuple[Rule, ...], domain: Domain, arities: Mapping[Relation, int], statistics: Statistics, commit: bool
+) -> Program:
+    """Plan how to find each rule's instances, given what the data are like and what the policy's actions change.
+
+    The source is that of a function `engine`, which is handed the data and returns the functions to work with. It is
+    written twice, since only the writing shows which indexes there must be.
+    """
+    schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in rules})]
+    volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
+    typed = domain.keeps_types and all(_fits_schema(rule, domain) for rule in rules)
+    planner = Planner(domain, statistics, volatile, typed)
+    plans = [planner.plan(rule) for rule in rules]
+    writer = Writer(planner, plans, arities, schemas)
+    for _ in range(2):
+        writer.lines = []
+        _write_functions(writer, schemas, commit)
+        functions, writer.lines = writer.lines, [f"def engine({', '.join(PARAMETERS)}):"]
+        write_building(writer)
+    source = "\n".join([*writer.lines, *functions, ""])
+    return Program(
+        source, compile(source, "<rule engine>", "exec"), tuple(plan.outputs for plan in plans), writer.identifiers
+    )
+
+
+def _fits_schema(rule: Rule, domain: Domain) -> bool:
+    """Return whether the terms of the rule's action are of the types that its schema declares."""
+    types = rule.types | dict(domain.constants)
+    wanted = domain.schemas[rule.action.name].parameters
+    return all(domain.is_subtype(types[t], p.type) for t, p in zip(rule.action.arguments, wanted, strict=True))
+
+
+def _write_functions(writer: Writer, schemas: Sequence[Schema], commit: bool) -> None:
+    for view in reversed(writer.views):
+        if view.key:
+            write_view_functions(writer, view)
+    for predicate in sorted({relation.name for relation in writer.arities if relation.kind in ("state", "goal")}):
+        write_fact_functions(writer, predicate)
+    for relation in sorted(writer.arities):
+        if relation.kind == "type":
+            write_declaring_function(writer, relation)
+    write_choosing(writer)
+    if commit:
+        write_serving(writer)
+    for schema in schemas:
+        for number, outcome in enumerate(schema.outcomes):
+            write_applying_function(writer, schema, number, outcome)
+    writer.emit("")
+    writer.emit("def count_open_goals(): return open_goals")
+    writer.emit("return locals()")
+
+
+# Sets that know their first members. A set in a view comes with a queue of two lists that together hold all members,
+# and also values that have ceased to be members, which are dropped when they come to the front. The *backlog* is
+# sorted, the last first, and holds what was there when the queue was made; the *fresh* list is a heap of what came
+# later. Taking from the end of a sorted list is much cheaper than taking from a heap of a million.
+
+Members = set[str] | tuple[str, ...]  # a tuple if there is just one
+Queue = tuple[list[str], list[str]]  # backlog and fresh
+
+
+def queue_of(members: Iterable[str]) -> Queue:
+    return sorted(members, reverse=True), []
+
+
+def first(backlog: list[str], fresh: list[str], members: Members) -> str:
+    """Return the smallest of the members, of which there must be some."""
+    while backlog and backlog[-1] not in members:
+        backlog.pop()
+    while fresh and fresh[0] not in members:
+        heappop(fresh)
+    if fresh and not (backlog and backlog[-1] < fresh[0]):
+        return fresh[0]
+    return backlog[-1]
+
+
+def first_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> str:
+    """Return the smallest value a view has for a key; the key's queue is made when it is first asked for."""
+    members = view[key]
+    if type(members) is tuple:
+        return members[0]
+    return first(*(queues.get(key) or queues.setdefault(key, queue_of(members))), members)
+
+
+def push(queue: Queue, members: Members, value: str) -> None:
+    """Add a member; when the queue holds mostly values that are no longer members it is made anew."""
+    backlog, fresh = queue
+    heappush(fresh, value)
+    if len(fresh) > 2 * len(members) + 100:
+        backlog[:], fresh[:] = queue_of(members)
+
+
+def in_order(members: Members, queue: Queue) -> Iterator[str]:
+    """Yield the members from the smallest on. The queue is not used up, so that loops over one view may be nested."""
+    if not members:
+        return
+    first(*queue, members)  # afterwards both lists begin with a member and nobody takes from them meanwhile
+    backlog, fresh = queue
+    fresh.sort()  # a sorted list is a heap too
+    last = ""
+    for value in merge(reversed(backlog), fresh):
+        if value != last and value in members:
+            yield value
+        last = value
+
+
+def in_order_of(view: dict[Any, Members], queues: dict[Any, Queue], key: Hashable) -> Iterator[str]:
+    """Yield the values a view has for a key, from the smallest on."""
+    members = view.get(key, ())
+    if type(members) is tuple:
+        return iter(members)
+    return in_order(members, queues.get(key) or queues.setdefault(key, queue_of(members)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.rules.engine.statistics import Relation
-from bilevel.rules.engine.views import View
+from bilevel.rules.engine.views import Relation, View
 from bilevel.rules.engine.writer import Environment, Writer, columns, row
 from bilevel.symbolic.domain import Atom, Facts, Outcome, Schema
 
@@ -62,7 +61,7 @@ def _build_view(w: Writer, view: View) -> None:
     w.emit(f"{name} = {'{}' if view.key else 'set()'}")
     steps, _ = w.planner.join_order(view.literals, frozenset(), frozenset({*view.key, view.variable}))
     w.join(steps, {}, store)
-    if view in w.ordered:
+    if view.name in w.ordered:
         w.emit(f"{name}_queues = {{}}" if view.key else f"{name}_queue = queue_of({name})")
         if not view.key:
             w.emit(f"{name}_backlog, {name}_fresh = {name}_queue")
@@ -97,7 +96,7 @@ def _write_update(w: Writer, view: View, environment: Environment, appearing: bo
         w.emit(f"{name}_{'add' if appearing else 'remove'}({arguments})")
     elif not appearing:
         w.emit(f"{name}.discard({value})")
-    elif view not in w.ordered:
+    elif view.name not in w.ordered:
         w.emit(f"{name}.add({value})")
     else:
         with w.block(f"if {value} not in {name}:"):
@@ -121,7 +120,7 @@ def write_view_functions(w: Writer, view: View) -> None:
         with w.block(f"elif {value} not in found:"):
             w.emit(f"if type(found) is tuple: {name}[{key}] = found = {{*found, {value}}}")
             w.emit(f"else: found.add({value})")
-            if view in w.ordered:
+            if view.name in w.ordered:
                 w.emit(f"queue = {name}_queues.get({key})")
                 w.emit(f"if queue is not None: push(queue, found, {value})")
     with w.block(f"def {name}_remove({', '.join([*found, value])}):"):
@@ -132,7 +131,7 @@ def write_view_functions(w: Writer, view: View) -> None:
                 _write_changes(w, relation, found, True, False)
                 _update_indexes(w, relation, found, False)
                 w.emit(f"del {name}[{key}]")
-                if view in w.ordered:
+                if view.name in w.ordered:
                     w.emit(f"{name}_queues.pop({key}, None)")
 
 

@@ -1,16 +1,26 @@
-"""What a plan for a rule is made of: literals, views, and how an instance is read off them."""
+"""What a plan for a rule is made of: literals, views, how an instance is read off them, and what the data are like."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from bilevel.rules.engine.statistics import Relation
 from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Domain, is_variable
+
+SAMPLE = 2000
+
+
+class Relation(NamedTuple):
+    """Facts of the state, goals not yet achieved, objects of a type, or the keys of a view."""
+
+    kind: str
+    name: str
+
 
 UNEQUAL = Relation("unequal", "!=")
 
@@ -39,7 +49,10 @@ def variables_of(terms: tuple[str, ...]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class View:
-    """For each value of `key`, the values of `variable` that satisfy the literals."""
+    """For each value of `key`, the values of `variable` that satisfy the literals.
+
+    Rules share views: a rule's own copy has the same name, and the rule's variables in the key and the literals.
+    """
 
     name: str
     key: tuple[str, ...]
@@ -49,15 +62,6 @@ class View:
     @property
     def relation(self) -> Relation:
         return Relation("view", self.name)
-
-
-class ViewUse(NamedTuple):
-    """A view in a rule: which of the rule's variables stand for the view's key and variable."""
-
-    view: View
-    key: tuple[str, ...]
-    variable: str
-    literals: tuple[Literal, ...]  # over the rule's variables
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,12 @@ class RulePlan:
     rule: Rule
     outputs: tuple[str, ...]
     read: tuple[str, ...]
-    uses: dict[str, ViewUse]
+    uses: dict[str, View]
     guards: tuple[Literal, ...]
     filters: tuple[Literal, ...]
 
 
-def reading_order(outputs: Sequence[str], uses: Mapping[str, ViewUse]) -> list[str]:
+def reading_order(outputs: Sequence[str], uses: Mapping[str, View]) -> list[str]:
     """Return the outputs, each after the variables its view's key needs, otherwise in the order that decides ties."""
     order: list[str] = []
     while len(order) < len(outputs):
@@ -118,3 +122,43 @@ def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
         related = domain.is_subtype(kinds[0], kinds[1]) or domain.is_subtype(kinds[1], kinds[0])
         if related or not typed:  # objects of unrelated types differ anyway
             yield Literal(UNEQUAL, pair)
+
+
+# What the data are like
+
+Rows = Sequence[tuple[str, ...]] | Sequence[str]  # of one column as plain strings
+
+
+class Statistics:
+    """Estimates from samples of the rows of each relation."""
+
+    def __init__(self, rows: Mapping[Relation, Rows]) -> None:
+        self._sizes = {relation: len(found) for relation, found in rows.items()}
+        self._samples = {relation: found[:: max(1, len(found) // SAMPLE)] for relation, found in rows.items()}
+        self.degree = cache(self._degree)
+
+    def _degree(self, relation: Relation, bound: tuple[int, ...]) -> float:
+        """Return the expected number of rows that agree with a random row in the bound positions."""
+        size, sample = self._sizes.get(relation, 0), self._samples.get(relation, ())
+        if not bound:
+            return float(size)
+        if len(sample) < 2 or isinstance(sample[0], str):
+            return 1.0
+        counts = Counter(tuple(row[i] for i in bound) for row in sample)
+        agreeing_pairs = sum(n * (n - 1) for n in counts.values())
+        return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
+
+    def magnitudes(self) -> frozenset[tuple[Relation, int, tuple[int, ...]]]:
+        """Return sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
+
+        def magnitude(number: float) -> int:
+            return int(number).bit_length() // 3
+
+        return frozenset(
+            (relation, magnitude(size), tuple(magnitude(self.degree(relation, (i,))) for i in self._columns(relation)))
+            for relation, size in self._sizes.items()
+        )
+
+    def _columns(self, relation: Relation) -> range:
+        sample = self._samples[relation]
+        return range(len(sample[0]) if sample and not isinstance(sample[0], str) else 0)

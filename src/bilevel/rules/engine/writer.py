@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from bilevel.rules.engine.join_plan import Planner
-from bilevel.rules.engine.statistics import Relation
-from bilevel.rules.engine.views import UNEQUAL, JoinStep, Literal, RulePlan, View
-from bilevel.symbolic.domain import Schema, is_variable
+from bilevel.rules.engine.views import UNEQUAL, JoinStep, Literal, Relation, RulePlan, View
+from bilevel.symbolic.domain import ROOT_TYPE, Schema, is_variable
 
 Environment = dict[str, str]  # variable -> the Python expression that holds its value
 
-# What the program is handed when it starts: see `rule_engine` and `ordering`.
+# What the program is handed when it starts: see `rule_engine`.
 PARAMETERS = ("rows", "first", "first_of", "in_order", "in_order_of", "push", "queue_of")
 
 
@@ -20,28 +19,21 @@ class Writer:
     """The text of a program about some relations and views."""
 
     def __init__(
-        self,
-        planner: Planner,
-        plans: Sequence[RulePlan],
-        arities: Mapping[Relation, int],
-        schemas: Sequence[Schema],
-        identifiers: Mapping[str, str],
+        self, planner: Planner, plans: Sequence[RulePlan], arities: Mapping[Relation, int], schemas: Sequence[Schema]
     ) -> None:
+        domain = planner.domain
         self.planner = planner
         self.plans = plans
         self.arities = arities  # of every relation the engine keeps, views excepted
-        self.identifiers = identifiers  # of predicates, types and schemas
+        self.identifiers = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
         self.views = _used_views(planner, plans)
-        self.names = self._relation_names()
+        self.names = {view.relation: f"view{number}" for number, view in enumerate(self.views)}
+        self.names |= {found: f"{found.kind}_{self.identifiers[found.name]}" for found in sorted(arities)}
         self.locals = self._local_names(schemas)
-        self.ordered = {use.view for plan in plans for v, use in plan.uses.items() if v in plan.outputs}
+        self.ordered = {use.name for plan in plans for v, use in plan.uses.items() if v in plan.outputs}
         self.indexes: dict[tuple[Relation, tuple[int, ...]], None] = {}
         self.lines: list[str] = []
         self._depth = 1
-
-    def _relation_names(self) -> dict[Relation, str]:
-        names = {view.relation: f"view{number}" for number, view in enumerate(self.views)}
-        return names | {found: f"{found.kind}_{self.identifiers[found.name]}" for found in sorted(self.arities)}
 
     def _local_names(self, schemas: Sequence[Schema]) -> dict[str, str]:
         """Return a Python name for each variable of rules and schemas."""
@@ -189,5 +181,5 @@ def _used_views(planner: Planner, plans: Sequence[RulePlan]) -> list[View]:
 
     for plan in plans:
         for use in plan.uses.values():
-            visit(use.view)
+            visit(planner.views[int(use.name)])
     return list(needed)

@@ -7,6 +7,7 @@ finds the one that meets the more telling conditions: the block in the gripper r
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,20 +79,18 @@ class _Index:
     def __init__(self, facts: Facts, predicates: Iterable[str]) -> None:
         wanted = set(predicates)
         self.facts = facts
-        self.by_predicate: dict[str, list[Atom]] = {}
-        self.by_argument: dict[tuple[str, int, str], list[Atom]] = {}
+        self.found: defaultdict[tuple[str | int, ...], list[Atom]] = defaultdict(list)
         for fact in sorted(fact for fact in facts if fact.predicate in wanted):
-            self.by_predicate.setdefault(fact.predicate, []).append(fact)
+            self.found[fact.predicate,].append(fact)
             for position, term in enumerate(fact.terms):
-                self.by_argument.setdefault((fact.predicate, position, term), []).append(fact)
+                self.found[fact.predicate, position, term].append(fact)
 
     def candidates(self, atom: Atom) -> Sequence[Atom]:
         """Return facts among which are all that the atom may be; exactly those where it has at most one constant."""
         constants = [(atom.predicate, i, term) for i, term in enumerate(atom.terms) if not is_variable(term)]
         if len(constants) == len(atom.terms):
             return [atom] if atom in self.facts else []
-        lists = [self.by_argument.get(key, []) for key in constants]
-        return min([*lists, self.by_predicate.get(atom.predicate, [])], key=len)
+        return min((self.found.get(key, []) for key in (*constants, (atom.predicate,))), key=len)
 
 
 class _Search:
@@ -160,41 +159,30 @@ class _Search:
 
     def unmet(self, binding: Binding) -> Iterator[str]:
         """Yield what the rule still lacks with this binding, in the order in which it prints its conditions."""
-        for atom in self.rule.in_reading_order(self.rule.state_condition):
-            bound = substitute(atom, binding)
-            if bound not in self.present.facts:
-                yield f"{bound} does not hold" if is_ground(bound) else f"no fact matches {bound}{self.kinds_in(bound)}"
-        yield from self.broken(binding)
-        for variable in free_variables(self.rule):
-            if variable not in binding:
-                yield f"there is no {self.types.get(variable, ROOT_TYPE)} for {variable}"
-        for atom in self.rule.in_reading_order(self.rule.goal_condition):
-            bound = substitute(atom, binding)
-            if bound not in self.wanted.facts:
-                yield (
-                    f"{bound} is not an unachieved goal" if is_ground(bound) else f"no unachieved goal matches {bound}"
-                )
 
-    def kinds_in(self, atom: Atom) -> str:
-        """Return the types of the atom's variables that the rule's conditions do not imply."""
-        kinds = [f"{term} a {self.types[term]}" for term in dict.fromkeys(atom.terms) if term in self.types]
-        return f" with {' and '.join(kinds)}" if kinds else ""
+        def bound(atoms: Facts) -> Iterator[tuple[Atom, bool]]:
+            for atom in self.rule.in_reading_order(atoms):
+                found = substitute(atom, binding)
+                yield found, not any(map(is_variable, found.terms))
 
-    def broken(self, binding: Binding) -> Iterator[str]:
-        """Yield the absent facts, inequalities and types that the binding, as far as it goes, breaks."""
-        for atom in self.rule.in_reading_order(self.rule.absent):
-            bound = substitute(atom, binding)
-            if bound in self.present.facts:
-                yield f"{bound} holds but must be absent"
+        for atom, is_ground in bound(self.rule.state_condition):
+            if atom not in self.present.facts:
+                kinds = [f"{term} a {self.types[term]}" for term in dict.fromkeys(atom.terms) if term in self.types]
+                types = f" with {' and '.join(kinds)}" if kinds else ""
+                yield f"{atom} does not hold" if is_ground else f"no fact matches {atom}{types}"
+        for atom, _ in bound(self.rule.absent):
+            if atom in self.present.facts:
+                yield f"{atom} holds but must be absent"
         for left, right in sorted(self.rule.inequalities):
             if binding.get(left, left) == binding.get(right, right):
                 yield f"{left} and {right} are both {binding.get(right, right)}"
         for variable, kind in self.types.items():
-            if variable in binding:
-                value = binding[variable]
-                if not self.domain.is_subtype(self.objects.get(value, ROOT_TYPE), kind):
-                    yield f"{value} is not of type {kind}"
-
-
-def is_ground(atom: Atom) -> bool:
-    return not any(map(is_variable, atom.terms))
+            value = binding.get(variable)
+            if value is not None and not self.domain.is_subtype(self.objects.get(value, ROOT_TYPE), kind):
+                yield f"{value} is not of type {kind}"
+        for variable in free_variables(self.rule):
+            if variable not in binding:
+                yield f"there is no {self.types.get(variable, ROOT_TYPE)} for {variable}"
+        for atom, is_ground in bound(self.rule.goal_condition):
+            if atom not in self.wanted.facts:
+                yield f"{atom} is not an unachieved goal" if is_ground else f"no unachieved goal matches {atom}"

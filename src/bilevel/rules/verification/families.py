@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure, starts
 from bilevel.rules.verification.growing import (
     Family,
     Starts,
@@ -38,9 +37,13 @@ from bilevel.rules.verification.policies import (
     MAX_STATES,
     Answer,
     Counterexample,
+    Failure,
+    RuleGraph,
     counterexample,
     follow_policy,
     listed,
+    shortest_failure,
+    starts,
 )
 from bilevel.rules.verification.state_space import MOST_RENAMED, Situation, StateSpace
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts, Problem, is_variable

@@ -66,11 +66,11 @@ def parse_counts(texts: Iterable[str]) -> dict[str, int]:
 def sizes(counts: Mapping[str, int]) -> list[dict[str, int]]:
     """Return every combination of counts from 1 up to those given, the fewest objects first."""
     combinations = [dict(zip(counts, n, strict=True)) for n in product(*(range(1, n + 1) for n in counts.values()))]
-    return sorted(combinations, key=lambda size: (_total(size), tuple(size.values())))
 
+    def rank(size: Mapping[str, int]) -> tuple[int, ...]:
+        return sum(n * len(key.split("+")) for key, n in size.items()), *size.values()
 
-def _total(size: Mapping[str, int]) -> int:
-    return sum(n * len(key.split("+")) for key, n in size.items())
+    return sorted(combinations, key=rank)
 
 
 def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem:
@@ -130,12 +130,11 @@ def goals(atoms: Iterable[Atom], complete: bool = False) -> Iterator[Facts]:
             yield goal
 
 
-Renaming = Callable[[Facts], Facts]
+Renaming = Callable[[Facts], Facts]  # a permutation of objects
 
 
 def _renaming(names: Mapping[str, str]) -> Renaming:
-    """Return a permutation of objects that is applied to facts; what each atom becomes is kept."""
-    renamed = cache(lambda atom: substitute(atom, names))
+    renamed = cache(lambda atom: substitute(atom, names))  # as the same atoms are in many states
     return lambda facts: frozenset(map(renamed, facts))
 
 

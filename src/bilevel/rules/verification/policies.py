@@ -8,18 +8,19 @@ cannot be done, or, where there is no such state, to a loop from which the goal 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import NamedTuple
 
 from bilevel.rules.matching import Match, best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
-from bilevel.rules.verification.failures import Failure, RuleGraph, shortest_failure
 from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Action, Domain, Facts, Outcome, Problem
-from bilevel.symbolic.exploration import Choice, explore_policy, traps
+from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 
 MAX_STATES = 100_000
 
@@ -38,6 +39,20 @@ class Ending(Enum):
     NO_RULE = "no rule applies"
     NOT_APPLICABLE = "the rule's action is not applicable"
     LOOP = "the goal cannot be reached any more"
+
+
+RuleGraph = PolicyGraph[int, Match]  # states by their numbers in a `StateSpace`
+
+
+class Failure(NamedTuple):
+    """A path of states from a start to a stop, or to the first state of a loop; `loop` then leads back to it."""
+
+    path: tuple[int, ...]
+    loop: tuple[int, ...] = ()
+
+    @property
+    def length(self) -> int:
+        return len(self.path) + len(self.loop)
 
 
 @dataclass(frozen=True)
@@ -171,3 +186,51 @@ def _steps(space: StateSpace, graph: RuleGraph, path: Sequence[int]) -> tuple[Ru
         outcome = next(result.outcome for result in results if result.node == after)
         steps.append(RunStep(match.rule, match.action, outcome, space.facts(after)))
     return tuple(steps)
+
+
+# The shortest way to fail
+
+Place = tuple[int, int]  # a state, and how far a run has come: one of the three below
+
+UNDERWAY, ABLE, FALLEN = range(3)
+
+
+def shortest_failure(graph: RuleGraph, trapped: frozenset[int], able: frozenset[int]) -> Failure | None:
+    """Return a shortest run that is once in a state of `able`, then or later falls into the trap, and stops there.
+
+    Only where there is no such run, a shortest one that ends in a loop within the trap.
+    """
+
+    def arrive(nodes: Iterable[int], stage: int) -> Iterator[Place]:
+        for node in nodes:
+            now = ABLE if stage == UNDERWAY and node in able else stage
+            yield node, now
+            if now == ABLE and node in trapped:
+                yield node, FALLEN
+
+    def after(place: Place) -> Iterator[Place]:
+        node, stage = place
+        choices = graph.choices.get(node, ())
+        staying = [choice for choice in choices if stage != FALLEN or trapped.issuperset(choice.outcomes)]
+        return arrive((n for choice in staying for n in choice.outcomes), stage)
+
+    def explored(places: Iterable[Place]) -> PolicyGraph[Place, None]:
+        return explore_policy(places, lambda place: [Choice(None, tuple(after(place)))], sys.maxsize)
+
+    def path(runs: PolicyGraph[Place, None], place: Place) -> tuple[int, ...]:
+        return tuple(node for node, _ in runs.path(place))
+
+    runs = explored(arrive(starts(graph), UNDERWAY))
+    fallen = [place for place in runs.choices if place[1] == FALLEN]
+    for place in fallen:
+        if graph.stops(place[0]):
+            return Failure(path(runs, place))
+    for place in fallen:
+        loops = explored(after(place))
+        if place in loops.parents:
+            return Failure(path(runs, place), path(loops, place))
+    return None
+
+
+def starts(graph: RuleGraph) -> list[int]:
+    return [node for node, parent in graph.parents.items() if parent is None]

@@ -57,10 +57,11 @@ class StateSpace:
         self.objects = dict(objects)
         self.situations: list[Situation] = []
         self._rules = rules
+        schemas = domain.schemas.values()
         self._numbers: dict[Situation, int] = {}
         self.results = cache(self._results)
         self._moves = cache(self._find_moves)
-        self._ground_actions = cache(self._find_ground_actions)
+        self._ground_actions = cache(lambda made: [*groundings(schemas, domain, {**self.objects, **dict(made)})])
         self._simplified = cache(self._simplify)
 
     def __len__(self) -> int:
@@ -104,9 +105,6 @@ class StateSpace:
         facts, made = self.situations[node]
         return (action.action for action in self._ground_actions(made) if applicable(facts, action))
 
-    def _find_ground_actions(self, made: Made) -> list[GroundAction]:
-        return [*groundings(self.domain.schemas.values(), self.domain, {**self.objects, **dict(made)})]
-
     def explore(self, max_states: int) -> bool:
         """Number every state that any actions lead to from those known; return whether it was done within the bound."""
         node = 0
@@ -123,11 +121,9 @@ class StateSpace:
         All states must have been explored.
         """
         inside = frozenset(range(len(self)))
-        while True:
-            shrunk = self._reaching(wanted, inside)
-            if shrunk == inside:
-                return inside
+        while (shrunk := self._reaching(wanted, inside)) != inside:
             inside = shrunk
+        return inside
 
     def _reaching(self, wanted: Facts, inside: frozenset[int]) -> frozenset[int]:
         before: dict[int, list[int]] = {}
@@ -201,7 +197,10 @@ def relaxed_reach(facts: Facts, domain: Domain, objects: Mapping[str, str]) -> t
 
     One stand-in for every object yet to be made is enough, as differences and absences are not asked for.
     """
-    schemas = [_relaxed(schema) for schema in domain.schemas.values()]
+    schemas = []
+    for schema in domain.schemas.values():
+        positive = frozenset(atom for atom in schema.precondition if atom.predicate != EQUALITY)
+        schemas.append(replace(schema, precondition=positive, negative_precondition=NO_FACTS))
     # No object's name has a space. Nature makes an object, too, where it has none of the right type to choose.
     stand_ins = {f"{s.name} {p.name}": p.type for s in schemas for outcome in s.outcomes for p in outcome.chosen}
     everything = {**objects, **stand_ins}
@@ -218,11 +217,6 @@ def relaxed_reach(facts: Facts, domain: Domain, objects: Mapping[str, str]) -> t
                 bound = bind_outcome(outcome, {v: f"{action.action.name} {v}" for v in outcome.new})
                 for choice in natures_choices(bound, domain, everything):
                     reached |= substitute_all(bound.add, choice)
-
-
-def _relaxed(schema: Schema) -> Schema:
-    positive = frozenset(atom for atom in schema.precondition if atom.predicate != EQUALITY)
-    return replace(schema, precondition=positive, negative_precondition=NO_FACTS)
 
 
 def _may_bind(rule: Rule, name: str, kind: str, domain: Domain, facts: Facts) -> bool:
