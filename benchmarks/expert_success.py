@@ -19,9 +19,9 @@ from result_files import Row, origin, replace_row
 
 from bilevel.experiments.evaluation import EpisodeRunner
 from bilevel.experiments.methods import find_policy
-from bilevel.experiments.statistics import wilson_interval
+from bilevel.experiments.records import wilson_interval
 from bilevel.policies.episode_run import EpisodeRun
-from bilevel.policies.perturbation import Perturbation
+from bilevel.policies.rollout import Perturbation
 from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
 from bilevel.tabletop import TASKS

@@ -69,7 +69,7 @@ def compared(count: int) -> Row:
         seconds += time.process_time() - started
         right = result.status is (Status.SOLVED if expected else Status.UNSOLVABLE)
         if result.policy is not None:
-            right = right and check_policy(domain, problem, result.policy).is_strong_cyclic
+            right = right and check_policy(domain, problem, result.policy.choose).is_strong_cyclic
         answers["agree" if right else "disagree"] += 1
         answers["with_policy"] += expected
     return {**answers, "cpu_seconds": round(seconds, 3)}

@@ -19,11 +19,10 @@ from random import Random
 from typing import NamedTuple
 
 from bilevel.symbolic.adl import compile_adl
-from bilevel.symbolic.bulk_reading import problem_in_bulk
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.expressions import decoded
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
-from bilevel.symbolic.pddl_problem import problem_from_text
+from bilevel.symbolic.pddl_problem import problem_from_text, problem_in_bulk
 
 PROGRESS_EVERY = 10_000
 PROBLEMS_PER_DOMAIN = 3

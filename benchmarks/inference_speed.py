@@ -19,7 +19,7 @@ from result_files import Row, origin, replace_row
 
 from bilevel.experiments.methods import find_policy
 from bilevel.methods.methods import END_TO_END, METHODS
-from bilevel.planning.plan_policies import PlannedPolicy
+from bilevel.planning.planners import PlannedPolicy
 from bilevel.policies.episode_run import EpisodeRun, run_episode
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
 from bilevel.policies.policy_folder import BISON

@@ -19,8 +19,8 @@ from result_files import Row, origin, replace_row
 
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.learning.config import PRESETS
 from bilevel.learning.learn import learn
+from bilevel.learning.networks import PRESETS
 from bilevel.lowlevel.training import usual_device
 from bilevel.tasks.registry import find_task
 

@@ -34,8 +34,7 @@ from bilevel.rules.rule_file import read_rules
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.pddl import write_domain, write_problem
-from bilevel.symbolic.plans import Plan, read_plan
-from bilevel.symbolic.validation import validate
+from bilevel.symbolic.plans import Plan, read_plan, validate
 from bilevel.tabletop.problems import GENERATORS, domain_text, shipped_domain
 
 LARGEST_VALIDATED = 1_000

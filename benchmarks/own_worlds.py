@@ -15,7 +15,7 @@ from pathlib import Path
 from result_files import Row, origin, write_rows
 
 import bilevel
-from bilevel.experiments.summary import rows_by_objects
+from bilevel.experiments.records import rows_by_objects
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 WORLDS = {"scrapyard": "own_world/own_world.py:task", "minigrid-sorting": "minigrid/minigrid_sorting.py:task"}

@@ -29,12 +29,12 @@ from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.experiments.evaluation import Evaluation, open_results, read_results
 from bilevel.experiments.methods import find_policy
-from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.summary import make_row, rows_by_objects
-from bilevel.learning.config import PRESETS, DaggerConfig, LearningConfig
+from bilevel.experiments.records import EpisodeRecord, make_row, rows_by_objects
+from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.learn import learn
-from bilevel.policies.perturbation import Perturbation
+from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.policies.policy_folder import POLICY, read_card
+from bilevel.policies.rollout import Perturbation
 from bilevel.tabletop import TASKS
 from bilevel.tasks.registry import find_task
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bilevel.experiments.paper import paper_rate
-from bilevel.experiments.report.differences import differences
+from bilevel.experiments.records import wilson_interval
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.table_formats import Table, filled, markdown, markdown_grid
-from bilevel.experiments.reproduction.rows import Findings, parse_findings
-from bilevel.experiments.statistics import wilson_interval
+from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown, markdown_grid
+from bilevel.experiments.report.wording import differences, scope
+from bilevel.experiments.reproduction.findings import Findings, parse_findings
 
 Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
@@ -281,13 +282,20 @@ def of_report(make: Callable[[Results], Table]) -> Render:
     return render
 
 
+def short_table(results: Results) -> Table:
+    """Return the main table of the report with rates alone, for a page with little room."""
+    table = main_table(results)
+    lines = [[replace(cell, more="") if isinstance(cell, Text) else cell for cell in line] for line in table.lines]
+    return replace(table, caption=f"{scope(results)}; in italics what the paper reports.", lines=lines)
+
+
 def difference_list(rows: Sequence[Row], file: str) -> str:
     """Return a sentence for whatever differs from the paper by more than 0.15."""
     lines = []
     for title, reasons in differences(Results(found(rows, file)).cells, quick=False).items():
-        for reason in reasons:
-            where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in reason.cells)
-            lines.append(f"- **{title}**, {where}: {reason.why}")
+        for why, cells in reasons.items():
+            where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
+            lines.append(f"- **{title}**, {where}: {why}")
     return "\n".join(filled(line).replace("\n", "\n  ") for line in lines)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from policy_success import Candidate, Settings, run
 from result_files import Row, origin, replace_row
 
-from bilevel.experiments.statistics import wilson_interval
+from bilevel.experiments.records import wilson_interval
 from bilevel.tabletop import TASKS
 
 SEEDS = (0, 1, 2)

@@ -21,8 +21,7 @@ from sqlite_join_order import Literal, Relation, literals_of
 
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Problem, Schema
-from bilevel.symbolic.nature import Nature
-from bilevel.symbolic.plans import NaturesMove, Plan
+from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 
 Row = tuple[int, ...]
 

@@ -51,8 +51,7 @@ def parts(task_name: str, objects: int) -> Parts:
     """Return those of this commit."""
     from bilevel.lowlevel.encoding import encoding_of
     from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
-    from bilevel.policies.experts import expert_policy
-    from bilevel.policies.policy import BilevelPolicy
+    from bilevel.policies.policy import BilevelPolicy, expert_policy
     from bilevel.policies.rollout import rollout
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.rule_policy import RulePolicy

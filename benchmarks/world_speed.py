@@ -22,7 +22,7 @@ from metaworld.envs.sawyer_pick_place_v3 import SawyerPickPlaceEnvV3
 from metaworld.policies import SawyerPickPlaceV3Policy
 from result_files import origin, write_rows
 
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene_env import SceneEnv

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image as PillowImage
 
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tabletop.rendering import Image
 from bilevel.tasks.registry import find_task

@@ -8,8 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv
 
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.policy import ObservedPolicy, expert_policy
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv

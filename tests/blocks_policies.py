@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
-from bilevel.policies.experts import ControllingExpert
-from bilevel.policies.policy import BilevelPolicy
+from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert
 from bilevel.policies.policy_folder import BISON, LearnedPolicy
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
-from bilevel.contact_sheet import COLUMNS, INK, PAPER, WIDTH, Tile, contact_sheet, thinned
-from bilevel.video import Image
+from bilevel.video import COLUMNS, PAPER, WIDTH, Image, Tile, contact_sheet, thinned
+from bilevel.video import DARK as INK
 
 COLOURS = [(200, 30, 40), (30, 60, 190), (40, 160, 60), (220, 190, 30), (130, 50, 160)]
 

@@ -85,7 +85,7 @@ def test_arguments_of_the_environment_are_kept(tmp_path: Path, capsys: pytest.Ca
         (("--episodes", "0"), "--episodes must be at least 1, but is 0"),
         (("--workers", "0"), "--workers must be at least 1, but is 0"),
         (("--seed", "-1"), "--seed must be at least 0, but is -1"),
-        (("--noise", "nan"), "--noise is an amplitude of controls, 0 or more, not nan"),
+        (("--noise", "nan"), "--noise must be at least 0, but is nan"),
         (("--env-args", "draw=uniform"), "the task 'tiny' takes no argument 'draw'; it takes: slip_rate"),
         (("--output", "."), ".: cannot be written: Is a directory"),
     ],

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bilevel.demonstrations.collection import collect
-from bilevel.learning.config import LearningConfig
 from bilevel.learning.learn import learn
+from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tabletop import TASKS
 

@@ -17,7 +17,8 @@ import pytest
 import tiny_task
 from bilevel.commands.policy_commands import Learn
 from bilevel.files import taken_by_another
-from bilevel.learning.config import PRESETS, DaggerConfig, LearningConfig
+from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
 from bilevel.policies.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
 from bilevel.processes import WorkerDied
@@ -79,7 +80,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best preset, but with little of everything."""
     dagger = DaggerConfig(rounds=2, episodes=2, epochs=2, patience=15)
     small = LearningConfig(hidden=8, training=TrainingConfig(epochs=3), dagger=dagger)
-    monkeypatch.setattr("bilevel.learning.config.PRESETS", {"best": small})
+    monkeypatch.setattr("bilevel.learning.networks.PRESETS", {"best": small})
 
 
 def test_it_knows_all_presets() -> None:

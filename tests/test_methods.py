@@ -10,9 +10,8 @@ import pytest
 
 import tiny_task
 from bilevel.experiments.methods import METHODS
-from bilevel.methods import methods
 from bilevel.methods.methods import BILEVEL
-from bilevel.policies.failures import REASONS
+from bilevel.policies.changes import REASONS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls
@@ -97,7 +96,7 @@ def test_the_list_says_what_is_missing(capsys: pytest.CaptureFixture[str], monke
     def not_installed() -> None:
         raise BadInput("no Fast Downward; install it")
 
-    monkeypatch.setattr(methods, "REQUIREMENTS", {"lama": not_installed})
+    monkeypatch.setattr("bilevel.planning.fast_downward.find_program", not_installed)
     _, out, _ = run(capsys, "methods", "--json")
     missing = {row["name"]: row["missing"] for row in json.loads(out)["methods"]}
     assert missing["det-plan"] == missing["lama"] == "no Fast Downward; install it"

@@ -12,9 +12,9 @@ import pytest
 from schedules import KINDS, make_row
 
 from bilevel.demonstrations.collection import collect
-from bilevel.learning.config import LearningConfig
+from bilevel.learning.networks import LearningConfig, LearningOptions
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.methods.training import train
+from bilevel.methods.methods import train
 from bilevel.tabletop import TASKS
 
 Row = dict[str, Any]
@@ -58,7 +58,7 @@ def test_methods_think_and_some_of_them_plan(tmp_path: Path, benchmark: Benchmar
     data = collect(task, tmp_path / "data", objects=1, episodes=4)
     for method in ("bison", "pure-nn"):
         config = LearningConfig(training=TrainingConfig(epochs=1))
-        train(data, policies / f"{method}-paper-0", method, task=task, preset="paper", config=config)
+        train(data, policies / f"{method}-paper-0", method, LearningOptions(task=task, preset="paper", config=config))
     places = ("--folder", tmp_path / "made", "--tasks", "blocks", "--objects", 1, "--episodes", 1)
     methods = {"bison": 0, "expert": 0, "det-plan": 1, "ndt-replan": 1, "pure-nn": 0}
     rows = {row["method"]: row for row in benchmark("inference_speed", "--methods", *methods, *places)}
@@ -95,7 +95,7 @@ def test_a_schedule_is_judged_by_all_of_its_networks() -> None:
 
 def test_learning_is_timed(benchmark: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = {"paper": LearningConfig(training=TrainingConfig(epochs=1))}
-    monkeypatch.setattr("bilevel.learning.learn.PRESETS", quick)
+    monkeypatch.setattr("bilevel.learning.networks.PRESETS", quick)
     (row,) = benchmark("learning_speed", "--presets", "paper", "--demonstrations", 2, "--workers", 1)
     assert (row["preset"], row["rules"], row["samples"] > 100, "seconds" in row) == ("paper", 2, True, True)
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from bilevel.learning.config import DaggerConfig, LearningConfig
+from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from command_line import run
 

@@ -10,9 +10,10 @@ import torch
 
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.learning.config import DaggerConfig, LearningConfig
+from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.learn import Study, study
-from bilevel.lowlevel.samples import Samples
+from bilevel.learning.networks import LearningConfig
+from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tasks.task import Task
 from tiny_task import TINY

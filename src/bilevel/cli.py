@@ -21,14 +21,14 @@ from bilevel.symbolic.domain import BadInput
 
 # Where each command is. Only the one that is asked for is imported, and all of them for `bilevel --help`.
 COMMANDS: Mapping[str, str] = {
-    "check": "check_command:Check",
+    "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
     "demonstrations check": "demonstration_commands:CheckDemonstrations",
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
     "learn": "policy_commands:Learn",
-    "run": "run_command:Run",
+    "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
     "methods": "evaluate_command:Methods",
     "reproduce": "reproduce_command:Reproduce",
@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "rules show": "rule_commands:ShowRules",
     "rules verify": "rule_commands:VerifyRules",
     "solve": "problem_commands:Solve",
-    "plan": "plan_command:FindPlan",
+    "plan": "problem_commands:FindPlan",
     "validate": "problem_commands:Validate",
     "problem": "problem_commands:MakeProblem",
 }

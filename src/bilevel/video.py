@@ -1,18 +1,20 @@
-"""Videos of what a robot does: H.264 in an mp4 file, as every browser plays it, each picture with a caption.
+"""Pictures of what a robot does: videos, as every browser plays them, and contact sheets of an episode.
 
 Write `with Video(path, fps=40) as video:` and in it `video.add(environment.render(), "pick(block1)")`.
 """
 
 from __future__ import annotations
 
+import io
+import math
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +29,13 @@ ENCODER = {"crf": "20", "preset": "veryfast"}  # of quality: 0 is lossless, 51 t
 LINE = 1 / 14  # height of a caption's line, as a part of the picture's
 BELOW = 0.85  # lines below a picture are so much lower
 SMALLEST = 0.6  # a long line is written smaller, down to this part of the usual size, before it is cut
-BACKGROUND = (24, 27, 33)
+DARK = (24, 27, 33)
 OPACITY = 0.8
 INK = (245, 246, 248)
 
 
-class Video:
-    """A video being written. The whole of it is at its path once it is closed, and nothing of it before.
+class Video(AbstractContextManager["Video"]):
+    """An H.264 video being written. The whole of it is at its path once its context is left, and nothing of it before.
 
     Pictures wider than `width` are made smaller; `encoder` holds options of libx264.
     """
@@ -46,10 +48,8 @@ class Video:
 
         self._av: Any = av
         require_writable(path)
-        self.path = path
-        self.fps = fps
-        self._width = width
-        self._encoder = dict(encoder)
+        self.path, self.fps = path, fps
+        self._width, self._encoder = width, dict(encoder)
         self._file = tempfile.NamedTemporaryFile(suffix=".mp4")  # noqa: SIM115 (closed with the video)
         self._container: Any = None
         self._stream: Any = None
@@ -66,57 +66,37 @@ class Video:
             picture = captioned(picture, caption)
         picture = _even(picture)
         height, width, _ = picture.shape
-        with self._writing():
-            if self._container is None:
-                self._begin(width, height)
-            if (self._stream.width, self._stream.height) != (width, height):
-                size = f"{self._stream.width} x {self._stream.height}"
-                raise BadInput(f"{self.path}: a video of {size} pixels cannot take a picture of {width} x {height}")
-            self._encode(self._av.VideoFrame.from_ndarray(picture, format="rgb24"))
-
-    def close(self) -> None:
-        """Finish the video and put it at its path."""
         if self._container is None:
-            raise BadInput(f"{self.path}: a video needs at least one picture")
-        with self._writing():
-            self._encode(None)
-            self._container.close()
-        write_atomically(self.path, Path(self._file.name).read_bytes())
-        self.discard()
+            self._container = self._av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
+            rate = Fraction(self.fps).limit_denominator(1000)
+            self._stream = self._container.add_stream("libx264", rate=rate, options=self._encoder)
+            self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
+        if (self._stream.width, self._stream.height) != (width, height):
+            size = f"{self._stream.width} x {self._stream.height}"
+            raise BadInput(f"{self.path}: a video of {size} pixels cannot take a picture of {width} x {height}")
+        self._encode(self._av.VideoFrame.from_ndarray(picture, format="rgb24"))
 
-    def discard(self) -> None:
-        """Leave nothing behind of a video that is not closed; what was at its path stays."""
-        container, self._container = self._container, None
-        with suppress(OSError):
-            if container is not None:
-                container.close()
-        self._file.close()
-
-    def __enter__(self) -> Video:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: object, at: object) -> None:
+        """Finish the video and put it at its path; after an error, what was there stays."""
         try:
             if error is None:
-                self.close()
+                if self._container is None:
+                    raise BadInput(f"{self.path}: a video needs at least one picture")
+                self._encode(None)
+                write_atomically(self.path, Path(self._file.name).read_bytes())
         finally:
-            self.discard()
-
-    def _begin(self, width: int, height: int) -> None:
-        self._container = self._av.open(self._file.name, "w", format="mp4", options={"movflags": "faststart"})
-        rate = Fraction(self.fps).limit_denominator(1000)
-        self._stream = self._container.add_stream("libx264", rate=rate, options=self._encoder)
-        self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
+            with suppress(OSError):
+                if self._container is not None:
+                    self._container.close()
+            self._file.close()
 
     def _encode(self, frame: Any) -> None:
-        """Encode one more frame, or with `None` whatever the encoder still holds back."""
-        for packet in self._stream.encode(frame):
-            self._container.mux(packet)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
+        """Encode one more frame, or with `None` whatever the encoder still holds back, which is the end."""
         try:
-            yield
+            for packet in self._stream.encode(frame):
+                self._container.mux(packet)
+            if frame is None:
+                self._container.close()
         except OSError as error:
             raise BadInput(f"{self.path}: cannot be written: {error.strerror}") from None
 
@@ -126,7 +106,7 @@ def captioned(picture: Image, caption: str) -> Image:
     height, width, _ = picture.shape
     ink = _ink(caption, width, max(12, round(LINE * height)))[-height:]
     strip = slice(height - len(ink), height)
-    dimmed = (1 - OPACITY) * picture[strip] + OPACITY * np.array(BACKGROUND, np.float32)
+    dimmed = (1 - OPACITY) * picture[strip] + OPACITY * np.array(DARK, np.float32)
     result: Image = picture.copy()
     result[strip] = (1 - ink) * dimmed + ink * np.array(INK, np.float32)
     return result
@@ -137,7 +117,7 @@ def with_lines_below(picture: Image, caption: str, lines: int) -> Image:
     height, width, _ = picture.shape
     padded = "\n".join([*caption.splitlines()[:lines], *[" "] * (lines - len(caption.splitlines()))])
     ink = _ink(padded, width, max(12, round(BELOW * LINE * height)))
-    strip = (1 - ink) * np.array(BACKGROUND, np.float32) + ink * np.array(INK, np.float32)
+    strip = (1 - ink) * np.array(DARK, np.float32) + ink * np.array(INK, np.float32)
     return np.concatenate([picture, strip.astype(np.uint8)])
 
 
@@ -184,3 +164,68 @@ def _even(picture: Image) -> Image:
     """Double an odd last row or column: colours are stored for two by two pixels."""
     height, width, _ = picture.shape
     return np.ascontiguousarray(np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge"))
+
+
+# Contact sheets
+
+PICTURES = 12
+COLUMNS = 4
+WIDTH = 1400  # pixels, as is all that follows
+MARGIN, GAP = 28, 16
+HEADLINE, DETAILS = 34, 18  # heights of letters
+CAPTION, STEP = 19, 15
+CAPTION_HEIGHT, LABEL_HEIGHT = 34, 26
+
+PAPER, FAINT, FRAME = (255, 255, 255), (108, 114, 124), (208, 212, 218)
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A picture with what is being done, written below it, and when, on a label in its corner."""
+
+    picture: Image
+    when: str
+    text: str
+
+
+def thinned(items: Sequence[Item], most: int) -> list[Item]:
+    """Return at most so many of the items, evenly spread, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(index * (len(items) - 1) / (most - 1))] for index in range(most)]
+
+
+def contact_sheet(headline: str, details: str, tiles: Sequence[Tile]) -> bytes:
+    """Return a PNG with a headline, and below it a grid of pictures of one shape, each with its caption."""
+    from PIL import Image as PillowImage
+    from PIL import ImageDraw
+
+    width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) // COLUMNS
+    height = max((round(width * len(tile.picture) / tile.picture.shape[1]) for tile in tiles), default=0)
+    top = MARGIN + HEADLINE + DETAILS + 2 * GAP
+    rows = math.ceil(len(tiles) / COLUMNS)
+    sheet = PillowImage.new("RGB", (WIDTH, top + rows * (height + CAPTION_HEIGHT + GAP) - GAP + MARGIN // 2), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    _write(draw, (MARGIN, MARGIN + HEADLINE / 2), headline, HEADLINE, DARK, WIDTH - 2 * MARGIN)
+    _write(draw, (MARGIN, MARGIN + HEADLINE + GAP + DETAILS / 2), details, DETAILS, FAINT, WIDTH - 2 * MARGIN)
+    for number, tile in enumerate(tiles):
+        row, column = divmod(number, COLUMNS)
+        x, y = MARGIN + column * (width + GAP), top + row * (height + CAPTION_HEIGHT + GAP)
+        picture = PillowImage.fromarray(tile.picture)
+        sheet.paste(picture.resize((width, height), PillowImage.Resampling.LANCZOS), (x, y))
+        draw.rectangle((x, y, x + width - 1, y + height - 1), outline=FRAME)
+        shown, font = fitted(tile.when, width - GAP, STEP)
+        draw.rectangle((x, y, x + font.getlength(shown) + GAP, y + LABEL_HEIGHT), fill=PAPER, outline=FRAME)
+        draw.text((x + GAP / 2, y + LABEL_HEIGHT / 2), shown, fill=FAINT, font=font, anchor="lm")
+        _write(draw, (x, y + height + CAPTION_HEIGHT / 2), tile.text, CAPTION, DARK, width)
+    data = io.BytesIO()
+    sheet.save(data, "PNG", optimize=True)
+    return data.getvalue()
+
+
+def _write(draw: Any, at: tuple[float, float], text: str, size: float, colour: tuple[int, ...], width: int) -> None:
+    """A line no wider than this, whose middle is at this height."""
+    shown, font = fitted(text, width, size)
+    draw.text(at, shown, fill=colour, font=font, anchor="lm")

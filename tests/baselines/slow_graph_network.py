@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import cos, sin
 from typing import NamedTuple
 
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import NO_FACTS, Atom, Domain, Facts
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Angle, LabelOnly, Position, Scalar, Spec

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from bilevel.baselines.end_to_end_folder import LearnedEndToEnd, read_any, read_end_to_end
+from bilevel.baselines.end_to_end import LearnedEndToEnd, read_any, read_end_to_end
 from bilevel.baselines.learning import learn_end_to_end
 from bilevel.learning.learn import CURVES, learn
+from bilevel.learning.networks import LearningOptions
 from bilevel.policies.policy_folder import (
     DOMAIN,
     FORMAT,
@@ -38,7 +39,7 @@ FILES = {POLICY, DOMAIN, WEIGHTS}
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("learned")
-    learn_end_to_end(shown(), folder, "pddl-nn", task=TINY, config=QUICK, seed=3)
+    learn_end_to_end(shown(), folder, "pddl-nn", LearningOptions(task=TINY, config=QUICK, seed=3))
     return folder
 
 
@@ -51,7 +52,7 @@ def folder(learned: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("method", ["pure-nn", "pddl-nn"])
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=lambda task: task.name)
 def test_a_policy_that_is_read_is_the_one_that_was_learned(task: Task, method: str, tmp_path: Path) -> None:
-    learned = learn_end_to_end(shown(task), tmp_path, method, task=task, config=QUICK, seed=3)
+    learned = learn_end_to_end(shown(task), tmp_path, method, LearningOptions(task=task, config=QUICK, seed=3))
     assert {file.name for file in tmp_path.iterdir()} == {*FILES, CURVES}
     found = read_any(tmp_path)
     assert isinstance(found, LearnedEndToEnd)

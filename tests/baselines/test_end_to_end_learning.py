@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from other_process import as_received
 
-from bilevel.baselines.end_to_end_folder import LearnedEndToEnd, read_any
-from bilevel.baselines.graph_encoding import ENCODINGS
-from bilevel.baselines.graph_samples import GraphSamples, concatenate
+from bilevel.baselines.end_to_end import LearnedEndToEnd, read_any
+from bilevel.baselines.graph_encoding import ENCODINGS, GraphSamples
 from bilevel.baselines.learning import EndToEndLearner, learn_end_to_end, study_graphs
-from bilevel.learning.config import DaggerConfig, LearningConfig
-from bilevel.learning.dagger import Practice, dagger_rollouts
-from bilevel.learning.networks import Progress
+from bilevel.learning.dagger import DaggerConfig, dagger_rollouts
+from bilevel.learning.networks import LearningConfig, LearningOptions, Progress
 from bilevel.lowlevel.training import Epoch, TrainingConfig, split
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.perturbation import Perturb, Perturbation
-from bilevel.policies.rollout import Transition, rollout
+from bilevel.policies.policy import expert_policy
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import dagger_seed
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene_env import SceneEnv
@@ -28,7 +26,7 @@ from tiny_demonstrations import EPISODES, QUICK, WITH_DAGGER, shown
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
 
 METHODS = list(ENCODINGS)
-PRACTICE = Practice(TINY, 2, {})
+PRACTICE = partial(SceneEnv, TINY, 2)
 
 
 def samples(task: Task = TINY, objects: int = 2, method: str = "pddl-nn") -> GraphSamples:
@@ -73,7 +71,7 @@ def test_samples_of_other_sizes_come_after_the_others() -> None:
 
 
 def learned(output: Path, method: str = "pddl-nn", config: LearningConfig = QUICK, **others: object) -> LearnedEndToEnd:
-    return learn_end_to_end(shown(), output, method, task=TINY, config=config, **others)  # type: ignore[arg-type]
+    return learn_end_to_end(shown(), output, method, LearningOptions(task=TINY, config=config, **others))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -85,7 +83,7 @@ def test_a_policy_is_learned_and_runs_with_more_objects(task: Task, method: str,
     def note(progress: Progress) -> None:
         losses.extend([progress.epoch] if progress.epoch else [])
 
-    learn_end_to_end(shown(task), tmp_path, method, task=task, config=config, seed=5, callback=note)
+    learn_end_to_end(shown(task), tmp_path, method, LearningOptions(task=task, config=config, seed=5, callback=note))
     assert losses[-1].training_loss < losses[0].training_loss / 2
     env = SceneEnv(task, 4)
     controls: list[Control] = []
@@ -132,7 +130,7 @@ def test_a_learner_that_was_stopped_goes_on(tmp_path: Path, stage: str) -> None:
 
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE, TINY_ACTING], ids=lambda task: task.name)
 def test_dagger_adds_samples(task: Task, tmp_path: Path) -> None:
-    found = learn_end_to_end(shown(task), tmp_path, "pddl-nn", task=task, config=WITH_DAGGER)
+    found = learn_end_to_end(shown(task), tmp_path, "pddl-nn", LearningOptions(task=task, config=WITH_DAGGER))
     steps = sum(demonstration.steps for demonstration in shown(task))
     assert found.card.summary["samples"] >= steps + 2 * 16  # each episode goes on for that long at least
 
@@ -140,7 +138,7 @@ def test_dagger_adds_samples(task: Task, tmp_path: Path) -> None:
 def test_an_expert_that_cannot_show_is_not_asked(tmp_path: Path) -> None:
     assert isinstance(TINY.expert, Expert)
     task = replace(TINY, expert=Expert(control=TINY.expert.control))
-    unasked = learn_end_to_end(shown(), tmp_path / "unasked", "pddl-nn", task=task, config=WITH_DAGGER)
+    unasked = learn_end_to_end(shown(), tmp_path / "unasked", "pddl-nn", LearningOptions(task=task, config=WITH_DAGGER))
     assert unasked.digest == learned(tmp_path / "cloned").digest
 
 
@@ -176,9 +174,9 @@ def test_the_controls_to_learn_are_those_of_an_expert_that_decides_by_itself(tmp
 
 def test_steps_for_which_the_expert_knows_nothing_are_left_out(tmp_path: Path) -> None:
     assert isinstance(TINY.expert, Expert)
-    practice = replace(PRACTICE, task=replace(TINY, expert=replace(TINY.expert, choose=lambda state, goal: None)))
+    task = replace(TINY, expert=replace(TINY.expert, choose=lambda state, goal: None))
     config = DaggerConfig(rounds=1, episodes=1, patience=10, noise=0.0)
-    (found,) = dagger_rollouts(learner(tmp_path), practice, config, 1)
+    (found,) = dagger_rollouts(learner(tmp_path), partial(SceneEnv, task, 2), config, 1)
     assert (len(found), len(found.counts)) == (0, 0)
-    joined = concatenate([samples(), found])
+    joined = GraphSamples.concatenate([samples(), found])
     assert len(joined) == len(samples())

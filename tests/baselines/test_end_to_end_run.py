@@ -11,6 +11,7 @@ import pytest
 import tiny_task
 from bilevel.baselines.end_to_end import EndToEndPolicy
 from bilevel.baselines.learning import learn_end_to_end
+from bilevel.learning.networks import LearningOptions
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from command_line import run
@@ -22,7 +23,7 @@ TASK = f"{tiny_task.__file__}:TINY"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    learn_end_to_end(shown(), tmp_path / "policy", "pddl-nn", task=TINY, config=QUICK)
+    learn_end_to_end(shown(), tmp_path / "policy", "pddl-nn", LearningOptions(task=TINY, config=QUICK))
     return tmp_path / "policy"
 
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from slow_graph_network import SPEC, Question, slow_outputs
 
 from bilevel.baselines.end_to_end import EndToEndPolicy, weight_shapes
-from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, encoding_with_facts
+from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamples, encode_graphs, encoding_with_facts
 from bilevel.baselines.graph_network import EndToEndNetwork
-from bilevel.baselines.graph_samples import concatenate, encode_graphs
 from bilevel.lowlevel.network import weights_of
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.tasks.controls import BoxControls, Control, Controls, DiscreteControls
@@ -82,7 +81,7 @@ def made(
 def ask_torch(asked: list[Question], network: EndToEndNetwork) -> Array:
     """(questions, outputs), all at once."""
     nothing = np.zeros((1, network.controls.size), np.float32)
-    samples = concatenate(
+    samples = GraphSamples.concatenate(
         [
             encode_graphs(network.encoding, [question.scene], [(question.state, question.goal, None)], nothing, 0)
             for question in asked
@@ -147,7 +146,9 @@ def test_gradients_are_those_of_the_definition() -> None:
         encode_graphs(network.encoding, [q.scene], [(q.state, q.goal, None)], np.zeros((1, 3), np.float32), 0)
         for q in (random_question(rng, FULL) for _ in range(4))
     ]
-    table = tuple(part.double() if part.is_floating_point() else part for part in network.table(concatenate(encoded)))
+    table = tuple(
+        part.double() if part.is_floating_point() else part for part in network.table(GraphSamples.concatenate(encoded))
+    )
     parameters = list(network.parameters())
     directions = [torch.from_numpy(rng.normal(size=parameter.shape)) for parameter in parameters]
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from bilevel.baselines.vla import SERVER
-from bilevel.baselines.vla_process import ServerProcess
+from bilevel.baselines.vla import SERVER, ServerProcess
 from bilevel.symbolic.domain import BadInput
 
 LARGE = {"ask": "act", "pixels": bytes(6_000_000)}  # more than a pipe holds
@@ -107,7 +106,7 @@ def test_it_ends_with_its_owner(tmp_path: Path) -> None:
 
 OWNER = """
 import os, signal, sys, time
-from bilevel.baselines.vla_process import ServerProcess
+from bilevel.baselines.vla import ServerProcess
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored where tests run in the background
 server = ServerProcess([sys.executable, sys.argv[1]], os.environ)
 print(server._process.pid, flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from model_folders import make_environment
 
-from bilevel.baselines.vla_setup import environment_folder, require_environment, run_all, setup_commands
+from bilevel.baselines.vla_files import environment_folder, require_environment, run_all, setup_commands
 from bilevel.symbolic.domain import BadInput
 
 

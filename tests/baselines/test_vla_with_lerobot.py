@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from bilevel.baselines.vla import VlaPolicy, end_servers, make_settings
-from bilevel.baselines.vla_files import find_model
-from bilevel.baselines.vla_setup import environment_folder, require_environment
+from bilevel.baselines.vla_files import environment_folder, find_model, require_environment
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from simulator_truth import true_facts
 
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.perturbation import Perturb, Perturbation
+from bilevel.policies.policy import expert_policy
+from bilevel.policies.rollout import Perturb, Perturbation
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.observation import Observation

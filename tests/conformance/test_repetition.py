@@ -14,7 +14,7 @@ import pytest
 from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.observation import Observation
 from bilevel.tabletop.tabletop import Tabletop

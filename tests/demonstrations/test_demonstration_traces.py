@@ -10,7 +10,7 @@ from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, collection_settings
-from bilevel.demonstrations.traces import Summary, abstract, label, summaries, summarise
+from bilevel.demonstrations.traces import Summary, explain, label, summaries, summarise
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.tasks.registry import find_task, task_names
@@ -36,14 +36,14 @@ def test_a_few_demonstrations_teach_the_golden_rules(name: str, tmp_path: Path) 
 def test_each_step_has_the_action_that_it_helped_to_bring_about(collected: Path) -> None:
     data = Demonstrations.read(collected)
     for demonstration in data:
-        found = abstract(demonstration, data.domain)
+        found = explain(demonstration, data.domain, *label(demonstration))
         assert found.actions == demonstration.actions
         assert [step.action.action.name for trace in found.traces for step in trace.steps] == ["pick", "put"]
         assert found.exogenous == 0
 
 
 def test_a_surprise_ends_a_trace_and_is_counted(eventful: Demonstration) -> None:
-    found = abstract(eventful, TINY.domain)
+    found = explain(eventful, TINY.domain, *label(eventful))
     assert found.exogenous > 0
     assert len(found.traces) > 1
     assert len(found.actions) == eventful.steps

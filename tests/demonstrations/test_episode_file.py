@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.episode_file import decode as decode_with
-from bilevel.demonstrations.episode_file import encode
+from bilevel.demonstrations.demonstration import decode_demonstration as decode_with
+from bilevel.demonstrations.demonstration import encode_demonstration as encode
 from bilevel.demonstrations.recording import Recorder, collection_settings
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls, DiscreteControls

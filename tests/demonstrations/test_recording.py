@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from bilevel.demonstrations.demonstration import Demonstration, all_objects
-from bilevel.demonstrations.recording import MOST_ATTEMPTS, ExpertFailed, Recorder, collection_settings
-from bilevel.policies.experts import expert_policy
+from bilevel.demonstrations.recording import MOST_ATTEMPTS, Recorder, collection_settings
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.task import Expert, Task, TaskError
 from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control
 
 
@@ -111,7 +111,7 @@ def test_a_failed_attempt_is_tried_again_with_another_seed(monkeypatch: pytest.M
 
 def test_an_expert_that_always_fails_is_given_up() -> None:
     helpless = replace(TINY, expert=Expert(lambda state, goal: None, control))
-    with pytest.raises(ExpertFailed, match=rf"failed {MOST_ATTEMPTS} times at episode 4 \(no action\)"):
+    with pytest.raises(TaskError, match=rf"failed {MOST_ATTEMPTS} times at episode 4 \(no action\)"):
         recorder(helpless).record(4)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bilevel.demonstrations.checking import replay
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, collection_settings
-from bilevel.demonstrations.replaying import replay
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task

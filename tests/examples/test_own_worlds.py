@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import bilevel
-from bilevel.learning.config import DaggerConfig, LearningConfig
+from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -12,9 +12,7 @@ import pytest
 
 from bilevel.experiments.evaluation import Evaluation, evaluate, open_results, read_results
 from bilevel.experiments.methods import find_policy
-from bilevel.experiments.records import EpisodeRecord, read_record
-from bilevel.experiments.statistics import Z, wilson_interval
-from bilevel.experiments.summary import make_row, rows_by_objects, table
+from bilevel.experiments.records import EpisodeRecord, Z, make_row, read_record, rows_by_objects, table, wilson_interval
 from bilevel.policies.changes import Changes
 from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed, training_seed

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bilevel.baselines.vla import VlaSettings
-from bilevel.experiments.vla_sentences import SENTENCES, make_policy, sentence
+from bilevel.experiments.methods import make_vla
+from bilevel.experiments.paper import SENTENCES, sentence
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS, opengl
 from bilevel.tasks.scene_env import SceneEnv
@@ -26,7 +27,7 @@ def test_a_world_is_looked_at_from_where_the_model_was_trained() -> None:
     if not any(map(opengl.works, opengl.BACKENDS)):
         pytest.skip("no pictures can be drawn here")
     usual, ours = (SceneEnv(TASKS["blocks"], 1, render_mode="rgb_array") for _ in range(2))
-    policy = make_policy(VlaSettings("python", "model", "backbone"), ours)
+    policy = make_vla(VlaSettings("python", "model", "backbone"), ours)
     assert policy.instruction == "Put every block on the spot of its own colour, 1 in all."
     for env in (usual, ours):
         env.reset(seed=1)

@@ -15,7 +15,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.learning.checkpoint import (
+from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.networks import (
     dagger_fingerprint,
     fingerprint,
     read_episode,
@@ -23,11 +24,10 @@ from bilevel.learning.checkpoint import (
     write_checkpoint,
     write_episode,
 )
-from bilevel.learning.config import DaggerConfig
+from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.network import GraphNetwork, weights_of
-from bilevel.lowlevel.samples import Samples
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Training, TrainingConfig
-from bilevel.lowlevel.weights_file import Weights
 from tiny_demonstrations import samples, shown, studied
 
 SHORT = TrainingConfig(epochs=3, batch=32)

@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from bilevel.learning.config import DaggerConfig
-from bilevel.learning.dagger import BilevelLearner, Practice, dagger_rollouts
+from bilevel.learning.dagger import BilevelLearner, DaggerConfig, Practice, dagger_rollouts
+from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork
-from bilevel.lowlevel.samples import Samples
 from bilevel.lowlevel.training import Training, TrainingConfig
-from bilevel.policies.perturbation import Perturb, Perturbation
-from bilevel.policies.rollout import Transition, rollout
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import dagger_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control
@@ -28,7 +26,7 @@ from tiny_demonstrations import samples, shown, studied
 from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE, control
 
 SHORT = DaggerConfig(rounds=1, episodes=4, patience=20)
-PRACTICE = Practice(TINY, 2, {})
+PRACTICE = partial(SceneEnv, TINY, 2)
 
 
 def changed(**settings: object) -> DaggerConfig:
@@ -123,7 +121,7 @@ def test_the_controls_to_learn_are_the_experts_where_the_learner_went(number: in
 def test_one_that_stands_still_is_given_up(task: Task, patience: int) -> None:
     """After the first step, and as many more without any change."""
     config = changed(episodes=2, patience=patience, noise=0.0)
-    found = rollouts(motionless(task), config, practice=Practice(task, 1, {}))
+    found = rollouts(motionless(task), config, practice=partial(SceneEnv, task, 1))
     assert [len(episode) for episode in found] == [patience + 1] * 2
 
 
@@ -147,17 +145,17 @@ def test_one_that_never_knows_what_to_do_finds_nothing_to_learn() -> None:
 
 def test_the_arguments_of_the_environment_are_used() -> None:
     with pytest.raises(BadInput, match="takes no argument 'weather'"):
-        rollouts(learner(), practice=Practice(TINY, 2, {"weather": "bad"}))
+        rollouts(learner(), practice=partial(SceneEnv, TINY, 2, weather="bad"))
 
 
 def test_an_expert_that_only_shows_cannot_be_asked() -> None:
     with pytest.raises(
         BadInput, match="the expert of the task 'tiny-acting' cannot be asked for controls, so no DAgger"
     ):
-        rollouts(learner(), practice=Practice(TINY_ACTING, 2, {}))
+        rollouts(learner(), practice=partial(SceneEnv, TINY_ACTING, 2))
 
 
 def test_an_expert_that_fails_is_named() -> None:
     broken = replace(TINY, expert=Expert(control=lambda scene, action: 1 / 0))
     with pytest.raises(BadInput, match=r"the expert's control\(scene, pick\(parcel1\)\) raised ZeroDivisionError"):
-        rollouts(learner(), practice=Practice(broken, 2, {}))
+        rollouts(learner(), practice=partial(SceneEnv, broken, 2))

@@ -19,9 +19,9 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.experiments.evaluation import evaluate
 from bilevel.learning import dagger, networks
-from bilevel.learning.config import PRESETS, DaggerConfig, LearningConfig
+from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.learn import learn
-from bilevel.learning.networks import Progress
+from bilevel.learning.networks import PRESETS, LearningConfig, Progress
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig

@@ -9,11 +9,9 @@ import torch
 from hypothesis import strategies as st
 from slow_network import Vector, slow_outputs
 
-from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.encoding import Samples, Situation, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, weights_of
-from bilevel.lowlevel.numpy_network import NumpyNetwork
-from bilevel.lowlevel.samples import Samples, Situation, encode_episode
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene

@@ -13,9 +13,8 @@ from random_cases import Case, cases, random_scene
 from slow_network import sizes
 
 from bilevel.lowlevel.encoding import encoding_of
-from bilevel.lowlevel.network import GraphNetwork, scales_of, weights_of
+from bilevel.lowlevel.network import GraphNetwork, TorchNetwork, scales_of, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
-from bilevel.lowlevel.torch_network import TorchNetwork
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 from bilevel.tasks.scene import Scene

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from random_cases import domains, random_scene, random_situation, specs
 from slow_network import encode_argument, encode_global
 
-from bilevel.lowlevel.encoding import encoding_of
-from bilevel.lowlevel.samples import Samples, Situation, concatenate, encode_episode
+from bilevel.lowlevel.encoding import Samples, Situation, encode_episode, encoding_of
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import LabelOnly, Spec
@@ -78,7 +77,7 @@ def test_an_episode_without_steps_or_without_actions_has_no_samples() -> None:
     scenes = shown()[0].scenes(SPEC)[:-1]
     idle: list[Situation] = [(frozenset(), frozenset(), None)] * len(scenes)
     assert len(empty) == len(encode_episode(encoding, scenes, idle, np.zeros((len(scenes), 3), np.float32), 0)) == 0
-    both = concatenate([samples(), empty])
+    both = Samples.concatenate([samples(), empty])
     for ours, theirs in zip(samples().arrays(), both.arrays(), strict=True):
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs)
@@ -90,6 +89,3 @@ def test_parts_are_put_together_and_chosen_from() -> None:
     assert np.unique(both.episodes).tolist() == list(range(3 * EPISODES))
     assert np.array_equal(both.where(both.episodes >= 2 * EPISODES).objects, first.objects)
     assert len(both.where(np.zeros(len(both), np.bool_))) == 0
-    again = first.with_arrays(list(first.arrays()))
-    assert isinstance(again, Samples)
-    assert np.array_equal(again.targets, first.targets)

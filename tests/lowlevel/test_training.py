@@ -13,11 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.encoding import Samples, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, weights_of
-from bilevel.lowlevel.samples import Samples
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig, split
-from bilevel.lowlevel.weights_file import Weights
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls, DiscreteControls
 from bilevel.tasks.scene import Array
@@ -214,7 +213,7 @@ def numbered_samples(episodes: list[int]) -> Samples:
     """Samples that are nothing but a number, two for each episode."""
     numbers = np.repeat(np.array(episodes, np.int64), 2)
     zeros = np.zeros((len(numbers), 1), np.float32)
-    return Samples(zeros, numbers, zeros[..., None], zeros, numbers)
+    return Samples(zeros, numbers, zeros, numbers, zeros[..., None])
 
 
 @given(st.sets(st.integers(0, 300), min_size=2, max_size=100), st.integers(2, 20))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from bilevel.lowlevel.weights_file import Weights, check_shapes, read_weights, weights_data
+from bilevel.lowlevel.numpy_network import Weights, check_shapes, read_weights, weights_data
 from bilevel.symbolic.domain import BadInput
 
 WEIGHTS: Weights = {"a": np.arange(6, dtype=np.float32).reshape(2, 3).T, "b": np.ones(2, np.float32)}

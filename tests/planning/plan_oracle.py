@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from bilevel.planning.planner import PlanStep
 from bilevel.symbolic.domain import Domain, Problem
-from bilevel.symbolic.plans import NaturesMove, Plan
-from bilevel.symbolic.validation import validate
+from bilevel.symbolic.plans import NaturesMove, Plan, validate
 
 
 def achieves_goal(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> bool:

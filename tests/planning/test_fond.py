@@ -46,7 +46,7 @@ def policy_for(domain: Domain, problem: Problem) -> ContingentPolicy:
     result = fond(domain, problem, 60)
     assert result.status is Status.SOLVED, result
     assert result.policy is not None
-    verdict = check_policy(domain, problem, result.policy)
+    verdict = check_policy(domain, problem, result.policy.choose)
     assert verdict.is_strong_cyclic, verdict
     return result.policy
 

@@ -10,8 +10,7 @@ from fond_problems import random_problem
 
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import Deadline, Status
-from bilevel.planning.strong_cyclic import check_policy
-from bilevel.planning.strong_cyclic_proofs import is_proved
+from bilevel.planning.strong_cyclic import check_policy, is_proved
 
 
 @pytest.mark.parametrize("first_seed", range(0, 1000, 100))
@@ -23,7 +22,7 @@ def test_random_problems_are_answered_as_the_definition_says(first_seed: int) ->
         expected = has_policy(domain, problem, most_states=300)
         result = fond(domain, problem, 60)
         if result.policy is not None:
-            assert check_policy(domain, problem, result.policy).is_strong_cyclic, seed
+            assert check_policy(domain, problem, result.policy.choose).is_strong_cyclic, seed
             sizes.append(len(result.policy.decisions))
         if expected is not None:
             assert result.status is (Status.SOLVED if expected else Status.UNSOLVABLE), seed
@@ -41,7 +40,7 @@ def test_goals_that_something_shall_not_hold() -> None:
         expected = has_policy(domain, problem, most_states=300)
         result = fond(domain, problem, 60)
         if result.policy is not None:
-            assert check_policy(domain, problem, result.policy).is_strong_cyclic, seed
+            assert check_policy(domain, problem, result.policy.choose).is_strong_cyclic, seed
             assert is_proved(domain, problem, result.policy, Deadline(60)), seed
         if expected is not None:
             assert result.status is (Status.SOLVED if expected else Status.UNSOLVABLE), seed

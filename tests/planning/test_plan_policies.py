@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.plan_policies import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlannedPolicy
 from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, Status
-from bilevel.planning.planners import planner_named
+from bilevel.planning.planners import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain

@@ -28,7 +28,7 @@ def classes(svg: str) -> list[str]:
 
 
 def test_a_drawing_names_states_actions_and_outcomes() -> None:
-    svg = draw_policy(check_policy(COINS, ONE_COIN, FLIPPING).graph, "one: 2 decisions")
+    svg = draw_policy(check_policy(COINS, ONE_COIN, FLIPPING.choose).graph, "one: 2 decisions")
     drawn = texts(svg)
     assert drawn[0] == "one: 2 decisions"
     assert drawn[1].startswith("3 states")
@@ -41,10 +41,10 @@ def test_a_drawing_names_states_actions_and_outcomes() -> None:
 
 
 def test_where_the_policy_stops_is_marked() -> None:
-    svg = draw_policy(check_policy(COINS, ONE_COIN, PUSHING).graph, "pushing")
+    svg = draw_policy(check_policy(COINS, ONE_COIN, PUSHING.choose).graph, "pushing")
     assert "stuck" in classes(svg)
     assert any(text.endswith("no action") for text in texts(svg))
-    assert "stuck" not in classes(draw_policy(check_policy(COINS, ONE_COIN, WAITING).graph, "waiting"))
+    assert "stuck" not in classes(draw_policy(check_policy(COINS, ONE_COIN, WAITING.choose).graph, "waiting"))
 
 
 def at(place: int) -> Facts:
@@ -82,7 +82,7 @@ def test_boxes_do_not_overlap() -> None:
     domain, problem = tireworld(3)
     policy = fond(domain, problem, 60).policy
     assert policy is not None
-    svg = draw_policy(check_policy(domain, problem, policy).graph, "tyres")
+    svg = draw_policy(check_policy(domain, problem, policy.choose).graph, "tyres")
     rects = [r for r in ElementTree.fromstring(svg).iter(f"{SVG}rect") if r.get("class") == "box"]
     sides = [[float(rect.get(name, "")) for name in ("x", "y", "width", "height")] for rect in rects]
     assert len(sides) > 50
@@ -91,7 +91,7 @@ def test_boxes_do_not_overlap() -> None:
 
 
 def test_dot_has_every_state_and_outcome() -> None:
-    dot = policy_dot(check_policy(COINS, ONE_COIN, FLIPPING).graph, "one")
+    dot = policy_dot(check_policy(COINS, ONE_COIN, FLIPPING.choose).graph, "one")
     assert dot.startswith('digraph "one" {')
     assert re.findall(r"(\d+) -> (\d+) \[label=\"(.*)\"\]", dot) == [
         ("0", "1", "heads(penny)"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from small_policies import COINS, FLIP, FLIPPING, HEADS, WIN, decision
 
-from bilevel.commands.plan_command import plan_items, plan_text, policy_items, policy_text
+from bilevel.commands.problem_commands import plan_items, plan_text, policy_items, policy_text
 from bilevel.planning.planner import ContingentPolicy, PlanStep
-from bilevel.symbolic.pddl import parse_plan
+from bilevel.symbolic.plans import parse_plan
 
 
 def test_text_has_a_line_per_decision() -> None:
-    assert policy_text(FLIPPING).splitlines() == [
+    assert policy_text(policy_items(FLIPPING)).splitlines() == [
         "1: if heads(penny) do win(penny)",
         "2: if tails(penny) & not lost() do flip(penny)",
         "; 2 decisions; the first whose condition holds counts",
@@ -19,8 +19,11 @@ def test_text_has_a_line_per_decision() -> None:
 
 def test_distances_are_aligned_and_an_empty_condition_is_true() -> None:
     policy = ContingentPolicy((decision([HEADS], WIN, 1), decision([], FLIP, 12)))
-    assert policy_text(policy).splitlines()[:2] == [" 1: if heads(penny) do win(penny)", "12: if true do flip(penny)"]
-    assert policy_text(ContingentPolicy(())) == "; 0 decisions; the first whose condition holds counts\n"
+    assert policy_text(policy_items(policy)).splitlines()[:2] == [
+        " 1: if heads(penny) do win(penny)",
+        "12: if true do flip(penny)",
+    ]
+    assert policy_text([]) == "; 0 decisions; the first whose condition holds counts\n"
 
 
 def test_a_plan_says_what_it_counts_on_and_is_read_back() -> None:

@@ -16,7 +16,7 @@ from bilevel.tabletop.problems import shipped_domain, training_problems
 
 
 def test_a_cycle_that_can_be_left_is_fine() -> None:
-    verdict = check_policy(COINS, ONE_COIN, FLIPPING)
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING.choose)
     assert verdict.is_strong_cyclic
     assert str(verdict) == "checked: strong-cyclic, 3 reachable states"
     graph, start, shown, rich = verdict.graph, ONE_COIN.state, frozenset({HEADS}), frozenset({HEADS, Atom("rich")})
@@ -56,7 +56,7 @@ def test_a_cycle_that_can_be_left_is_fine() -> None:
     ],
 )
 def test_counterexamples(policy: ContingentPolicy, kind: PolicyKind, text: str) -> None:
-    verdict = check_policy(COINS, ONE_COIN, policy)
+    verdict = check_policy(COINS, ONE_COIN, policy.choose)
     assert (verdict.kind, verdict.reason) == (kind, text)
     assert not verdict.is_strong_cyclic
     assert str(verdict) == f"not strong-cyclic: {text}"
@@ -65,21 +65,21 @@ def test_counterexamples(policy: ContingentPolicy, kind: PolicyKind, text: str) 
 def test_a_negative_precondition_that_fails_is_named() -> None:
     problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state | {Atom("lost")}, ONE_COIN.goal)
     policy = ContingentPolicy((decision([], FLIP, 1),))
-    assert check_policy(COINS, problem, policy).reason == (
+    assert check_policy(COINS, problem, policy.choose).reason == (
         "at the start: action 'flip(penny)' cannot be done: lost() holds"
     )
 
 
 def test_a_goal_that_holds_needs_no_policy() -> None:
     problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state, frozenset({TAILS}))
-    assert str(check_policy(COINS, problem, ContingentPolicy(()))) == "checked: strong-cyclic, 1 reachable state"
+    assert str(check_policy(COINS, problem, ContingentPolicy(()).choose)) == "checked: strong-cyclic, 1 reachable state"
 
 
 def test_it_gives_up_and_says_so() -> None:
-    verdict = check_policy(COINS, ONE_COIN, FLIPPING, max_states=1)
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING.choose, max_states=1)
     assert (verdict.kind, str(verdict)) == (PolicyKind.UNKNOWN, "not checked: there are more than 1 reachable states")
     assert (len(verdict.graph.choices), len(verdict.graph.parents), verdict.graph.complete) == (1, 2, False)
-    verdict = check_policy(COINS, ONE_COIN, FLIPPING, deadline=Deadline(0))
+    verdict = check_policy(COINS, ONE_COIN, FLIPPING.choose, deadline=Deadline(0))
     assert str(verdict) == "not checked: the time was up after 0 reachable states"
 
 
@@ -87,7 +87,7 @@ def test_new_objects_are_beyond_it() -> None:
     domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
     box, button = (next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("box", "button"))
     roll = ContingentPolicy((decision([], Action("roll", (box, button)), 1),))
-    verdict = check_policy(domain, problem, roll)
+    verdict = check_policy(domain, problem, roll.choose)
     assert verdict.kind is PolicyKind.UNKNOWN
     assert str(verdict).endswith("makes new objects: there is no end of states")
 
@@ -104,7 +104,7 @@ def test_nature_chooses_among_all_objects() -> None:
     ready = problem.state - {Atom("free", (platform,))} | {Atom("on", (block, platform))}
     pressed = ContingentPolicy((decision([], Action("press", (block, button, platform)), 1),))
     start = Problem("p", "colour", problem.objects, ready, problem.goal)
-    graph = check_policy(domain, start, pressed).graph
+    graph = check_policy(domain, start, pressed.choose).graph
     assert [distinction(graph, ready, after) for after in graph.choices[ready][0].outcomes] == [
         (f"colour-of({block}, {colour})",) for colour in colours
     ]
@@ -137,11 +137,6 @@ def random_world(rng: random.Random) -> tuple[Domain, Problem, dict[Facts, Actio
     return Domain("d", {"b": Predicate("b")}, schemas), problem, table
 
 
-class Table:
-    def __init__(self, table: dict[Facts, Action]) -> None:
-        self.choose = table.get
-
-
 def is_strong_cyclic(domain: Domain, problem: Problem, table: dict[Facts, Action]) -> bool:
     def after(state: Facts) -> set[Facts]:
         if problem.goal <= state or state not in table:
@@ -164,5 +159,5 @@ def test_random_policies_are_judged_as_the_definition_does() -> None:
     for seed in range(1000):
         domain, problem, table = random_world(random.Random(seed))
         answers.append(is_strong_cyclic(domain, problem, table))
-        assert check_policy(domain, problem, Table(table)).is_strong_cyclic == answers[-1], seed
+        assert check_policy(domain, problem, table.get).is_strong_cyclic == answers[-1], seed
     assert 100 < sum(answers) < 900  # neither answer is rare

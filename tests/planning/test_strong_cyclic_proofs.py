@@ -11,8 +11,7 @@ from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAIL
 
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Deadline
-from bilevel.planning.strong_cyclic import PolicyKind, check_policy
-from bilevel.planning.strong_cyclic_proofs import is_proved
+from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
 from bilevel.symbolic.domain import Action
 from bilevel.symbolic.semantics import Condition
 
@@ -63,7 +62,7 @@ def test_whatever_is_proved_is_strong_cyclic() -> None:
         for _ in range(5 if policy and policy.decisions else 0):
             assert policy is not None
             spoilt = _spoilt(policy, rng)
-            verdict = check_policy(domain, problem, spoilt)
+            verdict = check_policy(domain, problem, spoilt.choose)
             wrong += not verdict.is_strong_cyclic
             if is_proved(domain, problem, spoilt, Deadline(60)):
                 assert verdict.kind is PolicyKind.STRONG_CYCLIC, seed

@@ -11,7 +11,7 @@ import numpy as np
 from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Changes, count_changes, find_changes
 from bilevel.policies.episode_log import Stretch
 from bilevel.policies.episode_run import EpisodeRun, run_episode
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop.problems import shipped_domain

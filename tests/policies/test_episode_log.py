@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bilevel.policies.episode_log import Entry, EpisodeLog
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.policy_folder import load_policy
 from bilevel.policies.rollout import Episode, Transition, rollout
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Facts

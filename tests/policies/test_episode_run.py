@@ -7,8 +7,7 @@ from typing import Any
 
 from bilevel.policies.changes import Changes
 from bilevel.policies.episode_run import EpisodeRun, Seconds, run_episode
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.policy import BilevelPolicy
+from bilevel.policies.policy import BilevelPolicy, expert_policy
 from bilevel.policies.rollout import NO_ACTION, Transition
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv

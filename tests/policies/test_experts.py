@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bilevel.policies.experts import ActingExpert, expert_policy
-from bilevel.policies.policy import BilevelPolicy
+from bilevel.policies.policy import ActingExpert, BilevelPolicy, expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.scene import Scene

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Change
-from bilevel.policies.failures import REASONS, UNSTABLE, reason_of_failure
-from bilevel.policies.rollout import NO_ACTION
-from bilevel.policies.settling import SETTLED
+from bilevel.policies.changes import (
+    COLLISION,
+    DROP,
+    EXOGENOUS,
+    FLICKER,
+    OWN,
+    REASONS,
+    UNSTABLE,
+    Change,
+    reason_of_failure,
+)
+from bilevel.policies.rollout import NO_ACTION, SETTLED
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 LIMIT = 4000

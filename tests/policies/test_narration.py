@@ -11,10 +11,7 @@ import pytest
 from bilevel.policies.changes import UNEXPECTED
 from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.policies.episode_run import EpisodeRun, measured_episode
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.failures import REASONS
 from bilevel.policies.narration import (
-    FAILURES,
     SURPRISES,
     as_json,
     caption,
@@ -24,7 +21,7 @@ from bilevel.policies.narration import (
     surprises,
     why_failed,
 )
-from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.policy import ObservedPolicy, expert_policy
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom
@@ -148,8 +145,7 @@ def test_unexpected_changes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert surprise_lines(told()[1], TINY.domain) == []
 
 
-def test_there_are_words_for_every_failure_and_every_surprise() -> None:
-    assert tuple(FAILURES) == REASONS
+def test_there_are_words_for_every_surprise() -> None:
     assert tuple(SURPRISES) == UNEXPECTED
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.policies.perturbation import Perturb, Perturbation
+from bilevel.policies.rollout import Perturb, Perturbation
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 
 BOX = BoxControls([-1.0] * 4, [1.0] * 4, [4])

@@ -10,9 +10,9 @@ import pytest
 
 from bilevel.policies import pictures
 from bilevel.policies.episode_log import EpisodeLog
-from bilevel.policies.experts import expert_policy
 from bilevel.policies.narration import caption
 from bilevel.policies.pictures import LINES_BELOW, Camera, Shot, draw_sheet, frame_rate
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import Episode, Transition, rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv

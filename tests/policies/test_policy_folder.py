@@ -15,7 +15,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import bilevel
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.policies.policy_folder import (
     DOMAIN,
     FORMAT,
@@ -28,8 +28,7 @@ from bilevel.policies.policy_folder import (
 )
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
-from bilevel.symbolic.pddl import parse_domain
-from bilevel.symbolic.pddl_writing import write_domain
+from bilevel.symbolic.pddl import parse_domain, write_domain
 from bilevel.tasks import registry
 from bilevel.tasks.registry import register_task
 from bilevel.tasks.scene_env import SceneEnv

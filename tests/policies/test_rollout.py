@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import NO_ACTION, STOPPED, Transition, rollout
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.policies.episode_run import run_episode
-from bilevel.policies.settling import LONG, SETTLED
+from bilevel.policies.episode_run import LONG, run_episode
+from bilevel.policies.rollout import SETTLED
 from bilevel.symbolic.domain import NO_FACTS, Action, Facts
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import Control

@@ -34,8 +34,8 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
 )
-from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import (
     GroundAction,
     applicable,

@@ -22,8 +22,8 @@ from bilevel.rules.traces import (
 )
 from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.plans import validate
 from bilevel.symbolic.semantics import applicable
-from bilevel.symbolic.validation import validate
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 

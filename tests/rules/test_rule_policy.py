@@ -24,8 +24,8 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
 )
-from bilevel.symbolic.nature import Nature
 from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import bind_outcome, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
 

@@ -26,10 +26,9 @@ from bilevel.symbolic.domain import (
     Problem,
     Schema,
 )
-from bilevel.symbolic.pddl import parse_domain, parse_plan, write_plan
-from bilevel.symbolic.plans import Plan
+from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
-from bilevel.symbolic.validation import validate
 from bilevel.tabletop.problems import shipped_domain
 
 

@@ -77,7 +77,7 @@ def test_a_goal_that_never_holds_is_kept() -> None:
 @pytest.mark.parametrize(
     ("effect", "message"),
     [
-        ("(when (p ?x))", "4:13: 'when' takes a condition and an effect, not 1 arguments"),
+        ("(when (p ?x))", "4:13: 'when' takes a condition and an effect, not 1"),
         ("(when (pp ?x) (done))", "4:20: undeclared predicate 'pp'"),
         ("(when (p ?y) (done))", "4:22: unbound variable '?y'"),
         ("(when (> (f) 3) (done))", "4:20: '>' is not supported: numeric conditions cannot be read"),
@@ -108,7 +108,7 @@ def test_mistakes_are_named_with_their_place(effect: str, message: str) -> None:
         ),
         (
             {"effect": "(forall (?y - cup) (oneof (p ?y) (q ?y)))"},
-            "domain.pddl:4:13: this effect has more than 4096 outcomes",
+            "domain.pddl:4:13: this 'forall' has more than 4096 outcomes",
         ),
         (
             {"effect": "(when (forall (?1 ?2 ?3 ?4 - cup) (near ?1 ?4)) (done))"},

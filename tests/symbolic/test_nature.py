@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from bilevel.symbolic.domain import NO_FACTS, Atom, Domain, Outcome, Parameter, Schema
-from bilevel.symbolic.nature import Nature
+from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import natures_choices
 
 TYPES = {"red-ball": "ball", "ball": "object", "hue": "object"}

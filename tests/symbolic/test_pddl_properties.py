@@ -12,7 +12,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.symbolic.bulk_reading import problem_in_bulk
 from bilevel.symbolic.domain import (
     ROOT_TYPE,
     Action,
@@ -27,10 +26,10 @@ from bilevel.symbolic.domain import (
     Schema,
 )
 from bilevel.symbolic.expressions import Misread
-from bilevel.symbolic.pddl import parse_domain, parse_plan, parse_problem, write_domain, write_plan, write_problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
 from bilevel.symbolic.pddl_parts import RESERVED
-from bilevel.symbolic.pddl_problem import problem_from_text
-from bilevel.symbolic.plans import NaturesMove, Plan
+from bilevel.symbolic.pddl_problem import problem_from_text, problem_in_bulk
+from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, write_plan
 
 FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_pddl.py"
 

@@ -52,7 +52,7 @@ def test_equal_names_in_a_plan_are_one_string() -> None:
         ("(pick b1", "2:1: expected one action"),
         ("()", "2:1: expected one action"),
         ("(", "2:1: expected one action"),
-        ("(pick ?x)", "2:7: expected a name but found '?x'"),
+        ("(pick ?x)", "2:1: expected one action"),
         ("(pick b1) ; outcome", "2:11: 'pick' has outcomes 1 to 1, not ''"),
         ("(pick b1) ; outcome 2", "2:11: 'pick' has outcomes 1 to 1, not '2'"),
         (f"(pick b1) ; outcome {'1' * 5000}", "2:11: 'pick' has outcomes 1 to 1, not '111"),

@@ -28,7 +28,6 @@ from bilevel.symbolic.semantics import (
     bind_outcome,
     ground,
     ground_action,
-    has_negative_conditions,
     natures_choices,
     new_object,
     progress,
@@ -222,10 +221,3 @@ def test_an_action_that_a_user_names_must_fit() -> None:
         ground_action(domain, Action("act", ("a", "a")))
     with pytest.raises(BadInput, match="action 'act\\(a, b\\)' cannot be done: there is no object 'b'"):
         ground_action(domain, Action("act", ("a", "b")), {"a": "object"})
-
-
-def test_an_inequality_needs_no_closed_world() -> None:
-    unequal = schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING)
-    absent = schema(set(), {Atom("p")}, NOTHING)
-    assert not has_negative_conditions(Domain("d", {}, {"act": unequal}))
-    assert has_negative_conditions(Domain("d", {}, {"act": absent}))

@@ -9,9 +9,8 @@ import pytest
 
 from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan
+from bilevel.symbolic.plans import NaturesMove, Plan, PlanCheck, parse_plan, validate
 from bilevel.symbolic.semantics import applicable, ground, progress
-from bilevel.symbolic.validation import PlanCheck, validate
 from bilevel.tabletop.problems import shipped_domain
 
 BLOCKS = shipped_domain("blocks")

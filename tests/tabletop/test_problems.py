@@ -16,8 +16,8 @@ from bilevel.rules.solving import solve
 from bilevel.rules.traces import traces_from_problems
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.pddl import parse_problem, write_problem
+from bilevel.symbolic.plans import validate
 from bilevel.symbolic.semantics import GroundAction
-from bilevel.symbolic.validation import validate
 from bilevel.tabletop.problems import (
     GENERATORS,
     domain_text,

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.tabletop.random_state import random_state, set_random_state
+from bilevel.tabletop.tabletop import random_state, set_random_state
 
 SEEDS = st.integers(0, 2**64)
 

@@ -12,7 +12,7 @@ import pytest
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.gymnasium_ids import gymnasium_id
-from bilevel.tabletop.twins import TELEPORT_RATE
+from bilevel.tabletop.world_tasks import TELEPORT_RATE
 from bilevel.tasks.registry import find_task
 
 PAPERS = [world + twin for world in ("blocks", "colour", "factory", "gacha") for twin in ("", "-noisy")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bilevel.tabletop.measurements import holds, stands
 from bilevel.tabletop.trays import free_spots
 from bilevel.tasks.scene import Array
 
@@ -13,7 +14,8 @@ OPEN_HAND = np.array([0.0, 0.5, 0.2, 1.0], np.float32)
 
 
 def free(*blocks: tuple[float, float, float], agent: Array = OPEN_HAND, spots: int = 3) -> list[list[float]]:
-    found = free_spots(TRAYS, spots, PITCH, np.array(blocks, np.float32).reshape(-1, 3), agent)
+    where = np.array(blocks, np.float32).reshape(-1, 3)
+    found = free_spots(TRAYS, np.arange(spots, dtype=float) * PITCH, where[stands(where, holds(agent, where)), :2])
     return [[round(float(x), 3), round(float(y), 3)] for x, y, _ in found]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bilevel.symbolic.domain import Atom, Domain
-from bilevel.tabletop import TASKS, symbols
+from bilevel.tabletop import TASKS, world_tasks
 from bilevel.tabletop.observation import POSITION, RGB, SERIAL, Observation
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
@@ -250,14 +250,14 @@ def test_any_positions_give_facts_that_conform(name: str) -> None:
 
 
 def test_what_is_remembered_is_what_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbols, "REMEMBERED", 3)
+    monkeypatch.setattr(world_tasks, "REMEMBERED", 3)
     asked = []
 
     def facts(scene: Scene, heights: Any) -> list[Atom]:
         asked.append(float(heights[0]))
         return [Atom(name, (str(heights[0]),)) for name in scene.objects]
 
-    label = symbols.remembering(lambda scene: (scene.features[:1, 2],), facts)
+    label = world_tasks.remembering(lambda scene: (scene.features[:1, 2],), facts)
     scenes = [blocks_scene((0.1, 0.5, height)) for height in (0.0, 0.25, 0.5, 0.75)]
     for scene in scenes[1:]:
         scene.roster = scenes[0].roster

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import NO_ACTION, rollout
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tasks.scene import Scene

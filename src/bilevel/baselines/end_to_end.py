@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from bilevel.baselines.graph_encoding import NOTHING, GraphEncoding, Rows
-from bilevel.lowlevel.weights_file import Weights
-from bilevel.symbolic.domain import NO_FACTS, Action, Facts
+from bilevel.baselines.graph_encoding import ENCODINGS, NOTHING, GraphEncoding, Rows
+from bilevel.lowlevel.numpy_network import Weights, check_shapes
+from bilevel.policies.policy import LabellingPolicy
+from bilevel.policies.policy_folder import (
+    BISON,
+    DOMAIN,
+    POLICY,
+    WEIGHTS,
+    Card,
+    LearnedNetwork,
+    LearnedPolicy,
+    bilevel_policy,
+    check_encoding,
+    read_card,
+    read_domain_and_weights,
+)
+from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import Control, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels
 
 
@@ -62,8 +78,8 @@ class _Embedded:
     edges: tuple[_Edges, ...]  # for each position
 
 
-class EndToEndPolicy:
-    """A policy that has no high level: what it is doing it cannot say. Its labels are for those who watch it.
+class EndToEndPolicy(LabellingPolicy):
+    """A policy that has no high level: what it is doing it cannot say.
 
     A network without facts does not look at them.
     """
@@ -73,10 +89,7 @@ class EndToEndPolicy:
     def __init__(
         self, encoding: GraphEncoding, controls: Controls, weights: Weights, rounds: int, labels: Labels
     ) -> None:
-        self.labels = labels
-        self.state: Facts = NO_FACTS
-        self.goal: Facts = NO_FACTS
-        self.action: Action | None = None
+        super().__init__(labels)
         self._encoding, self._controls = encoding, controls
         names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]
         self._weight = {name: np.ascontiguousarray(weights[f"{name}.weight"].T) for name in names}
@@ -90,9 +103,6 @@ class EndToEndPolicy:
         self._hidden = len(self._bias["embed.global"])
         self._nothing = np.zeros((1, self._hidden), np.float32)
         self._conditions: tuple[Facts, Facts, Roster] | None = None
-
-    def reset(self, scene: Scene) -> None:
-        self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
 
     def act(self, scene: Scene) -> Control:
         self.reset(scene)
@@ -157,3 +167,54 @@ def _most(nodes: Array) -> Array:
     """(hidden,): the maximum over nodes; zero over none."""
     most: Array = nodes.max(axis=0) if len(nodes) else np.zeros(nodes.shape[1], np.float32)
     return most
+
+
+# A learned policy as a folder: policy.json, domain.pddl, weights.safetensors. There are no rules in it.
+
+
+END_TO_END = "end-to-end"  # the kind of network
+
+
+@dataclass(frozen=True)
+class LearnedEndToEnd(LearnedNetwork):
+    """All that is in the folder of an end-to-end policy; its method is one of `ENCODINGS`."""
+
+    @property
+    def encoding(self) -> GraphEncoding:
+        return ENCODINGS[self.card.method](self.domain, self.spec)
+
+    def bind(self, labels: Labels) -> EndToEndPolicy:
+        """The policy with somebody's labels."""
+        return EndToEndPolicy(self.encoding, self.card.controls, self.weights, self.card.network.rounds, labels)
+
+    def for_environment(self, env: SceneEnv) -> EndToEndPolicy:
+        """The policy with the labels of an environment."""
+        return self.bind(env.labels)
+
+
+def read_any(folder: Path) -> LearnedPolicy | LearnedEndToEnd:
+    """`BadInput`, which names the file, where one is missing, damaged, or does not fit the others."""
+    card = read_card(folder)
+    if card.method == BISON:
+        return bilevel_policy(folder, card)
+    if card.method not in ENCODINGS:
+        known = " or ".join([BISON, *ENCODINGS])
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {known}")
+    return _end_to_end_policy(folder, card)
+
+
+def read_end_to_end(folder: Path, method: str) -> LearnedEndToEnd:
+    """The same for a policy of this method; `BadInput` where it is of another."""
+    found = read_any(folder)
+    if not isinstance(found, LearnedEndToEnd) or found.card.method != method:
+        raise BadInput(f"{folder}: a policy of the method '{found.card.method}', not of '{method}'")
+    return found
+
+
+def _end_to_end_policy(folder: Path, card: Card) -> LearnedEndToEnd:
+    """The policy in a folder with this policy.json."""
+    learned = LearnedEndToEnd(card, *read_domain_and_weights(folder))
+    encoding, shape = learned.encoding, card.network
+    check_encoding(encoding.symbols, card.encoding, folder / DOMAIN)
+    check_shapes(folder / WEIGHTS, learned.weights, weight_shapes(encoding, card.controls, shape.hidden, shape.rounds))
+    return learned

@@ -15,8 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from bilevel.baselines.graph_encoding import GraphEncoding
-from bilevel.baselines.graph_samples import GraphSamples
+from bilevel.baselines.graph_encoding import GraphEncoding, GraphSamples
 from bilevel.lowlevel.network import ImitationNetwork, Table, scales_of
 from bilevel.tasks.controls import Controls, DiscreteControls
 

@@ -12,26 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
-from bilevel.baselines.end_to_end import EndToEndPolicy
-from bilevel.baselines.end_to_end_folder import END_TO_END, LearnedEndToEnd
-from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding
+from bilevel.baselines.end_to_end import END_TO_END, EndToEndPolicy, LearnedEndToEnd
+from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamples, encode_graphs
 from bilevel.baselines.graph_network import EndToEndNetwork
-from bilevel.baselines.graph_samples import GraphSamples, concatenate, encode_graphs
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
-from bilevel.learning.config import PRESETS, LearningConfig
 from bilevel.learning.dagger import Teacher
-from bilevel.learning.learn import make_card, practice_for, silent, write_curves
-from bilevel.learning.networks import Callback, Progress, train_network
-from bilevel.lowlevel.samples import Situation
+from bilevel.learning.learn import make_card, practice_for, with_task, write_curve
+from bilevel.learning.networks import Callback, LearningOptions, Progress, silent, train_network
+from bilevel.lowlevel.encoding import Situation
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Trained
-from bilevel.lowlevel.weights_file import Weights
-from bilevel.policies.experts import expert_policy
+from bilevel.policies.policy import expert_policy
 from bilevel.policies.policy_folder import NetworkShape
 from bilevel.tasks.controls import Controls
-from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
@@ -69,50 +63,27 @@ def study_graphs(
         targets = demonstrations.controls.encode(demonstration.controls)
         parts.append(encode_graphs(encoding, scenes[:-1], situations[:-1], targets, number))
         callback(Progress("labelling", number + 1, len(demonstrations)))
-    return concatenate(parts)
+    return GraphSamples.concatenate(parts)
 
 
 def learn_end_to_end(
-    demonstrations: Demonstrations,
-    output: Path | str,
-    method: str,
-    *,
-    task: Task | None = None,
-    preset: str = "best",
-    config: LearningConfig | None = None,
-    seed: int = 0,
-    workers: int = 1,
-    checkpoints: Path | None = None,
-    callback: Callback = silent,
+    demonstrations: Demonstrations, output: Path, method: str, options: LearningOptions
 ) -> LearnedEndToEnd:
     """Learn a policy by one of the methods in `ENCODINGS` and write its folder; otherwise as `learn` does."""
-    began = time.perf_counter()
-    task = task or registered_task(demonstrations.task)
-    config = config or PRESETS[preset]
+    began, config = time.perf_counter(), options.settings
+    options = with_task(options, demonstrations)
     encoding, controls = ENCODINGS[method](demonstrations.domain, demonstrations.spec), demonstrations.controls
 
     def learner(trained: Trained) -> EndToEndLearner:
-        return EndToEndLearner(encoding, controls, trained.weights, config.rounds, seed)
+        return EndToEndLearner(encoding, controls, trained.weights, config.rounds, options.seed)
 
-    learned = train_network(
-        study_graphs(demonstrations, encoding, task, callback),
-        partial(EndToEndNetwork, encoding, controls, config.hidden, config.rounds),
-        seed,
-        config,
-        learner,
-        practice_for(demonstrations, task, config, is_bilevel=False),
-        workers=workers,
-        checkpoints=checkpoints,
-        callback=callback,
-    )
-    card = make_card(demonstrations, task, learned, config, preset, time.perf_counter() - began)
-    card = msgspec.structs.replace(
-        card,
-        method=method,
-        encoding=encoding.symbols,
-        network=NetworkShape(END_TO_END, config.hidden, config.rounds),
-    )
+    samples = study_graphs(demonstrations, encoding, options.task, options.callback)
+    make_network = partial(EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
+    practice = practice_for(demonstrations, options, is_bilevel=False)
+    learned = train_network(samples, make_network, learner, practice, options)
+    shape = NetworkShape(END_TO_END, config.hidden, config.rounds)
+    card = make_card(demonstrations, options, learned, began, method, encoding.symbols, shape, {})
     policy = LearnedEndToEnd(card, demonstrations.domain, learned.trained.weights)
-    write_curves(Path(output), learned.curves)
-    policy.write(Path(output))
+    write_curve(output, learned)
+    policy.write(output)
     return policy

@@ -1,6 +1,6 @@
 """SmolVLA as a policy: it looks at a picture and at the agent, is told what to do in a sentence, and moves.
 
-LeRobot runs the model, in a virtual environment of its own; see vla_setup, vla_process and vla_server. The model knows
+LeRobot runs the model, in a virtual environment of its own; see vla_files and vla_server. The model knows
 nothing of symbols. Its policy labels what it sees only so that others can tell what happened.
 """
 
@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.baselines.vla_files import ModelFiles, find_model, published_model
-from bilevel.baselines.vla_process import ServerProcess
-from bilevel.baselines.vla_setup import environment_folder, require_environment
-from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
+from bilevel.baselines.vla_files import ModelFiles, environment_folder, find_model, published_model, require_environment
+from bilevel.policies.policy import LabellingPolicy
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -87,23 +94,21 @@ def make_settings(python: Path, files: ModelFiles, **others: Any) -> VlaSettings
     return VlaSettings(str(python), str(files.policy), str(files.backbone), device=device, **others)
 
 
-class VlaPolicy:
+class VlaPolicy(LabellingPolicy):
     """A policy for one environment, which draws what the model sees: it has the render mode `rgb_array`."""
 
     def __init__(self, settings: VlaSettings, env: SceneEnv, instruction: str) -> None:
         if not isinstance(env.controls, BoxControls):
             raise BadInput(f"SmolVLA puts out numbers, but the controls of the task '{env.task.name}' are a choice")
-        self.labels, self.instruction = env.labels, instruction
-        self.state: Facts = NO_FACTS
-        self.goal: Facts = NO_FACTS
-        self.action: Action | None = None  # it never has a symbolic one
+        super().__init__(env.labels)
+        self.instruction = instruction
         self._settings, self._env, self._controls = settings, env, env.controls
         self._server: ModelServer | None = None
         self._wants_image = True
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode; what is random in it follows from what is seen first."""
-        self._look(scene)
+        super().reset(scene)
         self._server = loaded_server(self._settings)
         self._server.user = self
         self._check_size(self._server.action_size)
@@ -118,7 +123,7 @@ class VlaPolicy:
         assert self._server is not None
         if self._server.user is not self:
             raise BadInput("a process runs one episode of a SmolVLA at a time; reset() the policy first")
-        self._look(scene)
+        super().reset(scene)
         question = {"ask": "act", "sentence": self.instruction, "state": scene.values.tolist()}
         if self._wants_image:
             image = _middle(np.asarray(self._env.render(), np.uint8), self._settings.side)
@@ -126,9 +131,6 @@ class VlaPolicy:
         answer = self._server.ask(question, self._settings.act_seconds)
         self._wants_image = bool(answer["wants_image"])
         return self._control(answer["values"])
-
-    def _look(self, scene: Scene) -> None:
-        self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
 
     def _check_size(self, size: int) -> None:
         wanted = self._controls.size
@@ -152,6 +154,78 @@ def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
     side = min(height, width, most)
     top, left = (height - side) // 2, (width - side) // 2
     return np.ascontiguousarray(image[top : top + side, left : left + side])
+
+
+# The process that runs the model
+
+
+class ServerProcess:
+    """A process that answers questions. It is of no use any more once it has not answered one.
+
+    Questions and answers go through a pipe; see `vla_server.py`. The process ends when we do, however that happens: its
+    input closes then. We do not wait for that, though: it is a group of its own, killed by `close()`, at exit, after a
+    time-out and after Ctrl-C.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._connection, theirs = Pipe()
+        try:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=dict(environment),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise BadInput(f"{command[0]}: cannot be run: {error.strerror}") from None
+        finally:
+            theirs.close()  # so that ours breaks when the process dies
+        self._log: IO[bytes] = log
+        self.close = weakref.finalize(self, _end, self._process, self._connection, log)  # at exit too
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.close.alive) and self._process.poll() is None
+
+    def ask(self, question: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
+        """The answer; `BadInput` where there is none in time, or the process has died, or says that it cannot."""
+        try:
+            with suppress(BrokenPipeError):  # it died; what it wrote before says why
+                self._connection.send(dict(question))
+            if not self._connection.poll(seconds):
+                raise BadInput(f"the process that runs the model has not answered within {seconds:g} s")
+            answer: Mapping[str, Any] = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise BadInput(f"the process that runs the model ended: {self._last_words()}") from None
+        except BaseException:  # Ctrl-C too: its answer would pass for that to the next question
+            self.close()
+            raise
+        if "error" in answer:
+            raise BadInput(f"the model cannot be run: {answer['error']}")
+        return answer
+
+    def _last_words(self) -> str:
+        """End it, and return what it said last, for a message on one line."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        self.close()
+        return f"exit code {self._process.returncode}: {said}"
+
+
+def _end(process: subprocess.Popen[bytes], connection: Connection, log: IO[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
+        os.killpg(process.pid, signal.SIGKILL)  # a new session's group has its leader's number
+    process.wait()
+    assert process.stdin is not None
+    for stream in (process.stdin, connection, log):
+        stream.close()
 
 
 class ModelServer(ServerProcess):

@@ -13,8 +13,6 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bilevel.rules.rule import Rule
-from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.adl import is_readable_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
@@ -22,8 +20,8 @@ from bilevel.symbolic.pddl import read_domain, read_problem
 if TYPE_CHECKING:
     from bilevel.tasks.task import Task
 
-DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
-ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")]
+DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN", help="PDDL domain file.")]
+ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM", help="PDDL problem file.")]
 ProblemFiles = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
 RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
@@ -52,15 +50,10 @@ def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]
         raise
 
 
-def fitting_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
-    """The rules of a file, which must fit the domain."""
-    return read_rules(path, domain)
-
-
-def require_at_least(least: int, **options: int | None) -> None:
-    """`BadInput` for an option that is given and less."""
+def require_at_least(least: int, **options: float | None) -> None:
+    """`BadInput` for an option that is given and less, or not even finite."""
     for name, value in options.items():
-        if value is not None and value < least:
+        if value is not None and not least <= value < math.inf:
             raise BadInput(f"--{name.replace('_', '-')} must be at least {least}, but is {value}")
 
 
@@ -69,11 +62,6 @@ def require_positive(**options: float | None) -> None:
     for name, value in options.items():
         if value is not None and not (math.isfinite(value) and value > 0):
             raise BadInput(f"--{name.replace('_', '-')} must be more than 0, but is {value:g}")
-
-
-def require_amplitude(noise: float) -> None:
-    if not (math.isfinite(noise) and noise >= 0):
-        raise BadInput(f"--noise is an amplitude of controls, 0 or more, not {noise}")
 
 
 def env_arguments(texts: Sequence[str]) -> dict[str, Any]:

@@ -77,16 +77,14 @@ class Collect:
             kept = len(collection.entries)
             for problem in () if self.json else collection.broken:
                 print(f"{problem}; collected again")
-            with resumable(lambda: self._state(collection)), progress_bar() as progress:
+            wanted = f"{count(self.episodes, 'episode')} are in {self.output}"
+            with resumable(lambda: f"{len(collection.entries)} of {wanted}"), progress_bar() as progress:
                 bar = progress.add_task("collecting", total=self.episodes, completed=kept)
                 for _ in collection.record_missing(self.workers):
                     failed = f" ({collection.failures} failed)" if collection.failures else ""
                     progress.update(bar, advance=1, description=f"collecting{failed}")
         self._report(collection, kept, time.perf_counter() - started)
         return 0
-
-    def _state(self, collection: Collection) -> str:
-        return f"{len(collection.entries)} of {count(self.episodes, 'episode')} are in {self.output}"
 
     def _report(self, collection: Collection, kept: int, seconds: float) -> None:
         entries, failures = collection.entries.values(), collection.failures
@@ -180,8 +178,8 @@ class ReplayDemonstrations:
     """Print one JSON object for each episode instead of text."""
 
     def run(self) -> int:
+        from bilevel.demonstrations.checking import replay
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.demonstrations.replaying import replay
         from bilevel.tasks.scene_env import SceneEnv
 
         data = Demonstrations.read(self.folder)

@@ -18,7 +18,6 @@ from bilevel.commands.arguments import (
     count,
     env_arguments,
     progress_bar,
-    require_amplitude,
     require_at_least,
     require_positive,
     resumable,
@@ -72,8 +71,7 @@ class Evaluate:
         from bilevel.experiments.evaluation import open_results
 
         require_at_least(1, workers=self.workers, episodes=self.episodes)
-        require_at_least(0, seed=self.seed)
-        require_amplitude(self.noise)
+        require_at_least(0, noise=self.noise, seed=self.seed)
         require_positive(planning_seconds=self.planning_seconds)
         with open_results(self.output, self._evaluation()) as results:
             kept = len(results.records)
@@ -103,7 +101,7 @@ class Evaluate:
         return f"{len(results.records)} of {count(results.evaluation.jobs, 'episode')} are in {self.output}"
 
     def _report(self, results: Results, kept: int) -> None:
-        from bilevel.experiments.summary import make_row, rows_by_objects, table
+        from bilevel.experiments.records import make_row, rows_by_objects, table
 
         records, task, policy = results.records, results.evaluation.task.name, results.evaluation.policy
         there = f", {kept} of them already there" if kept else ""

@@ -26,9 +26,8 @@ from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.config import LearningConfig
-    from bilevel.learning.networks import Progress
-    from bilevel.lowlevel.tensorboard import Note
+    from bilevel.learning.networks import LearningConfig, Progress
+    from bilevel.lowlevel.training import Note
     from bilevel.policies.policy_folder import LearnedNetwork
     from bilevel.tasks.task import Task
 
@@ -74,8 +73,8 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers)
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.learning.config import PRESETS
-        from bilevel.methods.training import check_learned, train
+        from bilevel.learning.networks import PRESETS, LearningOptions
+        from bilevel.methods.methods import check_learned, train
         from bilevel.policies.policy_folder import UNFINISHED
         from bilevel.processes import WorkerDied
 
@@ -88,18 +87,10 @@ class Learn:
             self._prepare_output(open_things)
             open_things.enter_context(watch.bar)
             open_things.enter_context(resumable(lambda: f"learning came to {watch.far}", WorkerDied))
-            learned = train(
-                demonstrations,
-                self.output,
-                self.method,
-                task=task,
-                preset=self.preset,
-                config=config,
-                seed=self.seed,
-                workers=self.workers,
-                checkpoints=self.output / UNFINISHED,
-                callback=watch,
+            options = LearningOptions(
+                task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch
             )
+            learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
         self._report(learned)
         return 0
@@ -145,7 +136,7 @@ class Learn:
     def _notes(self, open_things: ExitStack) -> Note | None:
         if self.tensorboard is None:
             return None
-        from bilevel.lowlevel.tensorboard import loss_notes
+        from bilevel.lowlevel.training import loss_notes
 
         return open_things.enter_context(loss_notes(self.tensorboard))
 

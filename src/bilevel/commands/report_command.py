@@ -12,9 +12,6 @@ from bilevel.commands.arguments import Output, count, print_json
 from bilevel.files import require_writable
 from bilevel.symbolic.domain import BadInput
 
-Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR|FILE.jsonl")]
-OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
-
 
 @dataclass(frozen=True)
 class Report:
@@ -26,11 +23,11 @@ class Report:
     Example: bilevel report build/reproduction --output build/report.html
     """
 
-    source: Source
+    source: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR|FILE.jsonl")]
     """Folder of `bilevel reproduce`, which may still be at work in it, or a file of findings alone, without films."""
     output: Output
     """Where to write the page."""
-    files: OptionalFolder = None
+    files: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for tables and figures (by default beside the page: report-files for report.html)."""
     page_only: bool = False
     """Write no tables and figures."""
@@ -43,12 +40,12 @@ class Report:
         from bilevel.experiments.report.writing import write_report
 
         require_writable(self.output)
-        written = write_report(self.source, self.output, self.files, with_files=not self.page_only)
-        folder = str(written.folder) if written.folder else None
+        folder = None if self.page_only else self.files or self.output.with_name(f"{self.output.stem}-files")
+        files = write_report(self.source, self.output, folder)
         if self.json:
-            print_json(output=str(written.page), folder=folder, files=written.files)
+            print_json(output=str(self.output), folder=str(folder) if folder else None, files=files)
             return 0
-        print(f"written to {written.page}")
+        print(f"written to {self.output}")
         if folder:
-            print(f"{count(written.files, 'file')} with tables and figures in {folder}")
+            print(f"{count(files, 'file')} with tables and figures in {folder}")
         return 0

@@ -13,8 +13,8 @@ from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
+    from bilevel.experiments.reproduction.folder import Experiment
     from bilevel.experiments.reproduction.selection import Selection
-    from bilevel.experiments.reproduction.settings import Experiment
 
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
@@ -83,7 +83,7 @@ class Reproduce:
 
     def _selection(self) -> Selection:
         from bilevel.experiments.reproduction.selection import Selection, find_task_names, room
-        from bilevel.experiments.reproduction.settings import USUAL, find_variant
+        from bilevel.experiments.reproduction.units import USUAL, find_variant
 
         tasks = find_task_names(self.tasks)
         objects, episodes, seeds = ("1,3,6", 3, 1) if self.quick else ("1-10", 10, 3)
@@ -99,7 +99,7 @@ class Reproduce:
     def _experiment(self) -> Experiment:
         import msgspec
 
-        from bilevel.experiments.reproduction.settings import QUICK, Experiment
+        from bilevel.experiments.reproduction.folder import QUICK, Experiment
 
         usual = QUICK if self.quick else Experiment()
         return msgspec.structs.replace(

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from bilevel.commands.arguments import count, print_json
-from bilevel.commands.reproduction_display import Display, duration
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from bilevel.commands.arguments import answer, count
 from bilevel.experiments.machines import cores
-from bilevel.experiments.reproduction.backends import Backend
-from bilevel.experiments.reproduction.costs import Forecast
-from bilevel.experiments.reproduction.driver import Driver, RunProgress
-from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder, open_folder
-from bilevel.experiments.reproduction.locks import Locks
-from bilevel.experiments.reproduction.process_backend import Processes
+from bilevel.experiments.reproduction.backends import Backend, Processes
+from bilevel.experiments.reproduction.driver import Driver, Forecast, RunProgress
+from bilevel.experiments.reproduction.findings import write_findings
+from bilevel.experiments.reproduction.folder import FINDINGS, Experiment, ExperimentFolder, Locks, open_folder
 from bilevel.experiments.reproduction.ray_backend import RayCluster
-from bilevel.experiments.reproduction.selection import (
-    Selection,
-    left_out,
-    require_methods,
-    select_units,
-)
-from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.summary import write_findings
+from bilevel.experiments.reproduction.selection import Selection, left_out, require_methods, select_units
+from bilevel.experiments.reproduction.units import Unit
 from bilevel.symbolic.domain import BadInput
+
+MOST_SHOWN = 16  # units that are being worked on
+SAID_EVERY = 30.0  # seconds, where nobody looks at a terminal
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,7 @@ class Reproduction:
         began = time.monotonic()
         progress = self._work(folder)
         seconds = time.monotonic() - began
-        page = _write_report(folder) if reports else None
-        if self.json:
-            self._print_as_json(progress, seconds, page)
-        else:
-            self._print(progress, seconds, page)
+        self._print(progress, seconds, _write_report(folder) if reports else None)
         return 1 if progress.failed or progress.waiting else 0
 
     def _work(self, folder: ExperimentFolder) -> RunProgress:
@@ -101,40 +99,111 @@ class Reproduction:
             import_module("PIL.ImageFont")
             import_module("av")
 
-    def _print_as_json(self, progress: RunProgress, seconds: float, page: Path | None) -> None:
-        print_json(
-            output=str(self.output),
-            done=len(progress.done),
-            already_there=progress.there,
-            failed={unit.name: failure.error for unit, failure in progress.failed.items()},
-            not_done=[unit.name for unit in progress.waiting],
-            left_out=left_out(self.selection),
-            seconds=round(seconds, 1),
-            worker_seconds={kind: round(taken, 1) for kind, taken in progress.forecast.taken.items()},
-            report=page and str(page),
-        )
-
     def _print(self, progress: RunProgress, seconds: float, page: Path | None) -> None:
+        """Print what was done on standard output and, unless it is for a program, what was not on standard error."""
+        taken, left = progress.forecast.taken, [unit.name for unit in progress.waiting]
+        failed = {unit.name: failure.error for unit, failure in progress.failed.items()}
         there = f", {progress.there} were there" if progress.there else ""
-        print(f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}")
-        if progress.done:
-            spent = [f"{kind} {duration(taken)}" for kind, taken in progress.forecast.taken.items()]
-            print(f"where the time went, all workers together: {', '.join(spent)}")
-        for unit, failure in progress.failed.items():
-            print(f"failed twice: {unit.name}: {failure.error}", file=sys.stderr)
-        if left := [unit.name for unit in progress.waiting]:
-            more = " …" if left[5:] else ""
-            print(f"not done, since they need what failed: {', '.join(left[:5])}{more}", file=sys.stderr)
+        spent = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in taken.items())
         missing = "; no report: there are no results" if "report" in self.selection.parts else ""
-        print(f"findings: {self.output / FINDINGS}{f'; report: {page}' if page else missing}")
+        answer(
+            {
+                "output": str(self.output),
+                "done": len(progress.done),
+                "already_there": progress.there,
+                "failed": failed,
+                "not_done": left,
+                "left_out": left_out(self.selection),
+                "seconds": round(seconds, 1),
+                "worker_seconds": {kind: round(seconds, 1) for kind, seconds in taken.items()},
+                "report": page and str(page),
+            },
+            self.json,
+            f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}",
+            f"where the time went, all workers together: {spent}" if spent else "",
+            f"findings: {self.output / FINDINGS}{f'; report: {page}' if page else missing}",
+        )
+        if not self.json:
+            for name, error in failed.items():
+                print(f"failed twice: {name}: {error}", file=sys.stderr)
+            if left:
+                more = " …" if left[5:] else ""
+                print(f"not done, since they need what failed: {', '.join(left[:5])}{more}", file=sys.stderr)
 
 
 def _write_report(folder: ExperimentFolder) -> Path | None:
     """Return where the page is; `None` if there is nothing to report on."""
-    from bilevel.experiments.report.sources import NothingFound
-    from bilevel.experiments.report.writing import write_report
+    from bilevel.experiments.report.writing import NothingFound, write_report
 
+    page = folder.path / "report.html"
     try:
-        return write_report(folder.path, folder.path / "report.html").page
+        write_report(folder.path, page, folder.path / "report-files")
     except NothingFound:
         return None
+    return page
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words that a person plans with."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+class Display:
+    """Shows how far it is: on a terminal all the time, elsewhere in a line now and then."""
+
+    def __init__(self, progress: RunProgress, backend: Backend, silent: bool) -> None:
+        self._progress, self._backend, self._silent = progress, backend, silent
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, transient=True, refresh_per_second=2, get_renderable=self._draw)
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal and not self._silent:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def announce(self, units: Sequence[Unit], left_out: Sequence[str]) -> None:
+        """Say what there is to do, and about how long it will take."""
+        for line in left_out:
+            self._say(f"left out: {line}")
+        kinds = Counter(unit.kind for unit in self._progress.waiting)
+        what = ", ".join(f"{kind} {number}" for kind, number in kinds.items()) or "nothing"
+        self._say(f"{count(units, 'unit')} of work, {self._progress.there} of them there; to do: {what}")
+        if kinds:
+            workers, left = count(range(self._backend.workers), "worker"), self._left()
+            self._say(f"about {left} with {workers}; the estimate gets better on the way")
+
+    def show(self) -> None:
+        """Say now and then how far it is, where there is no terminal that shows it."""
+        if not self._live.is_started and time.monotonic() - self._said > SAID_EVERY:
+            self._said = time.monotonic()
+            self._say(self.state())
+
+    def state(self) -> str:
+        progress = self._progress
+        failed = f", {len(progress.failed)} failed" if progress.failed else ""
+        others = f", {len(progress.elsewhere)} with another run" if progress.elsewhere else ""
+        done = progress.there + len(progress.done)
+        return f"{done} of {progress.total} units there{failed}{others}; about {self._left()} left"
+
+    def _left(self) -> str:
+        return duration(self._progress.seconds_left(self._backend.workers))
+
+    def _say(self, line: str) -> None:
+        if not self._silent:
+            self._console.print(line, highlight=False, soft_wrap=True)
+
+    def _draw(self) -> RenderableType:
+        progress = self._progress
+        bar = ProgressBar(progress.total, progress.there + len(progress.done), width=60)
+        table = Table.grid(padding=(0, 2))
+        for unit, note in list(progress.running.items())[:MOST_SHOWN]:
+            table.add_row(unit.name, Text(note, style="dim"))
+        return Group(Text(self.state()), bar, table)

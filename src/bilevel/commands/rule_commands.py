@@ -19,14 +19,13 @@ from bilevel.commands.arguments import (
     ProblemFiles,
     RulesFile,
     count,
-    fitting_rules,
     print_json,
     progress_bar,
     read,
     require_at_least,
 )
 from bilevel.files import write_atomically
-from bilevel.planning.planners import plan_function, planner_named
+from bilevel.planning.planners import plan_function
 from bilevel.processes import Work, spread
 from bilevel.rules.explanation.formats import FORMATS, Format
 from bilevel.rules.explanation.why_not import why_not
@@ -95,7 +94,7 @@ class VerifyRules:
 
     def run(self) -> int:
         domain, problems = read(self.domain, *self.problems)
-        rules = fitting_rules(self.file, domain)
+        rules = read_rules(self.file, domain)
         if not problems:
             raise BadInput("no problems to verify; name at least one problem file after the domain")
         require_at_least(1, max_states=self.max_states)
@@ -247,5 +246,5 @@ def _start(
     domain: Domain, problems: Sequence[Problem], planner: str, time_limit: float, orders: int, seed: int
 ) -> Work[tuple[int, ProblemTraces]]:
     """Return a process's work: from the number of a problem to its traces."""
-    plan_for = plan_function(planner_named(planner), time_limit)
+    plan_for = plan_function(planner, time_limit)
     return lambda n: (n, traces_from_problem(domain, problems[n], n, plan_for, orders=orders, seed=seed))

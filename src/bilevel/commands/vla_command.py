@@ -8,10 +8,13 @@ from typing import Annotated
 
 import tyro
 
-from bilevel.baselines.vla_files import BACKBONE, BACKBONE_FILES, MODELS, published_model
-from bilevel.baselines.vla_setup import (
+from bilevel.baselines.vla_files import (
+    BACKBONE,
+    BACKBONE_FILES,
+    MODELS,
     environment_folder,
     lerobot_version,
+    published_model,
     require_environment,
     run_all,
     setup_commands,

@@ -16,20 +16,21 @@ from typing import Any
 
 import msgspec
 
-from bilevel.demonstrations.dataset import Demonstrations, Missing, read_episode
-from bilevel.demonstrations.episode_file import encode
-from bilevel.demonstrations.manifest import (
+from bilevel.demonstrations.dataset import (
     DOMAIN,
     MANIFEST,
     MOST_EPISODES,
     CollectionSettings,
+    Demonstrations,
     Entry,
     Manifest,
     file_name,
     make_entry,
+    read_episode,
     read_manifest,
     write_manifest,
 )
+from bilevel.demonstrations.demonstration import encode_demonstration
 from bilevel.demonstrations.recording import Recorder, collection_settings
 from bilevel.files import alone_in, remove_leftovers, write_atomically
 from bilevel.json_files import Damaged
@@ -108,7 +109,7 @@ def _start(task: Task, settings: CollectionSettings, folder: Path) -> Work[tuple
 
     def record(index: int) -> tuple[int, Entry]:
         demonstration = recorder.record(index)
-        data = encode(demonstration)
+        data = encode_demonstration(demonstration)
         write_atomically(folder / file_name(index), data)
         return index, make_entry(index, demonstration, data)
 
@@ -191,11 +192,8 @@ def _write_domain(task: Task, folder: Path) -> None:
 def _look_around(collection: Collection, known: Manifest) -> None:
     """Find which episodes are there, whole, and which are broken."""
     for index in range(collection.manifest.episodes):
-        try:
-            demonstration, data = read_episode(collection.folder, known, index)
-        except Missing:
-            continue
-        except BadInput as error:
-            collection.broken.append(str(error))
-            continue
-        collection.entries[index] = make_entry(index, demonstration, data)
+        if (collection.folder / file_name(index)).exists():
+            try:
+                collection.entries[index] = make_entry(index, *read_episode(collection.folder, known, index))
+            except BadInput as error:
+                collection.broken.append(str(error))

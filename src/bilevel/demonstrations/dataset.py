@@ -1,19 +1,161 @@
-"""Demonstrations of one task: a folder of them, read one at a time, or some in memory."""
+"""A data set: a folder with a manifest, which says what it is and how it was made, and a file for each demonstration.
+
+A demonstration is read when it is asked for. Demonstrations that were made otherwise can be in memory instead.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, Literal, overload
 
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.episode_file import decode
-from bilevel.demonstrations.manifest import DOMAIN, Manifest, digest, file_name, read_manifest
+import msgspec
+
+import bilevel
+from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration
+from bilevel.files import write_atomically
+from bilevel.json_files import decode, read_bytes
+from bilevel.policies.rollout import Perturbation
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Controls
-from bilevel.tasks.spec import Spec
+from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.task import OBJECTS
+from bilevel.versions import differences
+
+FORMAT = 2
+MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
+MOST_EPISODES = 100_000  # their numbers have five digits
+
+
+def file_name(index: int) -> str:
+    return f"episode-{index:05d}.npz"
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that an episode depends on besides its number."""
+
+    task: str
+    arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
+    noise: Perturbation | None
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+
+    def __post_init__(self) -> None:
+        if type(self.arguments.get(OBJECTS)) is not int:
+            raise ValueError(f"'{OBJECTS}' among the arguments must be a whole number")
+
+    def differences(self, other: CollectionSettings) -> str:
+        """Say where these settings differ from others: `objects 3 instead of 4`."""
+        ours, theirs = ({"task": s.task, **s.arguments, "noise": s.noise, "seed": s.seed} for s in (self, other))
+        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
+
+    def command(self, episodes: int) -> str:
+        """Return the command that collects so many episodes, but for its --output."""
+        further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
+        words = [f"bilevel collect {self.task} --objects {self.arguments[OBJECTS]}"]
+        words += ["--env-args", *(f"{name}={_text(value)}" for name, value in further.items())] if further else []
+        words += [f"--episodes {episodes} --seed {self.seed}"]
+        words += [f"--noise {self.noise.amplitude}"] if self.noise else []
+        return " ".join(words)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of a data set; `attempts` counts the failed ones too."""
+
+    file: str
+    seed: int
+    attempts: int
+    steps: int
+    sha256: str
+
+
+def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
+    attempts = demonstration.attempt + 1
+    return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, digest(data))
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """What a data set says of itself. Its files are listed once it is complete."""
+
+    format: Literal[2] = 2
+    settings: CollectionSettings
+    episodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_EPISODES)]  # how many are wanted
+    complete: bool = False
+    spec_json: dict[str, Any] = msgspec.field(name="spec")
+    controls: Controls
+    keyframe: Literal[64] = 64
+    versions: dict[str, str]
+    files: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        listed = self.episodes if self.complete else 0
+        if [entry.file for entry in self.files] != [file_name(index) for index in range(listed)]:
+            raise ValueError(f"'files' must list {listed} files in the order of their numbers")
+        try:
+            read_spec(self.spec_json)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+
+    @cached_property
+    def spec(self) -> Spec:
+        return read_spec(self.spec_json)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the data set, but for its --output."""
+        return self.settings.command(self.episodes)
+
+    @property
+    def other_versions(self) -> str:
+        """Where the versions that the data set was made with differ from those at hand, in words."""
+        return differences(self.versions, self.versions)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write a line for each key and for each file."""
+    fields = msgspec.to_builtins(manifest)
+    files = ",".join(f"\n  {json.dumps(entry)}" for entry in fields.pop("files"))
+    lines = [f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items()]
+    write_atomically(folder / MANIFEST, "{\n" + "".join(lines) + f'"files": [{files}]\n}}\n')
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raise `Damaged` where it is damaged, other `BadInput` where there is none or it is of another format."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BadInput(f"{folder}: no data set: there is no {MANIFEST} in it")
+    data = read_bytes(path)
+    value = decode(data, dict[str, Any], path)
+    number = value.get("format")
+    if isinstance(number, int) and number > FORMAT:
+        reason = f"of format {number}, but bilevel {bilevel.__version__} reads format {FORMAT}; upgrade bilevel"
+        raise BadInput(f"{path}: {reason}")
+    if number == 1:
+        command = f"{_old_command(value)} --output ANOTHER_FOLDER"
+        raise BadInput(f"{path}: made by bilevel 0.1; collect it again with: {command}")
+    return decode(data, Manifest, path)
+
+
+def _old_command(value: dict[str, Any]) -> str:
+    """The command that made a data set of format 1, as far as that can be seen."""
+    try:
+        settings = {key: value.get(key) for key in CollectionSettings.__struct_fields__}
+        return msgspec.convert(settings, CollectionSettings).command(int(value["episodes"]))
+    except (msgspec.ValidationError, KeyError, ValueError, TypeError):
+        return "bilevel collect"
 
 
 class Demonstrations(Sequence[Demonstration]):
@@ -39,7 +181,11 @@ class Demonstrations(Sequence[Demonstration]):
         self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
         self.arguments: Mapping[str, Any] = arguments or {}
         self.folder, self.manifest = folder, manifest
-        self._check()
+        for number, demonstration in enumerate(items):
+            try:
+                demonstration.check(spec, controls)
+            except BadInput as error:  # noqa: PERF203
+                raise BadInput(f"demonstration {number}: {error}") from None
 
     @classmethod
     def read(cls, folder: Path | str) -> Demonstrations:
@@ -73,14 +219,6 @@ class Demonstrations(Sequence[Demonstration]):
         """The command that made the data set, but for its --output."""
         return self.manifest.command if self.manifest else "(made in memory)"
 
-    def _check(self) -> None:
-        number = 0
-        try:
-            for number, demonstration in enumerate(self._items):  # noqa: B007
-                demonstration.check(self.spec, self.controls)
-        except BadInput as error:
-            raise BadInput(f"demonstration {number}: {error}") from None
-
     def __len__(self) -> int:
         return len(self.manifest.files if self.manifest else self._items)
 
@@ -91,17 +229,12 @@ class Demonstrations(Sequence[Demonstration]):
     def __getitem__(self, index: slice) -> list[Demonstration]: ...
 
     def __getitem__(self, index: int | slice) -> Demonstration | list[Demonstration]:
-        numbers = range(len(self))[index]
-        return [self._get(number) for number in numbers] if isinstance(numbers, range) else self._get(numbers)
-
-    def _get(self, number: int) -> Demonstration:
+        number = range(len(self))[index]
+        if isinstance(number, range):
+            return [self[each] for each in number]
         if self.manifest is None or self.folder is None:
             return self._items[number]
         return read_episode(self.folder, self.manifest, number)[0]
-
-
-class Missing(BadInput):
-    """A file that is not there."""
 
 
 def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:
@@ -110,11 +243,11 @@ def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstr
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise Missing(f"{path}: missing") from None
+        raise BadInput(f"{path}: missing") from None
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        demonstration = decode(data, manifest.spec, manifest.controls)
+        demonstration = decode_demonstration(data, manifest.spec, manifest.controls)
         if demonstration.seed != training_seed(manifest.settings.seed, index, demonstration.attempt):
             raise BadInput(f"its seed {demonstration.seed} is not that of episode {index}")
         if manifest.files[index : index + 1] and digest(data) != manifest.files[index].sha256:

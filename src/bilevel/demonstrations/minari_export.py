@@ -113,7 +113,9 @@ def _appearing(identifier: str, target: Path) -> Iterator[Path]:
         raise BadInput(f"{unfinished}: cannot be written: {error.strerror}") from None
     try:
         yield unfinished
-        _make_namespace(identifier)
+        namespace = identifier.rpartition("/")[0]
+        if namespace and namespace not in list_local_namespaces():
+            create_namespace(namespace)
         unfinished.rename(target)
     except (OSError, RuntimeError) as error:  # HDF5 knows both
         raise BadInput(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -123,21 +125,13 @@ def _appearing(identifier: str, target: Path) -> Iterator[Path]:
 
 def _check_room(folder: Path, timesteps: int, demonstrations: Demonstrations, rows: int) -> None:
     """HDF5 crashes on a full disk, so it must not come to that."""
-    numbers = (
-        len(demonstrations.spec.agent) + rows * len(demonstrations.spec.columns) + 2 * demonstrations.controls.size
-    )
+    spec, controls = demonstrations.spec, demonstrations.controls
+    numbers = len(spec.agent) + rows * len(spec.columns) + 2 * controls.size
     needed = 2 * timesteps * 4 * numbers  # twice, for the texts and the file's own order
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise BadInput(
-            f"{folder.parent}: no room: about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are free"
-        )
-
-
-def _make_namespace(identifier: str) -> None:
-    namespace = identifier.rpartition("/")[0]
-    if namespace and namespace not in list_local_namespaces():
-        create_namespace(namespace)
+        sizes = f"about {needed / 1e6:.1f} MB are needed, {free / 1e6:.1f} MB are free"
+        raise BadInput(f"{folder.parent}: no room: {sizes}")
 
 
 # What it holds

@@ -10,12 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes
-from bilevel.demonstrations.manifest import CollectionSettings
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.perturbation import Perturb, Perturbation
-from bilevel.policies.policy import ObservedPolicy
-from bilevel.policies.rollout import Episode, Transition, rollout
+from bilevel.policies.policy import ObservedPolicy, expert_policy
+from bilevel.policies.rollout import Episode, Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control
@@ -54,10 +52,6 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-class ExpertFailed(TaskError):
-    """The expert failed too often."""
-
-
 class Recorder:
     """Records the episodes of some settings in one environment."""
 
@@ -76,7 +70,7 @@ class Recorder:
                 return found
             outcomes.append(found.outcome)
         what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({', '.join(sorted(set(outcomes)))})"
-        raise ExpertFailed(f"{what}; try less noise or other arguments")
+        raise TaskError(f"{what}; try less noise or other arguments")
 
     def attempt(self, index: int, attempt: int) -> Demonstration:
         """Return an episode of this number, which may have failed."""
@@ -94,47 +88,43 @@ class Recording:
     def __init__(self, env: SceneEnv, policy: ObservedPolicy | None = None) -> None:
         """`policy` says what is being done, if there is one that knows."""
         self._env, self._policy = env, policy
-        self._scenes: list[Scene] = []
-        self._controls: list[Control] = []
-        self._executed: list[Control] = []
+        self._transitions: list[Transition] = []
         self._actions: list[Action | None] = []
         self._states: list[Facts] = []
         self._goals: list[Facts] = []
-        self._events: list[tuple[int, str]] = []
         self._snapshots: list[Snapshot] = []
 
     def __call__(self, transition: Transition) -> None:
-        if self._env.can_save and len(self._scenes) % KEYFRAME == 0:
+        if self._env.can_save and len(self._transitions) % KEYFRAME == 0:
             self._snapshots.append(self._env.save())
-        self._see(transition.scene, transition.events)
-        self._controls.append(transition.control)
-        self._executed.append(transition.executed)
+        self._transitions.append(transition)
+        self._label(transition.scene)
         self._actions.append(self._policy.action if self._policy else None)
 
-    def _see(self, scene: Scene, events: tuple[str, ...]) -> None:
-        self._events += [(len(self._scenes), event) for event in events]
-        self._scenes.append(scene)
+    def _label(self, scene: Scene) -> None:
         self._states.append(self._env.labels.state(scene))
         self._goals.append(self._env.labels.goal(scene))
 
     def demonstration(self, episode: Episode, seed: int, attempt: int = 0) -> Demonstration:
         """Return the demonstration of the episode once it is over."""
-        self._see(episode.scene, episode.events)
+        self._label(episode.scene)
         if self._env.can_save:
             self._snapshots.append(self._env.save())
-        objects = all_objects(self._scenes)
-        features, visible = _in_rows(self._scenes, objects)
+        timesteps: list[Transition | Episode] = [*self._transitions, episode]
+        scenes = [timestep.scene for timestep in timesteps]
+        objects = all_objects(scenes)
+        features, visible = _in_rows(scenes, objects)
         return Demonstration(
             objects=objects,
-            agent=np.stack([scene.values for scene in self._scenes]),
+            agent=np.stack([scene.values for scene in scenes]),
             features=features,
             visible=visible,
-            controls=self._array(self._controls),
-            executed=self._array(self._executed),
+            controls=self._array([step.control for step in self._transitions]),
+            executed=self._array([step.executed for step in self._transitions]),
             actions=tuple(self._actions),
             states=changes(self._states),
             goals=changes(self._goals),
-            events=tuple(self._events),
+            events=tuple((now, event) for now, timestep in enumerate(timesteps) for event in timestep.events),
             outcome=episode.outcome,
             seed=seed,
             attempt=attempt,

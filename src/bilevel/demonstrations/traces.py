@@ -25,13 +25,6 @@ def label(
     return [labels.state(scene) for scene in scenes], [labels.goal(scene) for scene in scenes]
 
 
-def abstract(
-    demonstration: Demonstration, domain: Domain, task: Task | None = None, *, ask_expert: bool = True
-) -> Abstraction:
-    """Label a demonstration and explain it."""
-    return explain(demonstration, domain, *label(demonstration, task), ask_expert=ask_expert)
-
-
 def explain(
     demonstration: Demonstration,
     domain: Domain,
@@ -70,7 +63,7 @@ class Summary:
 
 def summarise(demonstration: Demonstration, domain: Domain, task: Task | None = None) -> Summary:
     """Return the summary of one demonstration."""
-    found = abstract(demonstration, domain, task, ask_expert=False)
+    found = explain(demonstration, domain, *label(demonstration, task), ask_expert=False)
     recorded = demonstration.actions
     return Summary(
         traces=found.traces,

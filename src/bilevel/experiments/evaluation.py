@@ -11,15 +11,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bilevel.experiments.machines import peak_memory
-from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, make_record, read_record
+from bilevel.experiments.machines import forget_peak, own_peak
+from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, read_record
 from bilevel.files import taken_by_another
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
-from bilevel.methods.methods import EXPERT, method_of
+from bilevel.methods.methods import EXPERT, EvaluatedPolicy, method_of
 from bilevel.policies.episode_run import EpisodeRun, run_episode
 from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
@@ -56,6 +55,23 @@ class Evaluation:
         for objects in (min(self.objects), max(self.objects)):
             self.policy.check_run(self.task, objects, self.noise, self.arguments)
 
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        return versions(self.task.packages)
+
+    def identity(self, episode: int) -> dict[str, Any]:
+        """What results that belong together have in common."""
+        return {
+            "task": self.task.name,
+            "method": self.policy.method,
+            "policy_digest": self.policy.digest,
+            "settings": dict(self.policy.settings),
+            "seed": evaluation_seed(self.seed, episode),
+            "noise": self.noise,
+            "arguments": dict(self.arguments),
+            "versions": self._versions,
+        }
+
     def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
         """The results in their order, from the given one on."""
         self.check()
@@ -66,24 +82,26 @@ class Evaluation:
 def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
     """What runs the job of a number, and keeps the last environment for those of the same size."""
     runner = EpisodeRunner(evaluation.policy, evaluation.task, evaluation.arguments)
-    known = versions(evaluation.task.packages)
 
     def run(index: int) -> tuple[int, EpisodeRecord]:
         objects, episode = evaluation.jobs[index]
-        with peak_memory() as peak:
-            found = runner.run(objects, evaluation_seed(evaluation.seed, episode), evaluation.noise)
-        record = make_record(
-            evaluation.policy,
-            evaluation.task.name,
-            found,
+        identity = evaluation.identity(episode)
+        forget_peak()
+        found = runner.run(objects, identity["seed"], evaluation.noise)
+        return index, EpisodeRecord(
+            **identity,
+            policy=evaluation.policy.policy,
+            policy_seed=evaluation.policy.seed,
             objects=objects,
             episode=episode,
-            noise=evaluation.noise,
-            arguments=evaluation.arguments,
-            versions=known,
-            peak_mebibytes=peak.mebibytes,
+            outcome=found.outcome,
+            reason=found.reason,
+            detail=found.detail,
+            steps=found.steps,
+            changes=found.changes,
+            seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
+            peak_mebibytes=own_peak(),
         )
-        return index, record
 
     return run
 
@@ -165,18 +183,9 @@ def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecor
 
 def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluation) -> None:
     """The records must be the first results of this very evaluation."""
-    jobs, policy, now = evaluation.jobs, evaluation.policy, versions(evaluation.task.packages)
+    jobs = evaluation.jobs
     for index, record in enumerate(records):
-        wanted = {
-            "task": evaluation.task.name,
-            "method": policy.method,
-            "policy_digest": policy.digest,
-            "settings": dict(policy.settings),
-            "seed": evaluation_seed(evaluation.seed, record.episode),
-            "noise": evaluation.noise,
-            "arguments": dict(evaluation.arguments),
-            "versions": now,
-        }
+        wanted = evaluation.identity(record.episode)
         for key, other in IDENTITY.items():
             if getattr(record, key) != wanted[key]:
                 raise BadInput(f"{path}: made with {other}; choose another --output")

@@ -6,8 +6,7 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,36 +31,19 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-class Peak:
-    """The most memory that this process has held; known at the end."""
-
-    mebibytes: float = 0.0
-
-
-@contextmanager
-def peak_memory() -> Iterator[Peak]:
-    """Measures from here on, where the system can (Linux); elsewhere since the process began."""
-    forget_peak()
-    peak = Peak()
-    try:
-        yield peak
-    finally:
-        peak.mebibytes = round(own_peak(), 1)
-
-
 def forget_peak() -> None:
-    """Begin anew, where the system can."""
+    """Measure the memory of this process from here on, where the system can (Linux)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def own_peak() -> float:
-    """The most memory of this process, in mebibytes."""
+    """The most memory that this process has held since then, else since it began, in mebibytes."""
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 2**10
-    return _mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+                return round(int(line.split()[1]) / 2**10, 1)
+    return _peak(resource.RUSAGE_SELF)
 
 
 def programs_peak() -> float:
@@ -69,8 +51,8 @@ def programs_peak() -> float:
 
     At least as much as this process held when it began the program: for a moment the new process is a copy of ours.
     """
-    return round(_mebibytes(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss), 1)
+    return _peak(resource.RUSAGE_CHILDREN)
 
 
-def _mebibytes(most: int) -> float:
-    return most / (2**20 if sys.platform == "darwin" else 2**10)
+def _peak(whose: int) -> float:
+    return round(resource.getrusage(whose).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10), 1)

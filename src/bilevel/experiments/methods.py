@@ -2,32 +2,72 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
 
-from bilevel.experiments.scaling import run_planner
+from bilevel.experiments.paper import sentence
 from bilevel.methods import methods
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
-from bilevel.methods.methods import Method, MethodOptions
+from bilevel.methods.methods import EvaluatedPolicy, Method, MethodOptions
+from bilevel.planning.planners import Failure, find_plan, planner_named
+from bilevel.policies.changes import Changes
+from bilevel.policies.episode_run import EpisodeRun, Seconds
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop.problems import generate_problem
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import Task
+
+if TYPE_CHECKING:
+    from bilevel.baselines.vla import VlaPolicy, VlaSettings
+
+CAMERA = "corner"  # about where LeRobot's MetaWorld has it, which the fine-tuned model was trained with
 
 
 def _vla(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A published model, which a user may have in a folder."""
     from bilevel.baselines.vla import require_vla
-    from bilevel.experiments.vla_sentences import make_policy
 
     ready = require_vla(method.name, options.policy)
-    make = partial(make_policy, ready.settings)
+    make = partial(make_vla, ready.settings)
     return EvaluatedPolicy(method.name, make, policy=ready.name, digest=ready.files.digest, render_mode="rgb_array")
+
+
+def make_vla(settings: VlaSettings, env: SceneEnv) -> VlaPolicy:
+    """Return the policy of a published model for a task of the paper."""
+    from bilevel.baselines.vla import VlaPolicy
+
+    instruction = sentence(env.task.name, env.objects)
+    env.env.camera = CAMERA
+    return VlaPolicy(settings, env, instruction)
 
 
 def _symbolic(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     planning = method.planning(options)
     assert planning is not None
     return EvaluatedPolicy(method.name, measure=partial(run_planner, *planning), settings=planning._asdict())
+
+
+def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> EpisodeRun:
+    """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
+    problem = generate_problem(task.domain.name, objects, random.Random(seed))
+    began = perf_counter()
+    found = find_plan(planner_named(planner), task.domain, problem, time_limit)
+    failure = found if isinstance(found, Failure) else None
+    return EpisodeRun(
+        seed=seed,
+        outcome=failure.reason if failure else SUCCESS,
+        reason=failure.reason if failure else None,
+        detail=failure.detail if failure else None,
+        steps=0 if isinstance(found, Failure) else len(found.steps),
+        events={},
+        durations={},
+        changes=Changes(),
+        seconds=Seconds(policy=perf_counter() - began, physics=0.0),
+    )
 
 
 METHODS: Mapping[str, Method] = {

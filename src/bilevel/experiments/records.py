@@ -1,19 +1,20 @@
-"""What is kept of each episode of an evaluation: one line of JSON."""
+"""What is kept of each episode of an evaluation, one line of JSON, and many of these in a few numbers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bilevel.json_files import decode
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
 from bilevel.policies.changes import Changes
-from bilevel.policies.episode_run import EpisodeRun
 from bilevel.tasks.scene_env import SUCCESS
 
 BEGINNING = b'{"task": "'  # of every line
+Z = 1.959964  # of a two-sided interval of 95%
 
 # What results that belong together have in common, and what a person says where they do not.
 IDENTITY = {
@@ -57,46 +58,84 @@ class EpisodeRecord:
         return self.outcome == SUCCESS
 
     def line(self) -> str:
-        counts = {**asdict(self.changes), "unexpected": self.changes.unexpected}
-        return json.dumps({**asdict(self), "changes": counts}) + "\n"
-
-
-def make_record(
-    policy: EvaluatedPolicy,
-    task: str,
-    run: EpisodeRun,
-    *,
-    objects: int,
-    episode: int,
-    noise: float = 0.0,
-    arguments: Mapping[str, Any],
-    versions: Mapping[str, str],
-    peak_mebibytes: float | None = None,
-) -> EpisodeRecord:
-    """The record of an episode that this policy has just run."""
-    return EpisodeRecord(
-        task=task,
-        method=policy.method,
-        policy=policy.policy,
-        policy_digest=policy.digest,
-        policy_seed=policy.seed,
-        settings=dict(policy.settings),
-        objects=objects,
-        episode=episode,
-        seed=run.seed,
-        noise=noise,
-        arguments=dict(arguments),
-        outcome=run.outcome,
-        reason=run.reason,
-        detail=run.detail,
-        steps=run.steps,
-        changes=run.changes,
-        versions=dict(versions),
-        seconds={name: round(seconds, 4) for name, seconds in run.seconds._asdict().items()},
-        peak_mebibytes=peak_mebibytes,
-    )
+        return json.dumps({**asdict(self), "changes": _counts(self.changes)}) + "\n"
 
 
 def read_record(line: bytes | str, where: object = "the record") -> EpisodeRecord:
     """`BadInput`, which says where it is, where the line is not that of an episode."""
     return decode(line, EpisodeRecord, f"{where}: not the result of an episode")
+
+
+def _counts(changes: Changes) -> dict[str, int]:
+    return {**asdict(changes), "unexpected": changes.unexpected}
+
+
+def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
+    """A 95% confidence interval for a success rate, which is right near 0 and 1 too."""
+    if episodes == 0:
+        return 0.0, 1.0
+    rate = successes / episodes
+    scale = 1 + Z * Z / episodes
+    middle = (rate + Z * Z / (2 * episodes)) / scale
+    half = Z * math.sqrt(rate * (1 - rate) / episodes + (Z / (2 * episodes)) ** 2) / scale
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+@dataclass(frozen=True)
+class Row:
+    """How some episodes went."""
+
+    episodes: int
+    successes: int
+    interval: tuple[float, float]  # of the success rate, at 95%
+    mean_steps: float | None  # of the successes
+    reasons: Mapping[str, int]  # of the failures, the commonest first
+    changes: Changes
+
+    def as_json(self) -> dict[str, object]:
+        steps = None if self.mean_steps is None else round(self.mean_steps, 1)
+        refinement = None if self.changes.refinement is None else round(self.changes.refinement, 4)
+        rounded = {"interval": [round(bound, 4) for bound in self.interval], "mean_steps": steps}
+        return {**asdict(self), **rounded, "changes": _counts(self.changes), "refinement": refinement}
+
+
+def make_row(records: Sequence[EpisodeRecord]) -> Row:
+    steps = [record.steps for record in records if record.success]
+    reasons = Counter(record.reason for record in records if record.reason is not None)
+    return Row(
+        episodes=len(records),
+        successes=len(steps),
+        interval=wilson_interval(len(steps), len(records)),
+        mean_steps=sum(steps) / len(steps) if steps else None,
+        reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        changes=sum((record.changes for record in records), Changes()),
+    )
+
+
+def rows_by_objects(records: Sequence[EpisodeRecord]) -> dict[int, Row]:
+    sizes = sorted({record.objects for record in records})
+    return {size: make_row([record for record in records if record.objects == size]) for size in sizes}
+
+
+def table(records: Sequence[EpisodeRecord]) -> list[str]:
+    """Lines for a person to read."""
+    total = make_row(records)
+    rows = {**{str(size): row for size, row in rows_by_objects(records).items()}, "total": total}
+    lines = [f"{'objects':>7}  {'successes':>9}  {'95% interval':>13}  {'mean steps':>10}  failures"]
+    lines += [_line(name, row).rstrip() for name, row in rows.items()]
+    return [*lines, *_refinement(total.changes)]
+
+
+def _line(name: str, row: Row) -> str:
+    interval = f"{100 * row.interval[0]:.1f}–{100 * row.interval[1]:.1f}%"
+    steps = "–" if row.mean_steps is None else f"{row.mean_steps:.0f}"
+    reasons = ", ".join(f"{reason} {number}" for reason, number in row.reasons.items())
+    return f"{name:>7}  {f'{row.successes}/{row.episodes}':>9}  {interval:>13}  {steps:>10}  {reasons}"
+
+
+def _refinement(changes: Changes) -> list[str]:
+    if changes.refinement is None:
+        return []
+    unexpected = f"{changes.drop} drops, {changes.collision} collisions, {changes.flicker} flickers"
+    rate = f"{100 * changes.refinement:.2f}% of the changes of the state were the chosen action's own effects"
+    return [f"{rate}: {changes.own}, against {unexpected}; {changes.exogenous} were exogenous"]

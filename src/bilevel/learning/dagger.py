@@ -7,22 +7,19 @@ control at every step: for a bilevel policy the expert's low level, conditioned 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.learning.config import DaggerConfig
-from bilevel.lowlevel.encoding import Encoding
-from bilevel.lowlevel.samples import Samples, Situation, encode_episode
-from bilevel.policies.experts import ControllingExpert
-from bilevel.policies.perturbation import Perturb, Perturbation
-from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy, ObservedPolicy
-from bilevel.policies.rollout import Transition, rollout
+from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy, ObservedPolicy
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.processes import Work, in_order, spread
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
@@ -31,19 +28,21 @@ from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Task
 
 Found = TypeVar("Found", covariant=True)
+Practice = Callable[[], SceneEnv]  # makes where a learner acts: the task at the size of the demonstrations
 Teacher = Callable[[Scene], "Control | None"]  # what the expert would do, if it knows
 
 
-@dataclass(frozen=True)
-class Practice:
-    """Where a learner acts: the task at the size of the demonstrations."""
+class DaggerConfig(msgspec.Struct, frozen=True):
+    """How often the learner acts and asks the expert, and how much."""
 
-    task: Task
-    objects: int
-    arguments: Mapping[str, Any]  # further ones of the environment
+    rounds: int = 0
+    episodes: int = 60  # in a round
+    epochs: int = 5  # of training after each round
+    noise: float = 0.7  # amplitude of the control noise, in two of three episodes
+    patience: int = 300  # steps without any change of the symbols before an episode is given up
+    longest: int = 3000  # steps after which it is given up in any case
 
 
 class Learner(Protocol[Found]):
@@ -100,7 +99,7 @@ def dagger_rollouts(
 
 def _start(learner: Learner[Found], practice: Practice, config: DaggerConfig, round_: int) -> Work[tuple[int, Found]]:
     """Make the environment, once; what comes back runs an episode."""
-    env = SceneEnv(practice.task, practice.objects, **practice.arguments)
+    env = practice()
     policy, teacher = learner.begin(env)
 
     def run(number: int) -> tuple[int, Found]:
@@ -109,14 +108,10 @@ def _start(learner: Learner[Found], practice: Practice, config: DaggerConfig, ro
         noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
         rollout(env, policy, seed, perturb=perturb, callback=lesson, stop=lesson.is_over)
-        targets = env.controls.encode(np.array(lesson.controls)) if lesson.controls else _none(env)
+        targets = env.controls.encode(np.array(lesson.controls))
         return number, learner.encode(lesson.scenes, lesson.situations, targets, number)
 
     return run
-
-
-def _none(env: SceneEnv) -> NDArray[np.float32]:
-    return np.zeros((0, env.controls.size), np.float32)
 
 
 class _Lesson:

@@ -7,9 +7,9 @@ network is trained on. With DAgger, the policy then acts, and its network is tra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,20 @@ import msgspec
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import remove_leftovers, write_atomically
-from bilevel.learning.config import PRESETS, LearningConfig
 from bilevel.learning.dagger import BilevelLearner, Practice
-from bilevel.learning.networks import Callback, Curve, Progress, TrainedNetwork, train_network
-from bilevel.lowlevel.encoding import Encoding, encoding_of
-from bilevel.lowlevel.network import GraphNetwork, MakeNetwork
-from bilevel.lowlevel.numpy_network import NumpyNetwork
-from bilevel.lowlevel.samples import Samples, concatenate, encode_episode
-from bilevel.lowlevel.torch_network import TorchNetwork
+from bilevel.learning.networks import (
+    Callback,
+    LearningConfig,
+    LearningOptions,
+    Progress,
+    TrainedNetwork,
+    silent,
+    train_network,
+)
+from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
+from bilevel.lowlevel.network import GraphNetwork, MakeNetwork, TorchNetwork
+from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.training import Trained
-from bilevel.lowlevel.weights_file import Weights
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPolicy, NetworkShape, symbols_of
 from bilevel.rules.learning import learn_rules
@@ -42,10 +46,6 @@ from bilevel.tasks.task import Expert, Task
 from bilevel.versions import versions
 
 CURVES = "training.jsonl"
-
-
-def silent(progress: Progress) -> None:
-    """The callback of those who do not want to know how far it is."""
 
 
 def learn(
@@ -71,10 +71,17 @@ def learn(
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. `network`
     makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`.
     """
-    began = time.perf_counter()
-    task = task or registered_task(demonstrations.task)
-    config = config or PRESETS[preset]
-    found = study(demonstrations, task, callback)
+    options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback)
+    return learn_bilevel(demonstrations, Path(output), options, network)
+
+
+def learn_bilevel(
+    demonstrations: Demonstrations, output: Path, options: LearningOptions, network: MakeNetwork | None = None
+) -> LearnedPolicy:
+    """Learn both levels of a policy and write its folder."""
+    began, config = time.perf_counter(), options.settings
+    options = with_task(options, demonstrations)
+    found = study(demonstrations, options.task, options.callback)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     kind = GRAPH if network is None else getattr(network, "__name__", type(network).__name__)
 
@@ -85,31 +92,23 @@ def learn(
             make_low = partial(NumpyNetwork, *about, config.rounds)
         else:
             make_low = partial(_by_torch, make_network, *about)
-        return BilevelLearner(demonstrations.domain, found.rules, found.encoding, make_low, seed)
+        return BilevelLearner(demonstrations.domain, found.rules, found.encoding, make_low, options.seed)
 
-    learned = train_network(
-        found.samples,
-        partial(make_network, found.encoding, demonstrations.controls),
-        seed,
-        config,
-        learner,
-        practice_for(demonstrations, task, config),
-        workers=workers,
-        checkpoints=checkpoints,
-        callback=callback,
-    )
-    card = make_card(demonstrations, task, learned, config, preset, time.perf_counter() - began)
+    make_ours = partial(make_network, found.encoding, demonstrations.controls)
+    practice = practice_for(demonstrations, options)
+    learned = train_network(found.samples, make_ours, learner, practice, options)
     counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
-    card = msgspec.structs.replace(
-        card,
-        encoding=symbols_of(found.encoding),
-        network=NetworkShape(kind, config.hidden, config.rounds),
-        summary=card.summary | counts,
-    )
+    shape = NetworkShape(kind, config.hidden, config.rounds)
+    card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
     policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, found.rules)
-    write_curves(Path(output), learned.curves)
-    policy.write(Path(output))
+    write_curve(output, learned)
+    policy.write(output)
     return policy
+
+
+def with_task(options: LearningOptions, demonstrations: Demonstrations) -> LearningOptions:
+    """The options with the task that is registered under the name in the data set, where none is given."""
+    return replace(options, task=options.task or registered_task(demonstrations.task))
 
 
 def _by_torch(make_network: MakeNetwork, encoding: Encoding, controls: Controls, weights: Weights) -> LowLevelPolicy:
@@ -149,20 +148,19 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
     return Study(
         rules=rules,
         encoding=encoding,
-        samples=concatenate(parts),
+        samples=Samples.concatenate(parts),
         traces=len(traces),
         exogenous=sum(abstraction.exogenous for abstraction in abstractions),
         ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
     )
 
 
-def practice_for(
-    demonstrations: Demonstrations, task: Task | None, config: LearningConfig, is_bilevel: bool = True
-) -> Practice | None:
+def practice_for(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> Practice | None:
     """Where DAgger takes place, if it is wanted and possible."""
-    if config.dagger.rounds == 0 or task is None or why_no_dagger(demonstrations, task, is_bilevel):
+    task = options.task
+    if options.settings.dagger.rounds == 0 or task is None or why_no_dagger(demonstrations, task, is_bilevel):
         return None
-    return Practice(task, demonstrations.objects, demonstrations.env_arguments)
+    return partial(SceneEnv, task, demonstrations.objects, **demonstrations.env_arguments)
 
 
 def why_no_dagger(demonstrations: Demonstrations, task: Task | None, is_bilevel: bool = True) -> str | None:
@@ -185,40 +183,42 @@ def why_no_dagger(demonstrations: Demonstrations, task: Task | None, is_bilevel:
 
 def make_card(
     demonstrations: Demonstrations,
-    task: Task | None,
+    options: LearningOptions,
     learned: TrainedNetwork,
-    config: LearningConfig,
-    preset: str,
-    seconds: float,
+    began: float,
+    method: str,
+    encoding: dict[str, Any],
+    shape: NetworkShape,
+    counts: Mapping[str, int],
 ) -> Card:
-    """policy.json of a network that was learned from demonstrations; a method fills in what is its own."""
+    """policy.json of a network that was learned from demonstrations; `counts` join its summary."""
     network = learned.trained
-    settings: dict[str, Any] = {"preset": preset, **msgspec.to_builtins(config)}
     return Card(
         format=FORMAT,
         task=demonstrations.task,
-        method=BISON,
+        method=method,
         objects=demonstrations.objects,
         arguments=demonstrations.env_arguments,
         seed=network.seed,
         spec=demonstrations.spec.as_json(),
         controls=demonstrations.controls,
-        encoding={},
-        network=NetworkShape(),
-        settings=settings,
+        encoding=encoding,
+        network=shape,
+        settings={"preset": options.preset, **msgspec.to_builtins(options.settings)},
         summary={
             "samples": learned.samples,
             "best_epoch": network.best_epoch,
             "validation_loss": network.validation_loss,
             "demonstrations": {"command": demonstrations.command, "episodes": len(demonstrations)},
-            "seconds": round(seconds, 1),
+            "seconds": round(time.perf_counter() - began, 1),
+            **counts,
         },
-        versions=versions([*(task.packages if task else ()), "torch", "safetensors"]),
+        versions=versions([*(options.task.packages if options.task else ()), "torch", "safetensors"]),
     )
 
 
-def write_curves(folder: Path, curves: Iterable[Curve]) -> None:
+def write_curve(folder: Path, learned: TrainedNetwork) -> None:
     """A line of JSON for each epoch."""
-    lines = [{"round": curve.round, **msgspec.to_builtins(epoch)} for curve in curves for epoch in curve.epochs]
+    lines = [{"round": round_, **msgspec.to_builtins(epoch)} for round_, epoch in learned.curve]
     remove_leftovers(folder / CURVES)
     write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))

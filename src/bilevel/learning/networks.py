@@ -5,33 +5,47 @@ With a folder for checkpoints, everything goes on where an earlier call with the
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from bilevel.learning.checkpoint import (
-    dagger_fingerprint,
-    fingerprint,
-    read_episode,
-    resume,
-    write_checkpoint,
-    write_episode,
-)
-from bilevel.learning.config import DaggerConfig, LearningConfig
-from bilevel.learning.dagger import Learner, Practice, dagger_rollouts
-from bilevel.lowlevel.network import ImitationNetwork
-from bilevel.lowlevel.samples import ImitationSamples
+from bilevel.files import write_atomically
+from bilevel.learning.dagger import DaggerConfig, Learner, Practice, dagger_rollouts
+from bilevel.lowlevel.encoding import ImitationSamples
+from bilevel.lowlevel.network import ImitationNetwork, weights_of
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.tasks.task import Task
 
 Found = TypeVar("Found", bound=ImitationSamples)
 
 SAVED_EVERY = 10.0  # seconds, where an epoch takes longer
+
+
+class LearningConfig(msgspec.Struct, frozen=True):
+    """Both levels; as it is here, by the paper's settings."""
+
+    hidden: int = 64
+    rounds: int = 2  # of messages in the network
+    training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
+    dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)
+
+
+PRESETS: Mapping[str, LearningConfig] = {
+    "paper": LearningConfig(),
+    "best": LearningConfig(training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)),
+}
 
 
 @dataclass(frozen=True)
@@ -47,12 +61,25 @@ class Progress:
 Callback = Callable[[Progress], None]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The losses over one training: the first on the demonstrations, the others after rounds of DAgger."""
+def silent(progress: Progress) -> None:
+    """The callback of those who do not want to know how far it is."""
 
-    round: int
-    epochs: Sequence[Epoch]
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """How a policy is learned, whatever its method; see `learn`. A `config` goes before the preset."""
+
+    task: Task | None = None
+    preset: str = "best"
+    config: LearningConfig | None = None
+    seed: int = 0
+    workers: int = 1
+    checkpoints: Path | None = None
+    callback: Callback = silent
+
+    @property
+    def settings(self) -> LearningConfig:
+        return self.config or PRESETS[self.preset]
 
 
 @dataclass(frozen=True)
@@ -60,34 +87,28 @@ class TrainedNetwork:
     """A network, and how it came about."""
 
     trained: Trained
-    curves: tuple[Curve, ...]
+    curve: tuple[tuple[int, Epoch], ...]  # epochs on the demonstrations, round 0, and after rounds of DAgger
     samples: int  # that it was last trained on
 
 
 def train_network(
     samples: Found,
     make_network: Callable[[], ImitationNetwork],
-    seed: int,
-    config: LearningConfig,
     learner: Callable[[Trained], Learner[Found]],
     practice: Practice | None,
-    *,
-    workers: int,
-    checkpoints: Path | None,
-    callback: Callback,
+    options: LearningOptions,
 ) -> TrainedNetwork:
     """Train a network; where there is `practice`, let it act there as the `learner` that it makes, and train again."""
-    trainer = _Trainer(make_network, config.training, checkpoints, callback)
-    network = trainer.train("training", samples, seed)
+    trainer, dagger = _Trainer(make_network, options), options.settings.dagger
+    network = trainer.train(samples)
     if practice is None:
         return network
-    for round_ in range(1, config.dagger.rounds + 1):
-        rollouts = partial(dagger_rollouts, learner(network.trained), practice, config.dagger, round_, workers)
-        run = dagger_fingerprint(network.trained, samples, config.dagger, round_)
-        samples = samples.followed_by(list(trainer.kept(rollouts, run, samples, config.dagger, round_)))
-        further = trainer.further(config.dagger.epochs, round_)
-        after = further.train(f"training, round {round_}", samples, seed, network.trained.weights)
-        network = replace(after, curves=network.curves + after.curves)
+    for round_ in range(1, dagger.rounds + 1):
+        rollouts = partial(dagger_rollouts, learner(network.trained), practice, dagger, round_, options.workers)
+        run = dagger_fingerprint(network.trained, samples, dagger, round_)
+        samples = samples.followed_by(list(trainer.kept(rollouts, run, samples, round_)))
+        after = trainer.train(samples, round_, network.trained.weights)
+        network = replace(after, curve=network.curve + after.curve)
     return network
 
 
@@ -96,44 +117,111 @@ class _Trainer:
     """Trains, shows how far it is, and writes checkpoints."""
 
     make_network: Callable[[], ImitationNetwork]
-    config: TrainingConfig
-    checkpoints: Path | None
-    callback: Callback
-    round: int = 0  # of DAgger
+    options: LearningOptions
 
-    def further(self, epochs: int, round_: int) -> _Trainer:
-        return replace(self, config=msgspec.structs.replace(self.config, epochs=epochs), round=round_)
-
-    def train(self, stage: str, samples: ImitationSamples, seed: int, initial: Weights | None = None) -> TrainedNetwork:
-        training = Training(samples, self.make_network, seed, self.config, initial)
+    def train(self, samples: ImitationSamples, round_: int = 0, initial: Weights | None = None) -> TrainedNetwork:
+        """Train on the demonstrations, or further after a round of DAgger."""
+        config, folder = self.options.settings.training, self.options.checkpoints
+        if round_:
+            config = msgspec.structs.replace(config, epochs=self.options.settings.dagger.epochs)
+        training = Training(samples, self.make_network, self.options.seed, config, initial)
         run = fingerprint(training, samples)
-        path = self.checkpoints / f"{run[:16]}.safetensors" if self.checkpoints else None
+        path = folder / f"{run[:16]}.safetensors" if folder else None
         if path:
             resume(path, training, run)
         while not training.done:
             epoch = training.learn(SAVED_EVERY if path else math.inf)
             if path:
                 write_checkpoint(path, training, run)
-            self.callback(Progress(stage, training.epoch, self.config.epochs, epoch))
-        return TrainedNetwork(training.result(), (Curve(self.round, tuple(training.curve)),), len(samples))
+            stage = f"training, round {round_}" if round_ else "training"
+            self.options.callback(Progress(stage, training.epoch, config.epochs, epoch))
+        return TrainedNetwork(training.result(), tuple((round_, epoch) for epoch in training.curve), len(samples))
 
-    def kept(
-        self, rollouts: Callable[[int], Iterator[Found]], run: str, like: Found, config: DaggerConfig, round_: int
-    ) -> Iterator[Found]:
+    def kept(self, rollouts: Callable[[int], Iterator[Found]], run: str, like: Found, round_: int) -> Iterator[Found]:
         """The episodes of a round: those that were kept, then those from the next one on, kept as well."""
-        folder, total = self.checkpoints, config.episodes
+        folder, total = self.options.checkpoints, self.options.settings.dagger.episodes
         paths = [folder / f"{run[:16]}-{number:03d}.safetensors" for number in range(total)] if folder else []
-        done = 0
+        known: list[Found] = []
         for path in paths:
-            known = read_episode(path, like, run)
-            if known is None:
+            episode = read_episode(path, like, run)
+            if episode is None:
                 break
-            yield self._shown(known, done := done + 1, total, round_)
-        for episode in rollouts(done):
-            if paths:
+            known.append(episode)
+        for done, episode in enumerate(chain(known, rollouts(len(known)))):
+            if paths and done >= len(known):
                 write_episode(paths[done], episode, run)
-            yield self._shown(episode, done := done + 1, total, round_)
+            self.options.callback(Progress(f"DAgger, round {round_}", done + 1, total))
+            yield episode
 
-    def _shown(self, episode: Found, done: int, total: int, round_: int) -> Found:
-        self.callback(Progress(f"DAgger, round {round_}", done, total))
-        return episode
+
+# Checkpoints: all numbers of a training run in one file, and every DAgger episode in another
+
+
+def fingerprint(training: Training, samples: ImitationSamples) -> str:
+    """All that a run depends on, asked before its first epoch: no other one goes on from its checkpoint."""
+    about = (str(training.network), training.seed, training.config, training.device)
+    return _fingerprint(about, [*weights_of(training.network).values(), *samples.arrays()])
+
+
+def dagger_fingerprint(network: Trained, samples: ImitationSamples, *settings: object) -> str:
+    """The same for the rollouts of a network that has learned from these samples."""
+    weights = [network.weights[name] for name in sorted(network.weights)]
+    return _fingerprint((network.seed, *settings), [*weights, *samples.arrays()])
+
+
+def _fingerprint(about: tuple[object, ...], arrays: Iterable[NDArray[Any]]) -> str:
+    digest = hashlib.sha256(repr(about).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def write_checkpoint(path: Path, training: Training, run: str) -> None:
+    """`run` is the fingerprint."""
+    _write(path, run, training.state(), msgspec.json.encode(training.curve).decode())
+
+
+def resume(path: Path, training: Training, run: str) -> bool:
+    """Go on from a checkpoint, if there is one that is whole and of this run."""
+    found = _read(path, run)
+    if found is None:
+        return False
+    state, curve = found
+    training.restore(state, msgspec.json.decode(curve, type=list[Epoch]))
+    return True
+
+
+def write_episode(path: Path, episode: ImitationSamples, run: str) -> None:
+    _write(path, run, {f"{number:02d}": array for number, array in enumerate(episode.arrays())})
+
+
+def read_episode(path: Path, like: Found, run: str) -> Found | None:
+    """An episode that was kept, if it is whole and of this run."""
+    found = _read(path, run)
+    return type(like)(*(array for _, array in sorted(found[0].items()))) if found else None
+
+
+def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], curve: str = "") -> None:
+    about = {"run": run, "curve": curve, "digest": _digest(state, curve)}
+    contiguous = {name: np.array(array, order="C") for name, array in state.items()}  # keeps the shape, even ()
+    write_atomically(path, save(contiguous, about))
+
+
+def _read(path: Path, run: str) -> tuple[dict[str, NDArray[Any]], str] | None:
+    try:
+        with safe_open(path, "numpy") as file:
+            about = file.metadata() or {}
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    except (OSError, SafetensorError):
+        return None
+    curve = about.get("curve", "")
+    return (state, curve) if about.get("run") == run and about.get("digest") == _digest(state, curve) else None
+
+
+def _digest(state: Mapping[str, NDArray[Any]], curve: str) -> str:
+    """Of all that is restored: safetensors itself does not notice numbers that have changed on the disk."""
+    digest = hashlib.sha256(curve.encode())
+    for name in sorted(state):
+        digest.update(f"{name} {state[name].dtype} {state[name].shape}".encode())
+        digest.update(state[name].tobytes())
+    return digest.hexdigest()

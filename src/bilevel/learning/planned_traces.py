@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.planning.planners import plan_function, planner_named
+from bilevel.planning.planners import plan_function
 from bilevel.rules.traces import Trace, traces_from_problems
 from bilevel.symbolic.domain import Domain, Problem
 
@@ -22,5 +22,5 @@ def plan_traces(
 
     rules = learn_rules(plan_traces(domain, problems), domain)
     """
-    plan_for = plan_function(planner_named(planner), time_limit)
+    plan_for = plan_function(planner, time_limit)
     return traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed).traces

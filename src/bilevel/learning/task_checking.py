@@ -6,25 +6,35 @@ for finding in check_task(task):
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from bilevel.learning.expert_checking import (
-    check_actions,
-    check_applicability,
-    check_controls,
-    check_expert,
-    check_explanations,
-)
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.policy import Policy
+from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import Transition, rollout
-from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.checking import CheckedEpisode, Finding, Findings, check_environment, check_parts
-from bilevel.tasks.controls import Control
+from bilevel.rules.learning import learn_rules
+from bilevel.rules.matching import bindings
+from bilevel.rules.rule import Rule
+from bilevel.rules.traces import Trace, traces_from_states
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, BadInput, Domain, Facts, Schema
+from bilevel.symbolic.semantics import ground_action
+from bilevel.tasks.checking import (
+    CheckedEpisode,
+    Finding,
+    Findings,
+    check_environment,
+    check_facts,
+    check_flicker,
+    check_goals,
+    check_parts,
+    check_scenes,
+    check_success,
+)
+from bilevel.tasks.controls import BoxControls, Control
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_checking import check_facts, check_flicker, check_goals, check_scenes, check_success
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 
@@ -40,88 +50,90 @@ def check_task(task: Task, *, objects: int = 3, seeds: int = 3, steps: int = STE
     """
     task.check_objects(objects)
     task.check_arguments(arguments)
-    found = Findings()
-    check_parts(task, found)
-    if not found.has_errors:
-        check_environment(task, objects, arguments, found)
-    if not found.has_errors:
-        check = _Check(task, objects, seeds, steps, arguments, found)
-        check.run()
-        check.close()
-    return found.in_order()
+    check = _Check(task, objects, range(seeds), steps, arguments)
+    check_parts(task, check.found)
+    for part in (check.environment, check.first_scene, check.random_controls, check.expert, check.all_episodes):
+        if not check.found.has_errors:  # which would only cause others
+            part()
+    check.close()
+    return check.found.in_order()
 
 
 class _Check:
-    """Runs episodes and has them checked, for as long as there are no errors that would only cause others."""
+    """Runs episodes and has them checked."""
 
     def __init__(
-        self, task: Task, objects: int, seeds: int, steps: int, arguments: dict[str, Any], found: Findings
+        self, task: Task, objects: int, seeds: Sequence[int], steps: int, arguments: Mapping[str, Any]
     ) -> None:
-        self.task, self.objects, self.seeds, self.steps, self.found = task, objects, range(seeds), steps, found
-        self.env, self.another = (SceneEnv(task, objects, **arguments) for _ in range(2))
+        self.task, self.objects, self.seeds, self.steps, self.arguments = task, objects, seeds, steps, arguments
+        self.found = Findings()
+        self.envs: list[SceneEnv] = []  # two that are alike
         self.episodes: list[CheckedEpisode] = []
+        self.shown: list[CheckedEpisode] = []  # those of the expert among them
+        self.is_seeded = True
 
-    def run(self) -> None:
-        self._look_once()
-        if self.found.has_errors:
-            return
-        for seed in self.seeds:
-            self._watch(_RandomControls(self.env, seed), seed, "random controls", self.steps)
-        if self.found.has_errors:
-            return
-        random_again = self._episode(self.another, _RandomControls(self.another, 0), 0, "random controls", self.steps)
-        is_seeded = check_repetition(self.episodes[0], random_again, self.found)
-        check_saving(self.env, self.found)
-        limit = self.env.step_limit
-        shown = self._watch_expert(is_seeded)
-        if self.found.has_errors:
-            return
-        check_goals(self.episodes, any(episode.outcome == SUCCESS for episode in shown), self.found)
-        check_applicability(self.task.domain, self.episodes, self.found)
-        for episode in self.episodes:
-            check_success(episode, episode.outcome == SUCCESS, self.found)
-        if shown:
-            check_expert(self.env, shown, limit, self.found)
-            check_flicker(shown, self.found)
-        if shown and not self.found.has_errors:
-            check_explanations(self.task.domain, shown, self.found)
+    def environment(self) -> None:
+        check_environment(self.task, self.objects, self.arguments, self.found)
 
-    def close(self) -> None:
-        self.env.close()
-        self.another.close()
-
-    def _look_once(self) -> None:
+    def first_scene(self) -> None:
         """Check the very first scene, so that what is wrong with all of them is said once."""
+        self.envs = [SceneEnv(self.task, self.objects, **self.arguments) for _ in range(2)]
         try:
-            check_scenes(self.task, CheckedEpisode("reset", 0, [self.env.reset(0)]), self.found)
+            check_scenes(self.task, CheckedEpisode("reset", 0, [self.envs[0].reset(0)]), self.found)
         except BadInput as error:
             self.found.error("perceive", f"seed 0, step 0: {error}")
 
-    def _watch_expert(self, is_seeded: bool) -> list[CheckedEpisode]:
-        """The expert's episodes, which it is given more steps for than the task allows, to see how many it needs."""
+    def random_controls(self) -> None:
+        env, another = self.envs
+        for seed in self.seeds:
+            self._watch(_RandomControls(env, seed), seed, "random controls", self.steps)
+        if not self.found.has_errors:
+            again = self._episode(another, _RandomControls(another, 0), 0, "random controls", self.steps)
+            self.is_seeded = check_repetition(self.episodes[0], again, self.found)
+            check_saving(env, self.found)
+
+    def expert(self) -> None:
+        """Watch the expert, which is given more steps than the task allows, to see how many it needs."""
+        env, another = self.envs
         try:
-            expert = self.env.expert
+            expert = env.expert
             if expert is None or not expert.can_show:
                 cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
                 self.found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
-                return []
-            for env in (self.env, self.another):
-                env.step_limit = max(env.step_limit, min(4 * env.step_limit, PATIENCE))
-            shown = [self._watch(expert_policy(self.env), seed, "the expert") for seed in self.seeds]
-            again = self._episode(self.another, expert_policy(self.another), 0, "the expert")
+                return
+            for either in self.envs:
+                either.step_limit = max(either.step_limit, min(4 * either.step_limit, PATIENCE))
+            self.shown = [self._watch(expert_policy(env), seed, "the expert") for seed in self.seeds]
+            again = self._episode(another, expert_policy(another), 0, "the expert")
         except BadInput as error:
             self.found.error("run", str(error))
-            return []
-        if is_seeded:
-            check_repetition(shown[0], again, self.found)
-        for episode in shown:
-            check_controls(self.env, episode, self.found)
+            return
+        if self.is_seeded:
+            check_repetition(self.shown[0], again, self.found)
+        for episode in self.shown:
+            check_controls(env, episode, self.found)
             check_actions(self.task.domain, episode, self.found)
-        return shown
+
+    def all_episodes(self) -> None:
+        """Check what shows only over all episodes."""
+        found, domain, shown = self.found, self.task.domain, self.shown
+        check_goals(self.episodes, any(episode.outcome == SUCCESS for episode in shown), found)
+        check_applicability(domain, self.episodes, found)
+        for episode in self.episodes:
+            check_success(episode, episode.outcome == SUCCESS, found)
+        if shown:
+            check_expert(self.objects, shown, self.objects * self.task.steps_per_object, found)
+            check_flicker(shown, found)
+        if shown and not found.has_errors:
+            check_explanations(domain, shown, found)
+
+    def close(self) -> None:
+        for env in self.envs:
+            env.close()
 
     def _watch(self, policy: Policy, seed: int, who: str, steps: int | None = None) -> CheckedEpisode:
         """Run an episode and check what was seen in it."""
-        episode = self._episode(self.env, policy, seed, who, steps)
+        episode = self._episode(self.envs[0], policy, seed, who, steps)
         self.episodes.append(episode)
         check_scenes(self.task, episode, self.found)
         check_facts(self.task.domain, episode, self.found)
@@ -194,3 +206,159 @@ def check_saving(env: SceneEnv, found: Findings) -> None:
             found.error("save", "after restore(env, save(env)) the scene is another, or goes on in another way")
     except Exception as error:
         found.error("save", f"save(env) and restore(env, snapshot) failed: {type(error).__name__}: {error}")
+
+
+USUALLY = 0.9  # the part of an expert's actions that should have the effects which the domain promises
+
+
+def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, found: Findings) -> None:
+    """Check that the expert succeeds, and in time."""
+    failed = [episode for episode in episodes if episode.outcome != SUCCESS]
+    if failed:
+        fails = f"the expert fails in {len(failed)} of {len(episodes)} episodes (first {_ending(failed[0])})"
+        if len(failed) == len(episodes):
+            found.error("expert", f"{fails}: only what succeeds is kept, so nothing can be learned from it")
+            return
+        found.advise("expert", f"{fails}: only what succeeds is kept, so it should be the exception")
+    longest = max(len(episode.controls) for episode in episodes if episode.outcome == SUCCESS)
+    if longest > 0.7 * limit:
+        needs = f"the expert needs up to {longest} steps with {objects} objects, and an episode ends after {limit}"
+        remedy = f"set steps_per_object to {ceil(2 * longest / objects)}, so that a learner has time for mistakes"
+        (found.error if longest > limit else found.advise)("steps", f"{needs}: {remedy}")
+
+
+def _ending(episode: CheckedEpisode) -> str:
+    """How an episode ended, and what the expert did last, if it says so."""
+    *_, last = [None, *_doings(episode.actions)]
+    doing = f", after {last[2] - last[1]} steps of {last[0]}" if last else ""
+    missing = ", ".join(map(str, sorted(episode.goals[-1] - episode.states[-1]))) or "nothing"
+    return f"{episode.at(len(episode.controls))}: {episode.outcome}{doing}; of the goal is missing {missing}"
+
+
+def check_controls(env: SceneEnv, episode: CheckedEpisode, found: Findings) -> None:
+    """Check that the expert's controls are in the action space."""
+    controls = env.controls
+    for step, control in enumerate(episode.controls):
+        if not isinstance(controls, BoxControls):
+            if not env.env.action_space.contains(np.int64(control)):
+                found.error("control", f"{episode.at(step)}: the control {control!r} is not in {env.env.action_space}")
+        elif np.shape(control) != tuple(controls.shape) or not np.isfinite(control).all():
+            found.error("control", f"{episode.at(step)}: the control {control!r} does not fit {env.env.action_space}")
+        elif (np.abs(controls.encode(np.asarray(control))) > 1.001).any():
+            found.advise("control", f"{episode.at(step)}: the control {control!r} is out of bounds: clip it")
+
+
+def check_actions(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
+    """Check that the actions which the expert says it does are actions of the domain, and that they can be done."""
+    for step, action in enumerate(episode.actions):
+        if action is None or (step and action == episode.actions[step - 1]):
+            continue
+        where = f"{episode.at(step)}: choose(state, goal) gave {action}"
+        try:
+            condition = ground_action(domain, action).condition
+        except BadInput as error:
+            found.error("action", f"{where}: {error}")
+            continue
+        objects = {**domain.constants, **episode.scenes[step].objects}
+        for name, parameter in zip(action.arguments, domain.schemas[action.name].parameters, strict=True):
+            if name not in objects or not domain.is_subtype(objects[name], parameter.type):
+                found.error("action", f"{where}, but there is no {parameter.type} '{name}' to be seen")
+        state = episode.states[step]
+        unmet = [str(fact) for fact in sorted(condition.positive - state)]
+        unmet += [f"not {fact}" for fact in sorted(condition.negative & state)]
+        if unmet:
+            about = "precondition", action.name
+            found.advise(about, f"{where}, whose precondition does not hold: {', '.join(unmet)}")
+
+
+# What learning makes of it
+
+
+def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
+    """Say which actions could not be done in any state that was seen."""
+    situations = {
+        state: scene.objects
+        for episode in episodes
+        for scene, state in zip(episode.scenes, episode.states, strict=True)
+    }
+    labelled = {fact.predicate for state in situations for fact in state}
+    never = []
+    for name, schema in domain.schemas.items():
+        rule = _as_rule(schema)
+        if not any(any(bindings(rule, domain, state, NO_FACTS, objects)) for state, objects in situations.items()):
+            needed = sorted({fact.predicate for fact in rule.state_condition} - labelled)
+            never.append(name)
+            reason = f"'{needed[0]}' was never labelled" if needed else "its precondition never held as a whole"
+            found.advise(("applicable", name), f"the action '{name}' was never applicable in what was seen: {reason}")
+    if len(never) == len(domain.schemas):
+        found.error(
+            "applicable", "no action of the domain was ever applicable in what was seen: compare label and domain"
+        )
+
+
+def _as_rule(schema: Schema) -> Rule:
+    """A rule that applies where the action does."""
+    condition = frozenset(fact for fact in schema.precondition if fact.predicate != EQUALITY)
+    head = Action(schema.name, tuple(parameter.name for parameter in schema.parameters))
+    return Rule(0, schema.parameters, condition, NO_FACTS, head, schema.negative_precondition)
+
+
+def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
+    """Check that the changes which the expert brings about are the effects of actions, and that rules follow."""
+    traces: list[Trace] = []
+    tally: dict[str, list[bool]] = {}
+    first: dict[str, str] = {}
+    for episode in episodes:
+        objects = {name: kind for scene in episode.scenes for name, kind in scene.objects.items()}
+        abstraction = traces_from_states(domain, episode.states, episode.goals, objects)
+        traces += abstraction.traces
+        for action, start, end in _doings(episode.actions):
+            as_promised = action in abstraction.actions[start:end]
+            if not as_promised and episode.has_events(start, end):
+                continue
+            tally.setdefault(action.name, []).append(as_promised)
+            if not as_promised:
+                difference = _difference(domain, action, episode.states[start], episode.states[end])
+                first.setdefault(action.name, f"{episode.at(end)}: after {action}, {difference}")
+    for name, results in tally.items():
+        times = f"{sum(results)} of {len(results)} times"
+        message = (
+            f"the expert's '{name}' has the effects that the domain promises {times} (first not at {first.get(name)})"
+        )
+        if not any(results):
+            found.error(("effects", name), f"{message}: correct the domain, the labels or the expert")
+        elif sum(results) < USUALLY * len(results):
+            found.advise(("effects", name), f"{message}: learning leaves out what no action explains")
+    if not found.has_errors and not learn_rules(traces, domain):
+        found.error(
+            "rules",
+            "no rule can be learned from the expert: no fact of the goal becomes true by the effects of an action; "
+            "compare what the labels do when the goal is reached with the effects in the domain",
+        )
+
+
+def _doings(actions: Sequence[Action | None]) -> Iterator[tuple[Action, int, int]]:
+    """Each action that is done for some steps, with the first of them and the one after the last."""
+    for action, group in groupby(enumerate(actions), key=lambda pair: pair[1]):
+        steps = [step for step, _ in group]
+        if action is not None:
+            yield action, steps[0], steps[-1] + 1
+
+
+def _difference(domain: Domain, action: Action, before: Facts, after: Facts) -> str:
+    """How what came of an action differs from the likest of its outcomes, in words."""
+    grounded = ground_action(domain, action)
+    changed = before ^ after
+    outcome = min(grounded.outcomes, key=lambda outcome: len(changed ^ (outcome.add | outcome.delete)))
+    known = {term for fact in before for term in fact.terms}
+    others = changed - outcome.add - outcome.delete
+    arrivals = {fact for fact in others if not known.issuperset(fact.terms)}
+    parts = [
+        (grounded.condition.positive - before, "did not hold before"),
+        (outcome.add - after, "did not become true"),
+        ((outcome.delete - outcome.add) & after, "did not become false"),
+        (others - arrivals, "changed as well"),
+        (arrivals, "appeared at the same step"),
+    ]
+    said = [f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in parts if facts]
+    return "; ".join(said) or "the labels came to that in several steps"

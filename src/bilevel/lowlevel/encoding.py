@@ -8,9 +8,10 @@ Where on the table something happens plays no part, as positions are relative to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -255,3 +256,76 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
         bare=tuple(name for name, arity in arities.items() if arity == 0),
         constants=tuple(domain.constants),
     )
+
+
+# What the network learns from: every step that has a high-level action, encoded
+
+
+Situation = tuple[Facts, Facts, "Action | None"]  # state, goal, and what is being done
+
+Self = TypeVar("Self", bound="ImitationSamples")
+
+
+@dataclass(frozen=True)
+class ImitationSamples:
+    """What any network learns from: arrays, most of them with a row for each step of several episodes."""
+
+    targets: Array  # (steps, outputs): the expert's controls, as the network should put them out
+    episodes: NDArray[np.int64]  # (steps,): the number of the episode
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    @classmethod
+    def concatenate(cls: type[Self], parts: Sequence[Self]) -> Self:
+        """The samples of all parts, one after the other."""
+        return cls(*map(np.concatenate, zip(*(part.arrays() for part in parts), strict=True)))
+
+    def followed_by(self: Self, more: Sequence[Self]) -> Self:
+        """With further episodes, which are counted from 0 on among themselves."""
+        first = int(self.episodes.max()) + 1
+        return self.concatenate([self, *(replace(part, episodes=part.episodes + first) for part in more)])
+
+    def where(self: Self, chosen: NDArray[np.bool_]) -> Self:
+        """Some of the steps."""
+        return type(self)(*(array[chosen] for array in self.arrays()))
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        """All that there is to learn from."""
+        return (getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True)
+class Samples(ImitationSamples):
+    """One row per step, in all of the arrays."""
+
+    globals: Array  # (steps, global size)
+    schemas: NDArray[np.int64]  # (steps,)
+    objects: Array  # (steps, arity, object size); zeros where an action has no arguments
+
+
+def encode_episode(
+    encoding: Encoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
+) -> Samples:
+    """The samples of one episode, (steps,) each. Symbols change rarely, so they are encoded once for each stretch."""
+    encoding = encoding.for_spec(scenes[0].spec) if scenes else encoding
+    steps, told = len(scenes), encoding.features
+    globals_ = np.zeros((steps, encoding.global_size), np.float32)
+    objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
+    schemas = np.full(steps, -1)
+    values = np.array([scene.values for scene in scenes], np.float32).reshape(steps, len(encoding.spec.agent))
+    globals_[:, : told.agent_size] = told.agent(values)
+    start = 0
+    keys = [(*situation, scene.roster) for situation, scene in zip(situations, scenes, strict=True)]
+    for (state, goal, action, _), stretch in groupby(keys):
+        end = start + len(list(stretch))
+        if action is not None:
+            schemas[start:end] = encoding.schema_index(action)
+            globals_[start:end, told.agent_size :] = encoding.global_facts(state, goal)
+        if action is not None and action.arguments:
+            rows, mask = encoding.arguments(scenes[start], action)
+            features = np.stack([encoding.seen(scene, rows) for scene in scenes[start:end]])
+            objects[start:end, :, : told.object_size] = told.objects(values[start:end], features, mask)
+            objects[start:end, :, told.object_size :] = encoding.object_facts(state, goal, action)
+        start = end
+    return Samples(targets, np.full(steps, number), globals_, schemas, objects).where(schemas >= 0)

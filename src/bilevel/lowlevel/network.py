@@ -16,10 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bilevel.lowlevel.encoding import Encoding
-from bilevel.lowlevel.samples import Samples
-from bilevel.tasks.controls import Controls, DiscreteControls
-from bilevel.tasks.scene import Array
+from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode
+from bilevel.lowlevel.numpy_network import Weights
+from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.tasks.controls import Control, Controls, DiscreteControls
+from bilevel.tasks.scene import Array, Scene
 
 Table = tuple[Tensor, ...]  # all that is known of each sample, so that few look-ups find it
 
@@ -155,3 +156,22 @@ def scales_of(numbers: Array, without_zeros: bool = False) -> Tensor:
         found = column[column != 0] if without_zeros else column
         spread.append(float(found.std()) if len(found) > 1 else 1.0)
     return torch.tensor([1 / deviation if deviation > LEAST_SPREAD else 1.0 for deviation in spread])
+
+
+class TorchNetwork:
+    """A low-level policy."""
+
+    def __init__(self, network: LowLevelNetwork, weights: Weights) -> None:
+        try:
+            network.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
+        except RuntimeError as error:
+            raise BadInput(f"the weights are not those of this network: {' '.join(str(error).split())}") from None
+        self._network = network.eval()
+
+    @torch.no_grad()
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        network = self._network
+        nothing = torch.zeros((1, network.controls.size)).numpy()
+        sample = encode_episode(network.encoding, [scene], [(state, goal, action)], nothing, 0)
+        outputs, _ = network.predict(network.table(sample), torch.zeros(1, dtype=torch.int64))
+        return network.controls.decode(outputs[0].numpy())

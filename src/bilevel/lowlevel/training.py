@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
-from bilevel.lowlevel.samples import ImitationSamples
-from bilevel.lowlevel.weights_file import Weights
+from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import BadInput
 
 Samples = TypeVar("Samples", bound=ImitationSamples)
@@ -245,3 +246,25 @@ def split(samples: Samples, every: int) -> tuple[Samples, Samples]:
     place = np.searchsorted(episodes, samples.episodes)
     held_out = place % every == min(every, len(episodes)) - 1
     return samples.where(~held_out), samples.where(held_out)
+
+
+Note = Callable[[str, Epoch], None]  # of a stage and one of its epochs
+
+
+@contextmanager
+def loss_notes(folder: Path) -> Iterator[Note]:
+    """What notes the losses after each epoch, in a folder that TensorBoard reads."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    try:
+        writer = SummaryWriter(str(folder))
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be written: {error.strerror}") from None
+
+    def note(stage: str, epoch: Epoch) -> None:
+        for name, loss in (("training loss", epoch.training_loss), ("validation loss", epoch.validation_loss)):
+            writer.add_scalar(f"{stage}/{name}", loss, epoch.number)
+        writer.flush()
+
+    with writer:
+        yield note

@@ -3,17 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
-from bilevel.policies.experts import expert_policy
-from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
+from bilevel.planning import fast_downward
+from bilevel.policies.episode_run import EpisodeRun
+from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
+
+if TYPE_CHECKING:
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.learning.networks import LearningOptions
+
+MakePolicy = Callable[[SceneEnv], ObservedPolicy]
+Measure = Callable[[Task, int, int], EpisodeRun]  # of a task, a number of objects and a seed
+
+MAX_SYMBOLIC_OBJECTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class EvaluatedPolicy:
+    """A policy that is to be run or measured, as other processes get it: what makes it, and where it comes from."""
+
+    method: str
+    make: MakePolicy | None = None
+    task: str | None = None  # that it was learned on
+    check: Callable[[Task], None] | None = None  # `BadInput` for a task that it does not fit
+    policy: str | None = None  # its folder, as given
+    digest: str | None = None
+    seed: int | None = None  # of learning it
+    settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
+    measure: Measure | None = None  # for what is measured on symbols alone, and has nothing to `make`
+    render_mode: str | None = None  # for a policy that looks at pictures
+
+    def check_task(self, task: Task) -> None:
+        """`BadInput` for a task that it does not fit."""
+        if self.check is not None:
+            self.check(task)
+
+    def check_run(self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any]) -> None:
+        """`BadInput` for a task, a number of objects, or noise or arguments that it is not measured with."""
+        self.check_task(task)
+        most = self.max_objects(task)
+        if objects < 1 or (most is not None and objects > most):
+            raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
+        if self.make:
+            SceneEnv(task, objects, **arguments).close()
+        elif noise or arguments:
+            names = [*(["noise"] if noise else []), *(["env-args"] if arguments else [])]
+            options = " and no ".join(f"--{name}" for name in names)
+            raise BadInput(f"the method '{self.method}' is measured without an environment: it takes no {options}")
+
+    def max_objects(self, task: Task) -> int | None:
+        """The most objects that it can be measured with."""
+        return task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
+
+
+# The methods
 
 EXPERT = "expert"
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
@@ -77,21 +128,9 @@ class Method:
         if not self.planners:
             return None
         planner = options.planner or self.planners[0]
-        if planner in REQUIREMENTS:
-            REQUIREMENTS[planner]()
+        if planner == "lama":
+            fast_downward.find_program()
         return Planning(planner, options.planning_seconds or PLANNING_SECONDS)
-
-
-# What a planner needs beside this package: a function that finds it, or says what to install.
-
-
-def _find_lama() -> None:
-    from bilevel.planning.fast_downward import find_program
-
-    find_program()
-
-
-REQUIREMENTS: Mapping[str, Callable[[], None]] = {"lama": _find_lama}
 
 
 # Building
@@ -132,8 +171,7 @@ def learned_policy(
 def _make_bilevel(found: LearnedPolicy, planning: Planning | None, replan: bool, env: SceneEnv) -> BilevelPolicy:
     policy = found.bind(env.labels)
     if planning:
-        from bilevel.planning.plan_policies import PlannedPolicy
-        from bilevel.planning.planners import PLANNERS
+        from bilevel.planning.planners import PLANNERS, PlannedPolicy
 
         name, seconds = planning
         policy.high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
@@ -142,7 +180,7 @@ def _make_bilevel(found: LearnedPolicy, planning: Planning | None, replan: bool,
 
 def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A learned network that does all."""
-    from bilevel.baselines.end_to_end_folder import read_end_to_end
+    from bilevel.baselines.end_to_end import read_end_to_end
 
     assert options.policy is not None
     found = read_end_to_end(options.policy, method.name)
@@ -182,3 +220,27 @@ def find_method(name: str, methods: Mapping[str, Method] = METHODS) -> Method:
 def method_of(policy: Path | None) -> str:
     """The method that a folder was learned for; without a folder, it is the expert."""
     return EXPERT if policy is None else read_card(policy).method
+
+
+# Learning
+
+
+def train(demonstrations: Demonstrations, output: Path, method: str, options: LearningOptions) -> LearnedNetwork:
+    """Learn what the method runs on, and write its folder.
+
+    Methods that plan run on the low level of a bilevel policy, whose rules they do without.
+    """
+    check_learned(method)
+    if find_method(method).training == END_TO_END:
+        from bilevel.baselines.learning import learn_end_to_end
+
+        return learn_end_to_end(demonstrations, output, method, options)
+    from bilevel.learning.learn import learn_bilevel
+
+    return learn_bilevel(demonstrations, output, options)
+
+
+def check_learned(method: str) -> None:
+    """`BadInput` for a method that is not learned."""
+    if find_method(method).training is None:
+        raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from bilevel.planning.grounding import Instance, Literal, absent, present, reachable_instances
+from bilevel.planning.grounding import Instance, Literal, literals, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.bulk_reading import no_garbage_collection
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.pddl_problem import no_garbage_collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
     Only literals that can change and can matter have a bit. `None` where not even the relaxation reaches the goal.
     """
     instances, reached = reachable_instances(domain, problem, deadline, new_objects)
-    goal = present(problem.goal) | absent(problem.negative_goal)
+    goal = literals(problem.goal, problem.negative_goal)
     if not problem.goal <= reached:
         return None
     changing, mentioned = set[Literal](), set[Atom]()
@@ -122,9 +122,9 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
         deadline.check()
         changing |= instance.delete
         mentioned.update(literal.atom for literal in instance.condition)
-    at_first = present(problem.state) | absent((reached | mentioned | problem.negative_goal) - problem.state)
+    at_first = literals(problem.state, (reached | mentioned | problem.negative_goal) - problem.state)
     constant = at_first - changing
-    impossible = {Literal(atom, not truth) for atom, truth in constant}
+    impossible = {literal.opposite for literal in constant}
     if goal & impossible:
         return None
     possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]

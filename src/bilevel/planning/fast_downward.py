@@ -124,13 +124,9 @@ def _run(
         return PlanResult(Status.OUT_OF_MEMORY, message="no plan: Fast Downward ran out of memory")
     if exit_code in UNSOLVABLE:
         return PlanResult(Status.UNSOLVABLE, message="no plan exists")
-    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {_last_words(log_file)}")
-
-
-def _last_words(log_file: Path) -> str:
-    """The last line of a log that says something, for a message on one line."""
     lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "no output")
+    last_words = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "no output")
+    return PlanResult(Status.ERROR, message=f"Fast Downward ended with exit code {exit_code}: {last_words}")
 
 
 def read_plan(text: str, origins: Mapping[str, Origin]) -> tuple[PlanStep, ...]:

@@ -3,17 +3,170 @@
 In the manner of PRP (Muise, McIlraith and Beck, ICAPS 2012): find a plan that works if nature is kind, keep of each
 state on the way only what the rest of the plan needs, then plan for every outcome that no part of the policy covers
 yet. A state from which there is no plan is dead, and from then on no step is taken that may lead to it.
+
+The policy in the making is a graph. A node stands for all states in which its condition holds. Its outcomes are linked
+to other nodes, and its condition is strong enough that each outcome satisfies the condition of the node it is linked
+to. So where all outcomes are linked and the goal can be reached from every node, the policy is strong-cyclic.
 """
 
 from __future__ import annotations
 
-from bilevel.planning.bit_masks import Task, apply, bits_of, ground_fond_task
-from bilevel.planning.fond_graph import Link, Node, PartialPolicy
-from bilevel.planning.fond_search import WeakPlanner, WeakStep
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, bits_of, ground_fond_task
+from bilevel.planning.fond_search import WeakPlanner
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, Status, TimeUp
-from bilevel.symbolic.domain import Domain, Problem
+from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
+from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.semantics import Condition, is_solved
+
+START = Action("start")
+
+
+@dataclass(eq=False)
+class Node:
+    """What to do where the condition holds; it always holds in `state`, for which the node was made."""
+
+    state: int
+    action: FondAction | None  # `None`: nothing, the goal is reached
+    condition: int
+    links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
+    distance: int = 0  # from the goal, if nature is kind
+    callers: dict[Link, None] = field(default_factory=dict)
+
+    def holds(self, state: int) -> bool:
+        return state & self.condition == self.condition
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An outcome of a node."""
+
+    node: Node
+    index: int
+
+    @property
+    def outcome(self) -> GroundOperator:
+        assert self.node.action is not None
+        return self.node.action.outcomes[self.index]
+
+    @property
+    def state(self) -> int:
+        """The state after the outcome, from the state for which the node was made."""
+        return apply(self.node.state, self.outcome)
+
+    def regress(self, condition: int) -> int:
+        """What must hold before the outcome so that the condition, which holds in `state`, holds after it."""
+        return condition & ~self.outcome.add
+
+
+class PartialPolicy:
+    """A growing graph; `open` are the outcomes that are not linked yet, and some that are, the most urgent last.
+
+    The root is a pretended step whose only outcome is the first state; it covers no state.
+    """
+
+    def __init__(self, start: int, goal: int, deadline: Deadline) -> None:
+        self.goal = Node(goal, None, goal, [])
+        self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
+        self.nodes: dict[Node, None] = {self.root: None}
+        self.open = [Link(self.root, 0)]
+        self._deadline = deadline
+        self._filed: dict[int, dict[Node, None]] = {}  # nodes by one bit of their condition, -1 where it has none
+
+    def add(self, state: int, action: FondAction, condition: int) -> Node:
+        """A new node, all its outcomes open."""
+        node = Node(state, action, condition, [None] * len(action.outcomes))
+        self.nodes[node] = None
+        self._drawer(node)[node] = None
+        self.open += [Link(node, index) for index in range(len(node.links))]
+        return node
+
+    def _drawer(self, node: Node) -> dict[Node, None]:
+        """Where the node is filed: under a bit that its condition had from the start, and that is rare."""
+        assert node.action is not None
+        bits = list(bits_of(node.action.precondition)) or [-1]
+        rarest = min(bits, key=lambda bit: len(self._filed.get(bit, ())))
+        return self._filed.setdefault(rarest, {})
+
+    def covering(self, state: int) -> Node | None:
+        """A node that says what to do in the state, the nearest to the goal."""
+        if self.goal.holds(state):
+            return self.goal
+        nodes = (node for bit in (-1, *bits_of(state)) for node in self._filed.get(bit, ()) if node.holds(state))
+        return min(nodes, key=lambda node: node.distance, default=None)
+
+    def connect(self, link: Link, target: Node) -> None:
+        link.node.links[link.index] = target
+        target.callers[link] = None
+        self._strengthen(link.node, link.regress(target.condition))
+
+    def _strengthen(self, node: Node, needed: int) -> None:
+        """Make the node's condition imply what is needed, and so on for the nodes that lead to it.
+
+        Where an outcome no longer satisfies the condition of the node it is linked to, it is open again.
+        """
+        waiting = [(node, needed)]
+        while waiting:
+            self._deadline.check()
+            node, needed = waiting.pop()
+            if needed & ~node.condition == 0:
+                continue
+            node.condition |= needed
+            for link in list(node.callers):
+                if node.holds(link.state):
+                    waiting.append((link.node, link.regress(node.condition)))
+                else:
+                    self._disconnect(link)
+
+    def _disconnect(self, link: Link) -> None:
+        target = link.node.links[link.index]
+        assert target is not None
+        del target.callers[link]
+        link.node.links[link.index] = None
+        self.open.append(link)
+
+    def remove(self, node: Node) -> None:
+        """Outcomes linked to the node are open again."""
+        for link in list(node.callers):
+            self._disconnect(link)
+        for index, target in enumerate(node.links):
+            if target is not None:
+                del target.callers[Link(node, index)]
+        del self.nodes[node]
+        for drawer in self._filed.values():
+            drawer.pop(node, None)
+        self.open = [link for link in self.open if link.node is not node]
+
+    def with_distances(self) -> Iterator[Node]:
+        """The nodes from which the goal can be reached, nearest first, after setting how far it is at best."""
+        reached, frontier = {self.goal}, [self.goal]
+        for target in frontier:  # grows while it is read
+            self._deadline.check()
+            for link in target.callers:
+                if link.node not in reached:
+                    reached.add(link.node)
+                    frontier.append(link.node)
+                    link.node.distance = target.distance + 1
+        yield from frontier[1:]
+
+    def trim(self) -> None:
+        """Leave only the nodes that can be reached from the root, with the weakest conditions that the links allow."""
+        reached, frontier = {self.root}, [self.root]
+        for node in frontier:  # grows while it is read
+            for target in node.links:
+                if target is not None and target is not self.goal and target not in reached:
+                    reached.add(target)
+                    frontier.append(target)
+        for node in [node for node in self.nodes if node not in reached]:
+            self.remove(node)
+        for node in self.nodes:
+            assert node.action is not None
+            node.condition = node.action.precondition
+        for node in [self.goal, *self.nodes]:
+            for link in list(node.callers):
+                self._strengthen(link.node, link.regress(node.condition))
 
 
 def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
@@ -39,70 +192,47 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
 
 def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     """The nodes of a strong-cyclic policy, nearest to the goal first, or `None` where there is none."""
-    builder = _Builder(task, deadline)
-    graph = builder.graph
-    while not builder.is_finished():
-        if graph.root not in graph.nodes:
-            return None
-    graph.trim()
-    return [node for node in graph.with_distances() if node is not graph.root]
+    graph, planner = PartialPolicy(task.state, task.goal, deadline), WeakPlanner(task, deadline)
+    stranded: set[int] = set()  # states whose nodes went astray
+    while graph.root in graph.nodes:
+        if graph.open:
+            link = graph.open.pop()
+            if link.node.links[link.index] is None:
+                target = graph.covering(link.state) or _planned(link.state, graph, planner, stranded)
+                graph.connect(link, target) if target else graph.remove(link.node)
+            continue
+        hopeless = graph.nodes.keys() - set(graph.with_distances()) - {graph.root}
+        if not hopeless:
+            graph.trim()
+            return [node for node in graph.with_distances() if node is not graph.root]
+        for node in [node for node in graph.nodes if node in hopeless]:
+            stranded.add(node.state)
+            graph.remove(node)
+    return None
 
 
-class _Builder:
-    """Links the open outcomes of a policy graph one after the other."""
+def _planned(state: int, graph: PartialPolicy, planner: WeakPlanner, stranded: Set[int]) -> Node | None:
+    """The first of new nodes that lead from the state to one that is covered; `None` where the state is dead.
 
-    def __init__(self, task: Task, deadline: Deadline) -> None:
-        self.graph = PartialPolicy(task.state, task.goal, deadline)
-        self._planner = WeakPlanner(task, deadline)
-        self._stranded: set[int] = set()
-
-    def is_finished(self) -> bool:
-        """Whether the graph is that of a strong-cyclic policy; otherwise works on it."""
-        if self.graph.open:
-            self._close(self.graph.open.pop())
-            return False
-        stranded = self.graph.nodes.keys() - set(self.graph.with_distances()) - {self.graph.root}
-        for node in [node for node in self.graph.nodes if node in stranded]:
-            self._stranded.add(node.state)
-            self.graph.remove(node)
-        return not stranded
-
-    def _close(self, link: Link) -> None:
-        """Link the outcome to a node that covers it, if need be at the end of a plan; without one, drop its node."""
-        if link.node.links[link.index] is not None:
-            return
-        target = self.graph.covering(link.state) or self._plan(link.state)
-        if target is None:
-            self.graph.remove(link.node)
-        else:
-            self.graph.connect(link, target)
-
-    def _plan(self, state: int) -> Node | None:
-        """The first of new nodes that lead from the state to one that is covered; `None` where the state is dead."""
-        plan = self._planner.find(state, lambda reached: self.graph.covering(reached) is not None)
-        if plan is None:
-            return None
-        target = self.graph.covering(apply(plan[-1].state, plan[-1].hoped))
-        assert target is not None
-        nodes = [self._node(step) for step in plan]
-        for step, node in zip(reversed(plan), reversed(nodes), strict=True):
-            node.distance = target.distance + 1
-            self.graph.connect(Link(node, step.action.outcomes.index(step.hoped)), target)
-            target = node
-        return target
-
-    def _node(self, step: WeakStep) -> Node:
-        """A node for the step; where one for its state went astray before, it is for that state alone.
-
-        So nodes that are only for one state become more and more, and the search for a policy comes to an end.
-        """
-        condition = step.state if step.state in self._stranded else step.action.precondition
-        return self.graph.add(step.state, step.action, condition)
+    Where a node for a state went astray before, the new one is for that state alone. So nodes that are only for one
+    state become more and more, and the search for a policy comes to an end.
+    """
+    plan = planner.find(state, lambda reached: graph.covering(reached) is not None)
+    if plan is None:
+        return None
+    target = graph.covering(apply(plan[-1].state, plan[-1].hoped))
+    assert target is not None
+    conditions = [step.state if step.state in stranded else step.action.precondition for step in plan]
+    nodes = [graph.add(step.state, step.action, needed) for step, needed in zip(plan, conditions, strict=True)]
+    for step, node in zip(reversed(plan), reversed(nodes), strict=True):
+        node.distance = target.distance + 1
+        graph.connect(Link(node, step.action.outcomes.index(step.hoped)), target)
+        target = node
+    return target
 
 
 def _decision(node: Node, task: Task) -> Decision:
     assert node.action is not None
     literals = [task.literals[bit] for bit in bits_of(node.condition)]
-    positive = frozenset(literal.atom for literal in literals if literal.present)
-    negative = frozenset(literal.atom for literal in literals if not literal.present)
-    return Decision(Condition(positive, negative), node.action.action, node.distance)
+    facts = (frozenset(literal.atom for literal in literals if literal.present is truth) for truth in (True, False))
+    return Decision(Condition(*facts), node.action.action, node.distance)

@@ -8,7 +8,7 @@ nondeterministic action becomes one instance per outcome and per choice of natur
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -28,13 +28,13 @@ class Literal(NamedTuple):
     atom: Atom
     present: bool = True
 
+    @property
+    def opposite(self) -> Literal:
+        return Literal(self.atom, not self.present)
 
-def present(atoms: Iterable[Atom]) -> frozenset[Literal]:
-    return frozenset(Literal(atom) for atom in atoms)
 
-
-def absent(atoms: Iterable[Atom]) -> frozenset[Literal]:
-    return frozenset(Literal(atom, False) for atom in atoms)
+def literals(present: Iterable[Atom], absent: Iterable[Atom] = ()) -> frozenset[Literal]:
+    return frozenset([*map(Literal, present), *(Literal(atom, False) for atom in absent)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _Grounder:
         self.rank = {name: index for index, name in enumerate(self.known)}
         self.reached: dict[Atom, None] = dict.fromkeys(sorted(problem.state))
         self.agenda = list(self.reached)
-        self.index = _FactIndex()
+        self.facts: dict[tuple[str, int, str], list[Atom]] = {}  # by predicate and one term, or -1 and no term
         self.instances: dict[PlanStep, Instance] = {}
         self.seen: set[Action] = set()
         self.of_type: dict[str, dict[str, None]] = {}
@@ -96,7 +96,8 @@ class _Grounder:
             if not atoms:
                 self._instantiate(schema, self._settled(schema))
         for fact in self.agenda:  # grows while it is read
-            self.index.insert(fact)
+            for key in [(fact.predicate, -1, ""), *((fact.predicate, i, term) for i, term in enumerate(fact.terms))]:
+                self.facts.setdefault(key, []).append(fact)
             for schema, atoms, i in watchers.get(fact.predicate, ()):
                 allowed = {p.name: self._objects_of(p.type) for p in schema.parameters}
                 binding = _extend(self._settled(schema), atoms[i], fact, allowed)
@@ -134,13 +135,22 @@ class _Grounder:
         if not atoms:
             yield binding
             return
-        candidates = [self.index.candidates(atom, binding) for atom in atoms]
+        candidates = [self._matching(atom, binding) for atom in atoms]
         rarest = min(range(len(atoms)), key=lambda i: len(candidates[i]))
         rest = [atom for i, atom in enumerate(atoms) if i != rarest]
         for fact in candidates[rarest]:
             extended = _extend(binding, atoms[rarest], fact, allowed)
             if extended is not None:
                 yield from self._join(rest, extended, allowed)
+
+    def _matching(self, atom: Atom, binding: Binding) -> Sequence[Atom]:
+        """The shortest list at hand that holds every fact the atom can match under the binding."""
+        shortest: Sequence[Atom] = self.facts.get((atom.predicate, -1, ""), ())
+        for position, term in enumerate(atom.terms):
+            value = binding.get(term, term)
+            if not is_variable(value):
+                shortest = min(shortest, self.facts.get((atom.predicate, position, value), ()), key=len)
+        return shortest
 
     def _instantiate(self, schema: Schema, binding: Binding) -> None:
         """Every instance of the schema under the binding; parameters it leaves open range over their type."""
@@ -175,9 +185,9 @@ class _Grounder:
             add, delete = bound.add | new, bound.delete - bound.add
             self.instances[step] = Instance(
                 step,
-                condition=present(action.condition.positive | used | before) | absent(action.condition.negative | new),
-                add=present(add) | absent(delete),
-                delete=present(delete) | absent(add),
+                condition=literals(action.condition.positive | used | before, action.condition.negative | new),
+                add=literals(add, delete),
+                delete=literals(delete, add),
             )
             fresh = sorted(atom for atom in add if atom not in self.reached)
             self.reached.update(dict.fromkeys(fresh))
@@ -200,40 +210,14 @@ def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[s
     """Names of new objects for each type of which nature makes some."""
     pools: dict[str, list[str]] = {}
     taken = dict(objects)
-    for schema in domain.schemas.values():
-        for outcome in schema.outcomes:
-            for variable in outcome.chosen:
-                if variable.type in pools or not makes_object(variable, outcome, domain, objects):
-                    continue
-                pools[variable.type] = []
-                for _ in range(size):
-                    name = new_object(variable, taken)
-                    taken[name] = variable.type
-                    pools[variable.type].append(name)
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    for variable, its in [(variable, outcome) for outcome in outcomes for variable in outcome.chosen]:
+        if variable.type not in pools and makes_object(variable, its, domain, objects):
+            pools[variable.type] = []
+            for _ in range(size):
+                pools[variable.type].append(new_object(variable, taken))
+                taken[pools[variable.type][-1]] = variable.type
     return pools
-
-
-@dataclass
-class _FactIndex:
-    """Facts by predicate and by one term at its position."""
-
-    by_predicate: dict[str, list[Atom]] = field(default_factory=dict)
-    by_term: dict[tuple[str, int, str], list[Atom]] = field(default_factory=dict)
-
-    def insert(self, fact: Atom) -> None:
-        self.by_predicate.setdefault(fact.predicate, []).append(fact)
-        for position, term in enumerate(fact.terms):
-            self.by_term.setdefault((fact.predicate, position, term), []).append(fact)
-
-    def candidates(self, atom: Atom, binding: Binding) -> Sequence[Atom]:
-        """The shortest list at hand that holds every fact the atom can match under the binding."""
-        shortest: Sequence[Atom] = self.by_predicate.get(atom.predicate, ())
-        for position, term in enumerate(atom.terms):
-            value = binding.get(term, term)
-            if not is_variable(value):
-                facts = self.by_term.get((atom.predicate, position, value), ())
-                shortest = min(shortest, facts, key=len)
-        return shortest
 
 
 def _extend(binding: Binding, atom: Atom, fact: Atom, allowed: Mapping[str, Mapping[str, None]]) -> Binding | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, is_solved, progress
@@ -99,11 +99,8 @@ class PlanResult:
         return tuple(step.action for step in self.steps) if is_plan else None
 
 
-class Planner(Protocol):
-    def __call__(self, domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-        """Plan for at most `time_limit` seconds by the wall clock; the problem is read as a closed world."""
-        ...
-
+# Plans for at most so many seconds by the wall clock; the problem is read as a closed world.
+Planner = Callable[[Domain, Problem, float], PlanResult]
 
 Move = tuple[PlanStep, GroundAction, Outcome]  # a step with its ground action and outcome
 

@@ -1,18 +1,25 @@
-"""The planners there are, by name: all find plans but `fond`, which finds policies for whatever nature does."""
+"""The planners there are, by name, and high-level policies that plan for the problem at hand.
+
+All planners find plans but `fond`, which finds policies for whatever nature does. A planned policy asks one of them for
+a guide, a plan or a contingent policy, and follows it. Where the guide has nothing to say, it gives up (DetPlan and
+NdtPlan in the paper) or asks for another one from there (DetReplan and NdtReplan).
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import perf_counter
+from typing import NamedTuple
 
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import Planner, PlanResult, Status
+from bilevel.planning.planner import ContingentPolicy, NoModel, Planner, PlanResult, Status
 from bilevel.planning.search import search
-from bilevel.symbolic.domain import BadInput, Domain, Outcome, Problem
-from bilevel.symbolic.semantics import GroundAction
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.semantics import GroundAction, ground_action
 
 SEARCH_SHARE = 0.2  # of the time limit of `auto`, for the built-in search
 
@@ -60,11 +67,12 @@ def plan(domain: Domain, problem: Problem, *, planner: str = "auto", time_limit:
 GroundPlan = list[tuple[GroundAction, Outcome]]
 
 
-def plan_function(planner: Planner, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
+def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
     """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error."""
+    find = planner_named(planner)
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
-        result = planner(domain, problem, time_limit)
+        result = find(domain, problem, time_limit)
         if result.policy is not None:
             raise BadInput("the planner 'fond' finds policies, but plans are needed here")
         if result.status is Status.ERROR:
@@ -72,3 +80,108 @@ def plan_function(planner: Planner, time_limit: float) -> Callable[[Domain, Prob
         return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
     return plan_for
+
+
+class Failure(NamedTuple):
+    """Why a policy does not know what to do: in short, and in one line."""
+
+    reason: str
+    detail: str
+
+
+NO_MODEL = "no model"  # the planner cannot express what may happen
+NO_PLAN = "no plan"  # there is none, or none was found in time
+PLAN_BROKEN = "plan broken"  # what happened is not what the plan, or the policy, is for
+
+
+class PlanGuide:
+    """A plan that is followed step by step, as the paper's Algorithm DetPlan says.
+
+    A step lasts for as long as its precondition holds; then it is the turn of the next one, whose precondition must.
+    """
+
+    def __init__(self, domain: Domain, plan: Sequence[Action]) -> None:
+        self._plan = [ground_action(domain, action) for action in plan]
+        self._index = 0
+
+    def choose(self, state: Facts) -> Action | None:
+        for index in (self._index, self._index + 1):
+            if index < len(self._plan) and self._plan[index].condition.holds(state):
+                self._index = index
+                return self._plan[index].action
+        return None
+
+    def why_not(self, state: Facts) -> str:
+        """What the step that it is at lacks in this state, and the next one, if there is one."""
+        if not self._plan:
+            return "the plan has no steps: the goal was reached when it was made"
+        steps = list(enumerate(self._plan, 1))[self._index : self._index + 2]
+        lacks = [f"step {number} of {len(self._plan)}, {step.action}, {_lack(step, state)}" for number, step in steps]
+        return "; ".join(lacks) + (" and was the last" if len(steps) == 1 else "")
+
+
+def _lack(step: GroundAction, state: Facts) -> str:
+    missing = ", ".join(map(str, sorted(step.condition.positive - state)))
+    found = ", ".join(map(str, sorted(step.condition.negative & state)))
+    return f"needs {missing}" if missing else f"must not have {found}"
+
+
+class PlannedPolicy:
+    """A high-level policy that plans at the beginning and, with `replan`, whenever it is at a loss.
+
+    `failure` says why it is, if it is. `plans` counts how often it has planned in this episode, `seconds` how long.
+    """
+
+    def __init__(self, domain: Domain, planner: Planner, *, replan: bool, time_limit: float) -> None:
+        self._domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
+        self._objects: dict[str, str] = {}
+        self._guide: PlanGuide | ContingentPolicy | None = None
+        self.failure: Failure | None = None
+        self.plans, self.seconds = 0, 0.0
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        self._objects, self.plans, self.seconds = dict(objects), 0, 0.0
+        self._plan(state, goal)
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        self._objects.update(objects)
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        action = self._ask(state)
+        if action is None and self._replan and not goal <= state:
+            self._plan(state, goal)
+            action = self._ask(state)
+        return action
+
+    def _ask(self, state: Facts) -> Action | None:
+        """What the guide says; there is none where planning has failed."""
+        if self._guide is None:
+            return None
+        action = self._guide.choose(state)
+        if action is None:
+            self.failure = Failure(PLAN_BROKEN, self._guide.why_not(state))
+        return action
+
+    def _plan(self, state: Facts, goal: Facts) -> None:
+        constants = self._domain.constants
+        objects = {name: kind for name, kind in self._objects.items() if name not in constants}
+        problem = Problem("at-hand", self._domain.name, objects, state, goal)
+        began = perf_counter()
+        found = find_plan(self._planner, self._domain, problem, self._time_limit)
+        self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
+        self._guide, self.failure = None, found if isinstance(found, Failure) else None
+        if not isinstance(found, Failure):  # in a plan, an action with several outcomes is one action each
+            self._guide = found.policy or PlanGuide(self._domain, [step.action for step in found.steps])
+
+
+def find_plan(planner: Planner, domain: Domain, problem: Problem, time_limit: float) -> PlanResult | Failure:
+    """Return what the planner finds, or why it finds nothing."""
+    try:
+        result = planner(domain, problem, time_limit)
+    except NoModel as error:
+        return Failure(NO_MODEL, str(error))
+    if result.status is Status.ERROR:
+        raise BadInput(result.message)
+    if result.status is not Status.SOLVED:
+        return Failure(NO_PLAN, result.message or f"{result.status.value} (limit {time_limit:g} s)")
+    return result

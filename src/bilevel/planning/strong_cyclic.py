@@ -1,33 +1,39 @@
-"""Whether a policy is strong-cyclic, found by going through every state that it can get into.
+"""Whether a policy is strong-cyclic, found by going through every state that it can get into, or proved.
 
 It is if, first, it is closed: in each such state short of the goal it has an action, and that can be done; and if,
 second, it is proper: from each such state the goal can be reached. Then, if nature is fair and lets every outcome
 happen now and then, every run ends in the goal. Everything here follows the definitions and nothing a solver does.
+
+A policy can also be proved to be so decision by decision, however many states there are. Of a state in which a decision
+counts one knows its condition, and what the policy never changes. If after each outcome this is enough to tell that
+some decision applies or the goal is reached, and after one of them one nearer to the goal, then the policy is
+strong-cyclic: as long as nature is kind, the goal comes nearer with every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple
 
-from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import Deadline, PlanStep
+from bilevel.planning.grounding import Literal, literals, makers_of_new_objects
+from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep, TimeUp
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
-from bilevel.symbolic.semantics import ground_action, is_solved, progress, successors
+from bilevel.symbolic.semantics import (
+    bind_outcome,
+    ground_action,
+    is_solved,
+    natures_choices,
+    progress,
+    successors,
+)
 
 MAX_STATES = 100_000
 
 ActionGraph = PolicyGraph[Facts, Action]  # at most one choice in a state
-
-
-class Chooser(Protocol):
-    """All that is asked of a policy."""
-
-    def choose(self, state: Facts) -> Action | None: ...
 
 
 class PolicyKind(Enum):
@@ -63,7 +69,7 @@ class PolicyCheck:
 def check_policy(
     domain: Domain,
     problem: Problem,
-    policy: Chooser,
+    choose: Callable[[Facts], Action | None],
     max_states: int = MAX_STATES,
     deadline: Deadline | None = None,
 ) -> PolicyCheck:
@@ -73,7 +79,7 @@ def check_policy(
     def choices_in(state: Facts) -> list[Choice[Facts, Action]] | None:
         if is_solved(problem, state):
             return None
-        action = policy.choose(state)
+        action = choose(state)
         if action is None:
             return []
         if _obstacle(domain, objects, state, action):
@@ -150,3 +156,70 @@ def graph_of_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -
     for before, _, after in links:
         parents.setdefault(after, before)  # a plan may come back to a state
     return PolicyGraph({**choices, states[-1]: ()}, {states[-1]}, parents, complete=True)
+
+
+Literals = Set[Literal]
+
+
+class _Move(NamedTuple):
+    """A decision with what its action asks for, and what each outcome makes true."""
+
+    condition: Literals
+    distance: int
+    precondition: Literals
+    outcomes: Sequence[Literals]
+
+
+def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
+    """Whether there is such a proof; a policy without one need not be wrong."""
+    distances = [decision.distance for decision in policy.decisions]
+    if makers_of_new_objects(domain, problem) or distances != sorted(distances) or min(distances, default=1) < 1:
+        return False
+    try:
+        return _Prover(domain, problem, policy, deadline).is_proved()
+    except (BadInput, TimeUp):  # an action that does not fit the domain
+        return False
+
+
+class _Prover:
+    """Of all conditions only that part is looked at which the policy may change: the rest is settled at the start."""
+
+    def __init__(self, domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.moves, objects = [], problem.all_objects(domain)
+        for decision in policy.decisions:
+            deadline.check()
+            action = ground_action(domain, decision.action, objects)
+            pairs = ((o, choice) for o in action.outcomes for choice in natures_choices(o, domain, objects))
+            bound = [bind_outcome(outcome, choice) for outcome, choice in pairs]
+            outcomes = [literals(outcome.add, outcome.delete - outcome.add) for outcome in bound]
+            needs, asked = (literals(c.positive, c.negative) for c in (decision.condition, action.condition))
+            self.moves.append(_Move(needs, decision.distance, asked, outcomes))
+        changed = frozenset[Literal]().union(*(effects for move in self.moves for effects in move.outcomes))
+        goal = literals(problem.goal, problem.negative_goal)
+        needed = goal.union(*(move.condition | move.precondition for move in self.moves))
+        self.first = {literal for literal in needed if literal.present == (literal.atom in problem.state)}
+        self.settled = {literal for literal in self.first if literal.opposite not in changed}
+        self.filed: dict[Literal | None, list[tuple[Literals, int]]] = {}  # what is near the goal, and how near
+        for condition, distance in [(goal, 0), *((move.condition, move.distance) for move in self.moves)]:
+            rest = condition - self.settled
+            rarest = min(sorted(rest), key=lambda literal: len(self.filed.get(literal, ())), default=None)
+            self.filed.setdefault(rarest, []).append((rest, distance))
+
+    def is_proved(self) -> bool:
+        return self._distance(self.first) is not None and all(map(self._is_sound, self.moves))
+
+    def _is_sound(self, move: _Move) -> bool:
+        """Whether the decision can be carried out, and each outcome leads to another, one of them to a nearer one."""
+        self.deadline.check()
+        if not move.precondition <= move.condition | self.settled:
+            return False
+        overwritten = [{literal.opposite for literal in effects} for effects in move.outcomes]
+        afterwards = [(move.condition - o) | e for o, e in zip(overwritten, move.outcomes, strict=True)]
+        distances = [distance for known in afterwards if (distance := self._distance(known)) is not None]
+        return len(distances) == len(afterwards) and min(distances, default=0) < move.distance
+
+    def _distance(self, known: Literals) -> int | None:
+        """How near the goal is at most, where this is known to hold; `None` where maybe no decision applies."""
+        candidates = (pair for literal in (None, *known) for pair in self.filed.get(literal, ()))
+        return min((distance for rest, distance in candidates if rest <= known), default=None)

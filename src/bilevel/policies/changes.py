@@ -13,6 +13,24 @@ refinement). How often that holds is `Changes.refinement`.
 
 The last three are unexpected. Labels may take a while to settle: states that last at most 5 steps are looked past, as
 they are where traces are made of demonstrations.
+
+Why an episode did not succeed follows from these changes: one reason for each, the first of these that fits.
+
+| reason | the episode |
+|---|---|
+| no rule | ended because the policy did not know what to do |
+| no model | the same, as its planner cannot express what may happen |
+| no plan | the same, as its planner found none, or none in time |
+| plan broken | the same, as its plan is not for what happened |
+| physics | ended because the simulation became unstable |
+| terminated | was ended by the environment, for a reason of its own |
+| label | had mostly flickers among the changes of its last 1000 steps, and at least five |
+| stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
+| drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
+| time | was still making progress at the step limit |
+
+Flickers and exogenous changes are nothing that was brought about. Of drops and collisions it is the commoner that is
+told.
 """
 
 from __future__ import annotations
@@ -21,10 +39,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from bilevel.policies.episode_log import Stretch
+from bilevel.policies.rollout import NO_ACTION, SETTLED
 from bilevel.rules.matching import Binding, unify
 from bilevel.rules.traces import explain_change, implied_types
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, progress, substitute
+from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 SETTLING = 5  # steps
 MAX_LOOKED_PAST = 50  # states in a row, however short-lived
@@ -189,3 +209,45 @@ def _choices(outcome: Outcome, before: Facts, after: Facts) -> Iterator[Binding]
     for binding in match(sorted(fact for fact in outcome.add if names.intersection(fact.terms)), {}):
         if known.isdisjoint(binding[name] for name in outcome.new if name in binding):
             yield binding
+
+
+UNSTABLE = "unstable simulation"  # an outcome that an environment may report
+LAST_PART = 1000  # steps
+MUCH_LONGER = 10  # times
+MANY_FLICKERS = 5
+
+REASONS: Mapping[str, str] = {  # in words
+    "no rule": "it does not know what to do",
+    "no model": "its planner cannot plan here",
+    "no plan": "its planner found no plan",
+    "plan broken": "what happened is not what it had planned for",
+    "physics": "the simulation became unstable",
+    "terminated": "the environment ended the episode",
+    "label": "its labels flicker: {flicker} changes of the state were undone at once",
+    "stall": "it is stuck: nothing that it does has an effect any more",
+    "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
+    "collision": "it keeps upsetting other things: {collision} times in this episode",
+    "time": "it was still making progress when the time was up",
+}
+
+
+def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> str | None:
+    """`None` for a success; `steps` is how long the episode was."""
+    known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics", SETTLED: "stall", TERMINATED: "terminated"}
+    if outcome != STEP_LIMIT:
+        return known.get(outcome, "terminated")
+    last = count_changes([change for change in changes if change.timestep > steps - LAST_PART])
+    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
+        return "label"
+    if _stalled(steps, changes):
+        return "stall"
+    if 2 * (last.drop + last.collision) >= max(last.own, 1):
+        return "drop" if last.drop >= last.collision else "collision"
+    return "time"
+
+
+def _stalled(steps: int, changes: Sequence[Change]) -> bool:
+    """Whether the policy has brought nothing about, good or bad, for too long."""
+    timesteps = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
+    longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
+    return not timesteps or steps - timesteps[-1] >= min(LAST_PART, MUCH_LONGER * longest)

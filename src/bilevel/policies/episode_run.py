@@ -6,15 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from bilevel.policies.changes import Changes, count_changes, find_changes
+import numpy as np
+
+from bilevel.policies.changes import Changes, count_changes, find_changes, reason_of_failure
 from bilevel.policies.episode_log import EpisodeLog
-from bilevel.policies.failures import reason_of_failure
-from bilevel.policies.perturbation import Perturb, Perturbation
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
-from bilevel.policies.rollout import NO_ACTION, STOPPED, Callback, Episode, Transition, rollout
-from bilevel.policies.settling import SETTLED, Settling, may_settle
+from bilevel.policies.rollout import (
+    NO_ACTION,
+    SETTLED,
+    STOPPED,
+    Callback,
+    Episode,
+    Perturb,
+    Perturbation,
+    Transition,
+    rollout,
+)
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -42,15 +51,6 @@ class EpisodeRun:
     seconds: Seconds = field(compare=False)
 
 
-@runtime_checkable
-class Accountable(Protocol):
-    """A high-level policy that says why it does not know what to do, such as one that plans."""
-
-    @property
-    def failure(self) -> tuple[str, str] | None:
-        """The reason in short, and in one line."""
-
-
 def run_episode(
     env: SceneEnv, policy: ObservedPolicy, seed: int, noise: float = 0.0, callback: Callback | None = None
 ) -> EpisodeRun:
@@ -74,7 +74,9 @@ def measured_episode(
     clock.stop()  # which a rollout does not ask after the last step
     log.finish(episode)
     changes = find_changes(env.task.domain, log.stretches(), episode.scene.objects)
-    failure = _own_account(policy) if episode.outcome == NO_ACTION else None
+    failure: tuple[str, str] | None = None  # the reason in short, and in one line, from a high level that says so
+    if episode.outcome == NO_ACTION and isinstance(policy, BilevelPolicy):
+        failure = getattr(policy.high, "failure", None)
     outcome = SETTLED if episode.outcome == STOPPED else episode.outcome
     run = EpisodeRun(
         seed=seed,
@@ -88,12 +90,6 @@ def measured_episode(
         seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
     )
     return run, episode
-
-
-def _own_account(policy: ObservedPolicy) -> tuple[str, str] | None:
-    """Why the policy did not know what to do, from one that says so."""
-    high = policy.high if isinstance(policy, BilevelPolicy) else None
-    return high.failure if isinstance(high, Accountable) else None
 
 
 class _Clock:
@@ -128,3 +124,43 @@ class _Clock:
             self.physics_seconds += perf_counter() - self._began
             self._began = math.nan
         return self._settling is not None and self._settling.is_over
+
+
+STILL = 1e-6  # metres, and whatever else is seen is measured in: about what rounding does to a number of 32 bits
+LONG = 1000  # steps
+
+
+class Settling:
+    """Notices whether everything has come to rest, so that nothing will happen any more.
+
+    A network that has no memory and gets stuck pushes to where it already is, at every step until the time is up. If
+    nothing that is seen has moved for a thousand steps, in an environment that does nothing by itself either, then the
+    same is seen, the same is done, and the same comes of it, for ever.
+    """
+
+    def __init__(self, env: SceneEnv) -> None:
+        self._env = env
+        self._seen: Scene | None = None  # since when
+        self._steps = 0
+
+    def __call__(self, transition: Transition) -> None:
+        if self._seen is not None and _close(transition.scene, self._seen):
+            self._steps += 1
+        else:
+            self._seen, self._steps = transition.scene, 0
+
+    @property
+    def is_over(self) -> bool:
+        return self._steps >= LONG and not getattr(self._env.env.unwrapped, "is_restless", True)
+
+
+def may_settle(policy: ObservedPolicy, noise: float) -> bool:
+    """Whether rest means that nothing will happen: for a policy without memory whose controls nobody perturbs."""
+    return not noise and getattr(policy, "is_memoryless", False)
+
+
+def _close(one: Scene, other: Scene) -> bool:
+    if one.roster != other.roster:
+        return False
+    pairs = (one.values, other.values), (one.features, other.features)
+    return all(np.abs(first - second).max(initial=0.0) <= STILL for first, second in pairs)

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import asdict
 from typing import Any
 
-from bilevel.policies.changes import UNEXPECTED, Change, find_changes
+from bilevel.policies.changes import REASONS, UNEXPECTED, Change, find_changes
 from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.policies.episode_run import EpisodeRun
 from bilevel.policies.rollout import NO_ACTION
@@ -17,19 +17,6 @@ from bilevel.tasks.scene import Scene
 CAPTION_WIDTH = 70  # characters in a line of a sentence below a video
 MAX_SURPRISES = 10  # that are told
 
-FAILURES = {
-    "no rule": "it does not know what to do",
-    "no model": "its planner cannot plan here",
-    "no plan": "its planner found no plan",
-    "plan broken": "what happened is not what it had planned for",
-    "physics": "the simulation became unstable",
-    "terminated": "the environment ended the episode",
-    "label": "its labels flicker: {flicker} changes of the state were undone at once",
-    "stall": "it is stuck: nothing that it does has an effect any more",
-    "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
-    "collision": "it keeps upsetting other things: {collision} times in this episode",
-    "time": "it was still making progress when the time was up",
-}
 SURPRISES = {
     "drop": "a drop, which sets {action} back",
     "collision": "a collision: during {action} something else has changed",
@@ -97,7 +84,7 @@ def why_failed(run: EpisodeRun, log: EpisodeLog, scene: Scene) -> str | None:
     """Why an episode did not succeed: a line, and where no rule applies, what each one lacks in the last scene."""
     if run.reason is None:
         return None
-    why = FAILURES[run.reason].format(**asdict(run.changes))
+    why = REASONS[run.reason].format(**asdict(run.changes))
     if run.outcome == NO_ACTION and log.rules is not None:
         last, domain = log.entries[-1], log.rules.domain
         lacking = why_not(log.rules.rules, domain, last.state, last.goal, {**domain.constants, **scene.objects})

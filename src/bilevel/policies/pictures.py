@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bilevel.contact_sheet import PICTURES, Tile, contact_sheet, thinned
 from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.narration import caption
 from bilevel.policies.rollout import Transition
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import Video
+from bilevel.video import PICTURES, Tile, Video, contact_sheet, thinned
 
 USUAL_RATE = 30.0  # steps per second, for environments that do not say it
 MAX_RATE = 40.0  # pictures per second: more are not needed

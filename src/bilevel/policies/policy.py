@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from bilevel.symbolic.domain import NO_FACTS, Action, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import Labels
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Labels, call
 
 
 class Policy(Protocol):
@@ -30,6 +31,19 @@ class ObservedPolicy(Policy, Protocol):
     action: Action | None
 
 
+class LabellingPolicy:
+    """The part of a policy that says what it sees, and not what it is doing: its labels are for those who watch it."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.state: Facts = NO_FACTS
+        self.goal: Facts = NO_FACTS
+        self.action: Action | None = None
+
+    def reset(self, scene: Scene) -> None:
+        self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
+
+
 class HighLevelPolicy(Protocol):
     """Decides what to do: rules, a plan, a person's own program."""
 
@@ -47,19 +61,17 @@ class LowLevelPolicy(Protocol):
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control: ...
 
 
-class BilevelPolicy:
+class BilevelPolicy(LabellingPolicy):
     """Label, choose, control. What is being done is kept for whoever wants to show or record it."""
 
     def __init__(self, labels: Labels, high: HighLevelPolicy, low: LowLevelPolicy) -> None:
-        self.labels, self.high, self.low = labels, high, low
-        self.state: Facts = NO_FACTS
-        self.goal: Facts = NO_FACTS
-        self.action: Action | None = None
+        super().__init__(labels)
+        self.high, self.low = high, low
         self._begun = False
 
     def reset(self, scene: Scene) -> None:
         self._begun = True
-        self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
+        super().reset(scene)
         self.high.reset(self.state, self.goal, scene.objects)
         self.action = self.high.choose(self.state, self.goal)
 
@@ -77,3 +89,56 @@ class BilevelPolicy:
 def _same(first: Facts, second: Facts) -> bool:
     """Labels that remember sets of facts often give the very same one, which comparing sets does not notice."""
     return first is second or first == second
+
+
+# A task's expert as a policy: it shows the task, and it is the measure of those who learn from it
+
+
+class ChoosingExpert:
+    """A high-level policy that asks a person's program what to do next."""
+
+    def __init__(self, choose: Callable[[Facts, Facts], Action | None]) -> None:
+        self._choose = choose
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Nothing to prepare: the program sees all it needs."""
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Nothing to note either."""
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        return call("the expert's choose(state, goal)", self._choose, state, goal)
+
+
+class ControllingExpert:
+    """A low-level policy that asks a person's program how to do it."""
+
+    def __init__(self, control: Callable[[Scene, Action], Control]) -> None:
+        self._control = control
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        return call("the expert's control(scene, {1})", self._control, scene, action)
+
+
+class ActingExpert(LabellingPolicy):
+    """A whole policy of somebody else's, which does not say what it is doing."""
+
+    def __init__(self, act: Callable[[Scene], Control], labels: Labels) -> None:
+        super().__init__(labels)
+        self._act = act
+
+    def act(self, scene: Scene) -> Control:
+        self.reset(scene)
+        return call("the expert's act(scene)", self._act, scene)
+
+
+def expert_policy(env: SceneEnv) -> ObservedPolicy:
+    """The expert of a task at work in an environment of it; `BadInput` where there is none that can show it."""
+    expert = env.expert
+    if expert is None or not expert.can_show:
+        raise BadInput(f"the task '{env.task.name}' has no expert that can show it")
+    if expert.act is not None:
+        return ActingExpert(expert.act, env.labels)
+    assert expert.choose is not None
+    assert expert.control is not None
+    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control))

@@ -20,8 +20,14 @@ import bilevel
 from bilevel.files import remove_leftovers, write_atomically
 from bilevel.json_files import Damaged, decode, encode, read_bytes
 from bilevel.lowlevel.encoding import Encoding, encoding_of
-from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
-from bilevel.lowlevel.weights_file import Weights, check_shapes, read_weights, weights_data
+from bilevel.lowlevel.numpy_network import (
+    NumpyNetwork,
+    Weights,
+    check_shapes,
+    read_weights,
+    weight_shapes,
+    weights_data,
+)
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
@@ -34,8 +40,7 @@ from bilevel.rules.rule_file import (
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.symbolic.expressions import read_text
-from bilevel.symbolic.pddl import parse_domain
-from bilevel.symbolic.pddl_writing import write_domain
+from bilevel.symbolic.pddl import parse_domain, write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
@@ -151,7 +156,7 @@ class LearnedPolicy(LearnedNetwork):
             return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
         if network is None:
             raise BadInput(f"the policy has a network of another kind, {shape.kind!r}: hand it over, with network=…")
-        from bilevel.lowlevel.torch_network import TorchNetwork  # only such policies need torch
+        from bilevel.lowlevel.network import TorchNetwork  # only such policies need torch
 
         return TorchNetwork(network(encoding, self.card.controls), self.weights)
 

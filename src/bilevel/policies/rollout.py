@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+import numpy as np
+
 from bilevel.policies.policy import Policy
-from bilevel.tasks.controls import Control
+from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 
 NO_ACTION = "no action"  # the outcome of an episode in which the policy did not know what to do
 STOPPED = "stopped"  # that of one which was given up
-
-Perturb = Callable[[Control], Control]
+SETTLED = "settled"  # that of one in which everything has come to rest for good
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def rollout(
     policy: Policy,
     seed: int,
     *,
-    perturb: Perturb | None = None,
+    perturb: Callable[[Control], Control] | None = None,
     callback: Callback | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Episode:
@@ -70,3 +72,66 @@ def rollout(
             return Episode(env.outcome, env.steps, scene, env.events)
         if stop and stop():
             return Episode(STOPPED, env.steps, scene, env.events)
+
+
+# Control noise: what is executed differs from what the policy wants, in short bursts
+
+
+_APART = 1  # keeps these random numbers apart from those of the environment with the same seed
+
+
+class Perturbation(msgspec.Struct, frozen=True):
+    """Now and then, for a few steps, a constant push; sometimes what is open closes, and the other way round."""
+
+    amplitude: float = 0.7  # of the push, in normalised controls
+    rate: float = 0.02  # bursts that begin, per step
+    shortest: int = 5  # steps
+    longest: int = 20
+    flips: float = 0.15  # the part of bursts in which switches do the opposite
+
+
+class Perturb:
+    """Perturbs the controls of one episode, with random numbers of its own.
+
+    Of a Box, `switches` are flipped where the other numbers are pushed. In a Discrete space, a burst repeats one random
+    control, and the amplitude is how probable it is that a burst does so at all.
+    """
+
+    def __init__(self, settings: Perturbation, controls: Controls, switches: Sequence[int], seed: int) -> None:
+        self._settings, self._controls, self._switches = settings, controls, list(switches)
+        self._rng = np.random.default_rng([seed, _APART])
+        self._left = 0
+        if isinstance(controls, BoxControls):
+            self._pushed = [index for index in range(controls.size) if index not in set(switches)]
+            self._low, self._high = np.array(controls.low), np.array(controls.high)
+            self._half = (self._high - self._low) / 2
+
+    def __call__(self, control: Control) -> Control:
+        settings, rng = self._settings, self._rng
+        if self._left == 0 and rng.random() < settings.rate:
+            self._left = int(rng.integers(settings.shortest, settings.longest))
+            self._begin()
+        if self._left == 0:
+            return control
+        self._left -= 1
+        return self._perturbed(control)
+
+    def _begin(self) -> None:
+        """Draw what a burst does."""
+        rng, amplitude = self._rng, self._settings.amplitude
+        if isinstance(self._controls, BoxControls):
+            self._push = (rng.uniform(-1, 1, len(self._pushed)) * amplitude).astype(np.float32)
+            self._flip = bool(rng.random() < self._settings.flips)
+        else:
+            drawn = np.int64(self._controls.start + int(rng.integers(self._controls.n)))
+            self._instead = drawn if rng.random() < amplitude else None
+
+    def _perturbed(self, control: Control) -> Control:
+        if not isinstance(self._controls, BoxControls):
+            return control if self._instead is None else self._instead
+        flat = np.array(control, self._controls.dtype).reshape(-1)
+        flat[self._pushed] += self._push * self._half[self._pushed].astype(flat.dtype)
+        if self._flip:
+            flat[self._switches] = (self._low + self._high)[self._switches] - flat[self._switches]
+        np.clip(flat, self._low, self._high, out=flat)
+        return flat.reshape(self._controls.shape)

@@ -10,10 +10,9 @@ from enum import Enum
 from bilevel.rules.engine import RuleEngine, is_safe
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.bulk_reading import no_garbage_collection
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, is_variable
-from bilevel.symbolic.nature import Nature
-from bilevel.symbolic.plans import NaturesMove, Plan
+from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
 
 

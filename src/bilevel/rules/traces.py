@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
-from bilevel.symbolic.nature import Nature
+from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 
 MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time

@@ -8,36 +8,144 @@ action does is worked out case by case, and each case becomes an action of its o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from math import prod
 from os import PathLike, fspath
 
-from bilevel.symbolic.adl_conditions import Context, cases, few, joined, narrowed
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Outcome, Predicate, Problem, Schema
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Predicate,
+    Problem,
+    Schema,
+    is_variable,
+)
 from bilevel.symbolic.expressions import (
     Expression,
     Group,
     Misread,
     Word,
+    arguments_of,
     as_group,
     as_name,
+    bounded,
     naming_position,
-    normalised,
     read_text,
 )
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.pddl_domain import (
     NOTHING,
+    Scope,
     action_parts,
-    bounded,
     conjunction,
     domain_frame,
+    quantified,
     read_effect,
     read_parameters,
 )
+from bilevel.symbolic.pddl_parts import read_literal
 from bilevel.symbolic.pddl_problem import problem_frame
-from bilevel.symbolic.semantics import Condition, bind_outcome
+from bilevel.symbolic.semantics import Condition, bind_outcome, substitute
+
+MOST_BINDINGS = 100_000  # of the quantifiers around one atom
+
+TRUE = Condition()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Scope):
+    """What can be said where a condition or an effect stands.
+
+    Variables in `binding` stand for these objects. `static` are the predicates that no action changes: `state` tells
+    which of their facts hold.
+    """
+
+    objects: Mapping[str, str]
+    state: Facts
+    static: frozenset[str]
+    binding: Mapping[str, str] = field(default_factory=dict)
+    bindings: int = 1  # that the quantifiers around have
+
+    def truth(self, atom: Atom) -> bool | None:
+        """Whether the atom holds, if that never changes."""
+        if any(map(is_variable, atom.terms)):
+            return None
+        if atom.predicate == EQUALITY:
+            return atom.terms[0] == atom.terms[1]
+        return atom in self.state if atom.predicate in self.static else None
+
+    def quantified(self, group: Group, what: str) -> tuple[list[Context], Expression]:
+        """A context for each way to choose objects in `(forall (?x - t) part)`, and the part."""
+        variables, _, part = quantified(group, self.domain, what)
+        return self.instances(group, variables), part
+
+    def instances(self, group: Group, variables: Mapping[str, str]) -> list[Context]:
+        fitting = [self.fitting(kind) for kind in variables.values()]
+        count = self.bindings * prod(map(len, fitting))
+        if count > MOST_BINDINGS:
+            raise Misread(group.offset, f"the objects make more than {MOST_BINDINGS} cases of this '{group.head}'")
+        terms = {**self.terms, **variables}
+        bindings = ({**self.binding, **dict(zip(variables, values, strict=True))} for values in product(*fitting))
+        return [replace(self, terms=terms, binding=binding, bindings=count) for binding in bindings]
+
+    def fitting(self, kind: str) -> list[str]:
+        """The objects of a type."""
+        return [name for name, its in self.objects.items() if self.domain.is_subtype(its, kind)]
+
+
+def cases(expression: Expression, context: Context, wanted: bool = True) -> list[Condition]:
+    """Plain conditions of which one holds wherever the condition does or, where it is not `wanted`, does not."""
+    group = as_group(expression, "a condition")
+    match group.head if group.items else "and":
+        case "and" | "or":
+            parts = [cases(part, context, wanted) for part in group.arguments]
+            return _all_of(group, parts) if (group.head != "or") == wanted else _any_of(group, parts)
+        case "imply":
+            premise, conclusion = arguments_of(group, 2, "2 conditions")
+            parts = [cases(premise, context, not wanted), cases(conclusion, context, wanted)]
+            return _any_of(group, parts) if wanted else _all_of(group, parts)
+        case "not":
+            return cases(arguments_of(group, 1, "one condition")[0], context, not wanted)
+        case "forall" | "exists":
+            contexts, part = context.quantified(group, "condition")
+            parts = [cases(part, each, wanted) for each in contexts]
+            return _all_of(group, parts) if (group.head == "forall") == wanted else _any_of(group, parts)
+    atom = substitute(read_literal(group, context.domain, context.terms), context.binding)
+    holds = context.truth(atom)
+    if holds is not None:
+        return [TRUE] if holds == wanted else []
+    return [Condition(frozenset({atom})) if wanted else Condition(negative=frozenset({atom}))]
+
+
+def _any_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = dict.fromkeys(case for part in parts for case in part)
+    return [TRUE] if TRUE in found else bounded(group, list(found), "cases")
+
+
+def _all_of(group: Group, parts: Iterable[Sequence[Condition]]) -> list[Condition]:
+    found = [TRUE]
+    for part in sorted(parts, key=len):
+        found = list(dict.fromkeys(narrow for case in found for narrow in narrowed(case, part)))
+        bounded(group, found, "cases")
+    return found
+
+
+def narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Condition]:
+    """The case and each of the alternatives, but for contradictions; the case itself where it implies one of them."""
+    found = dict.fromkeys(joined(case, other) for other in alternatives)
+    return [case] if case in found else [both for both in found if not both.positive & both.negative]
+
+
+def joined(case: Condition, other: Condition) -> Condition:
+    return Condition(case.positive | other.positive, case.negative | other.negative)
+
 
 MOST_ACTIONS = 20_000  # that a domain is compiled into
 MOST_ARGUMENTS = 10_000  # of one action that are looked at one by one
@@ -73,11 +181,10 @@ def compile_adl(
     domain_text: str, problem_text: str, domain_name: str = "<domain>", problem_name: str = "<problem>"
 ) -> tuple[Domain, Problem]:
     """The texts compiled; the names are those of the files, for messages."""
-    domain_text, problem_text = normalised(domain_text), normalised(problem_text)
-    with naming_position(domain_text, domain_name):
+    with naming_position(domain_text, domain_name) as domain_text:
         domain, actions, functions = domain_frame(domain_text)
         effects = [action_parts(action)[":effect"] for action in actions]
-    with naming_position(problem_text, problem_name):
+    with naming_position(problem_text, problem_name) as problem_text:
         name, objects, state, goal_section = problem_frame(problem_text, domain)
     objects = {**domain.constants, **objects}
     static = frozenset(domain.predicates) - {name for effect in effects for name in _changed(effect)}
@@ -101,9 +208,7 @@ def _changed(effect: Expression) -> Iterator[str]:
 
 
 def _read_goal(section: Group, context: Context) -> Condition:
-    if len(section.arguments) != 1:
-        raise Misread(section.offset, f"':goal' takes one condition, not {len(section.arguments)}")
-    found = cases(section.arguments[0], context)
+    found = cases(arguments_of(section, 1, "one condition")[0], context)
     weakest = [case for case in found if not any(other != case and joined(case, other) == case for other in found)]
     if len(weakest) > 1:
         raise Misread(
@@ -133,24 +238,18 @@ def branches(expression: Expression, context: Context, case: Condition) -> list[
             pass
         case _:
             return [(case, [bind_outcome(outcome, context.binding) for outcome in read_effect(group, context)])]
-    found: list[Branch] = [(case, [] if group.head == "oneof" else [NOTHING])]
+    is_choice = group.head == "oneof"
+    found: list[Branch] = [(case, [] if is_choice else [NOTHING])]
     for part, inner in parts:
-        found = [
-            (
-                narrow,
-                bounded(group, old + new) if group.head == "oneof" else conjunction(group, (group, part), (old, new)),
-            )
-            for case, old in found
-            for narrow, new in branches(part, inner, case)
-        ]
-        few(group, found)
+        split = [(narrow, old, new) for case, old in found for narrow, new in branches(part, inner, case)]
+        both = [old + new if is_choice else conjunction(group, (group, part), (old, new)) for _, old, new in split]
+        found = [(split[i][0], bounded(group, outcomes, "outcomes")) for i, outcomes in enumerate(both)]
+        bounded(group, found, "cases")
     return found
 
 
 def _conditional(group: Group, context: Context, case: Condition) -> list[Branch]:
-    if len(group.arguments) != 2:
-        raise Misread(group.offset, f"'when' takes a condition and an effect, not {len(group.arguments)} arguments")
-    condition, part = group.arguments
+    condition, part = arguments_of(group, 2, "a condition and an effect")
     holding = narrowed(case, cases(condition, context))
     failing = narrowed(case, cases(condition, context, wanted=False))
     found = [branch for narrow in holding for branch in branches(part, context, narrow)]
@@ -184,7 +283,8 @@ def _compile_action(group: Group, context: Context) -> Iterator[Schema]:
     for bound in _bound_contexts(group, effect, types, context):
         settled = frozenset(Atom(EQUALITY, pair) for pair in bound.binding.items())
         found = [branch for case in cases(precondition, bound) for branch in branches(effect, bound, case)]
-        few(group, found).sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
+        bounded(group, found, "cases")
+        found.sort(key=lambda branch: len(branch[0].negative))  # the same order for `p` and for `not p`
         for case, outcomes in found:
             yield Schema(name, parameters, case.positive | settled, tuple(outcomes), case.negative)
 

@@ -127,18 +127,10 @@ class Domain:
     @property
     def named_constants(self) -> frozenset[str]:
         """Constants that a schema mentions by name; rules keep these, as any other object would not do."""
-        return frozenset(
-            term
-            for schema in self.schemas.values()
-            for atoms in (
-                schema.precondition,
-                schema.negative_precondition,
-                *(o.add | o.delete for o in schema.outcomes),
-            )
-            for atom in atoms
-            for term in atom.terms
-            if not is_variable(term)
-        )
+        schemas = self.schemas.values()
+        atoms = NO_FACTS.union(*(schema.precondition | schema.negative_precondition for schema in schemas))
+        atoms = atoms.union(*(outcome.add | outcome.delete for schema in schemas for outcome in schema.outcomes))
+        return frozenset(term for atom in atoms for term in atom.terms if not is_variable(term))
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from os import PathLike, fspath
+from typing import TypeVar
 
 from bilevel.symbolic.domain import BadInput
 
 DEEPEST_NESTING = 100
 CANDIDATES_COMPARED = 5_000  # for the nearest name; comparing with a million objects would take minutes
 LONGEST_QUOTATION = 60
+MOST_CASES = 4096  # of one condition, and of one action; and outcomes of one effect
+
+Found = TypeVar("Found", bound=Sized)
 
 # A `#` may stand inside a name but not first: in a rule file it would begin a comment.
 NAME_PATTERN = r"[\w@$%*/+~^.][\w@#$%*/+~^.-]*"
@@ -134,23 +138,34 @@ def as_group(expression: Expression, what: str) -> Group:
     raise Misread(expression.offset, f"expected {what} in parentheses but found {expression}")
 
 
+def arguments_of(group: Group, count: int, what: str) -> tuple[Expression, ...]:
+    """The arguments of the group, which takes so many; `what` says which."""
+    if len(group.arguments) != count:
+        raise Misread(group.offset, f"'{group.head}' takes {what}, not {len(group.arguments)}")
+    return group.arguments
+
+
+def bounded(group: Group, found: Found, noun: str) -> Found:
+    """What was found in the group, unless there is too much of it."""
+    if len(found) > MOST_CASES:
+        raise Misread(group.offset, f"this '{group.head}' has more than {MOST_CASES} {noun}")
+    return found
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`; did you mean …?` where some known name is near, else nothing."""
     near = get_close_matches(name, list(islice(known, CANDIDATES_COMPARED)), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
 @contextmanager
-def naming_position(text: str, filename: str) -> Iterator[None]:
-    """Turns a `Misread` of the text into `BadInput` with file, line and column."""
+def naming_position(text: str, filename: str) -> Iterator[str]:
+    """The text, normalised; turns a `Misread` of it into `BadInput` with file, line and column."""
+    text = normalised(text)
     try:
-        yield
+        yield text
     except Misread as error:
-        line, column = line_and_column(text, error.offset)
+        line, column = text.count("\n", 0, error.offset) + 1, error.offset - text.rfind("\n", 0, error.offset)
         raise BadInput(f"{filename}:{line}:{column}: {error.message}") from None
 
 

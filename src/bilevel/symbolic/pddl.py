@@ -1,4 +1,4 @@
-"""PDDL files: domains, problems and plans, read and written.
+"""PDDL files: domains and problems, read and written; reading what was written gives an equal value.
 
 STRIPS with types, constants, negative preconditions, equality, `oneof` and the existential effect; costs are read and
 ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput` of the
@@ -7,18 +7,14 @@ form `file:line:column: message`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from os import PathLike, fspath
 
-from bilevel.symbolic.bulk_reading import no_garbage_collection, problem_in_bulk
-from bilevel.symbolic.domain import Domain, Problem
-from bilevel.symbolic.expressions import naming_position, normalised, read_text
+from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.expressions import naming_position, read_text
 from bilevel.symbolic.pddl_domain import domain_from_text
-from bilevel.symbolic.pddl_problem import problem_from_text
-from bilevel.symbolic.pddl_writing import write_domain as write_domain
-from bilevel.symbolic.pddl_writing import write_problem as write_problem
-from bilevel.symbolic.plans import parse_plan as parse_plan
-from bilevel.symbolic.plans import read_plan as read_plan
-from bilevel.symbolic.plans import write_plan as write_plan
+from bilevel.symbolic.pddl_problem import no_garbage_collection, problem_from_text, problem_in_bulk
 
 
 def read_domain(path: str | PathLike[str]) -> Domain:
@@ -30,12 +26,95 @@ def read_problem(path: str | PathLike[str], domain: Domain) -> Problem:
 
 
 def parse_domain(text: str, filename: str = "<domain>") -> Domain:
-    text = normalised(text)
-    with naming_position(text, filename):
+    with naming_position(text, filename) as text:
         return domain_from_text(text)
 
 
 def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
-    text = normalised(text)
-    with naming_position(text, filename), no_garbage_collection():
+    with naming_position(text, filename) as text, no_garbage_collection():
         return problem_in_bulk(text, domain) or problem_from_text(text, domain)
+
+
+def write_domain(domain: Domain) -> str:
+    return "\n".join([f"(define (domain {domain.name})", *_domain_sections(domain)]) + ")\n"
+
+
+def _domain_sections(domain: Domain) -> Iterator[str]:
+    yield f"  (:requirements {' '.join(_requirements(domain))})"
+    if domain.types:
+        yield "  (:types" + _typed_lines(domain.types) + ")"
+    if domain.constants:
+        yield "  (:constants" + _typed_lines(domain.constants) + ")"
+    predicates = (f"\n    {_call(p.name, _parameters(p.parameters))}" for p in domain.predicates.values())
+    yield f"  (:predicates{''.join(predicates)})"
+    for schema in domain.schemas.values():
+        yield _action(schema)
+
+
+def _requirements(domain: Domain) -> list[str]:
+    positive = {atom.predicate for schema in domain.schemas.values() for atom in schema.precondition}
+    negative = {atom.predicate for schema in domain.schemas.values() for atom in schema.negative_precondition}
+    needed = {
+        ":strips": True,
+        ":typing": bool(domain.types),
+        ":negative-preconditions": bool(negative - {EQUALITY}),
+        ":equality": EQUALITY in positive | negative,
+        ":non-deterministic": not domain.is_deterministic,
+    }
+    return [name for name, is_needed in needed.items() if is_needed]
+
+
+def _action(schema: Schema) -> str:
+    condition = [*map(_atom, sorted(schema.precondition)), *map(_negated, sorted(schema.negative_precondition))]
+    outcomes = [_outcome(outcome) for outcome in schema.outcomes]
+    effect = outcomes[0] if len(outcomes) == 1 else "(oneof\n      " + "\n      ".join(outcomes) + ")"
+    return (
+        f"\n  (:action {schema.name}"
+        f"\n    :parameters ({_parameters(schema.parameters)})"
+        f"\n    :precondition {_call('and', ' '.join(condition))}"
+        f"\n    :effect {effect})"
+    )
+
+
+def _outcome(outcome: Outcome) -> str:
+    made = (f"(new {variable})" for variable in sorted(outcome.new))
+    parts = [*made, *map(_atom, sorted(outcome.add)), *map(_negated, sorted(outcome.delete))]
+    effect = _call("and", " ".join(parts))
+    return f"(exists ({_parameters(outcome.chosen)}) {effect})" if outcome.chosen else effect
+
+
+def _call(head: str, arguments: str) -> str:
+    return f"({head} {arguments})" if arguments else f"({head})"
+
+
+def _parameters(parameters: Iterable[Parameter]) -> str:
+    return " ".join(f"{parameter.name} - {parameter.type}" for parameter in parameters)
+
+
+def _atom(atom: Atom) -> str:
+    predicate, terms = atom
+    return f"({predicate} {' '.join(terms)})" if terms else f"({predicate})"
+
+
+def _negated(atom: Atom) -> str:
+    return f"(not {_atom(atom)})"
+
+
+def _typed_lines(types: Mapping[str, str]) -> str:
+    """`a b - t` for each run of names of one type, a line each, in the order of the mapping."""
+    runs = groupby(types, key=types.__getitem__)
+    return "".join(f"\n    {' '.join(names)} - {kind}" for kind, names in runs)
+
+
+def write_problem(problem: Problem, domain: Domain) -> str:
+    """The problem as one of the given domain."""
+    state = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.state]))
+    goal = "".join(sorted([f"\n    {_atom(atom)}" for atom in problem.goal]))
+    goal += "".join(sorted([f"\n    {_negated(atom)}" for atom in problem.negative_goal]))
+    return (
+        f"(define (problem {problem.name})\n"
+        f"  (:domain {domain.name})\n"
+        f"  (:objects{_typed_lines(problem.objects)})\n"
+        f"  (:init{state})\n"
+        f"  (:goal (and{goal})))\n"
+    )

@@ -5,14 +5,24 @@ Effects are conjunctions, `oneof` and the existential effect, expanded into the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from math import prod
-from typing import TypeVar
 
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, ROOT_TYPE, Domain, Outcome, Parameter, Predicate, Schema
-from bilevel.symbolic.expressions import Expression, Group, Misread, Word, as_group, as_name, suggestion
+from bilevel.symbolic.expressions import (
+    Expression,
+    Group,
+    Misread,
+    Word,
+    arguments_of,
+    as_group,
+    as_name,
+    bounded,
+    suggestion,
+)
 from bilevel.symbolic.pddl_parts import (
     RESERVED,
     contents,
@@ -29,19 +39,22 @@ from bilevel.symbolic.pddl_parts import (
 DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action")
 ACTION_KEYS = (":parameters", ":precondition", ":effect")
 NOTHING_WRITTEN = Group((), 0)
-MOST_OUTCOMES = 4096
 TOTAL_COST = "total-cost"
 NEW = "new"
 
 NOTHING = Outcome(NO_FACTS, NO_FACTS)
 
-Outcomes = TypeVar("Outcomes", bound=Sized)
-
 
 def domain_from_text(text: str) -> Domain:
     """The domain that the text defines; `Misread` where it does not define one."""
     frame, actions, functions = domain_frame(text)
-    return replace(frame, schemas=read_actions(actions, frame, functions))
+    schemas: dict[str, Schema] = {}
+    for action in actions:
+        name = as_name(action.items[1], "an action")
+        if name.text in schemas:
+            raise Misread(name.offset, f"action {name} is declared twice")
+        schemas[name.text] = read_action(name.text, action_parts(action), frame, functions)
+    return replace(frame, schemas=schemas)
 
 
 def domain_frame(text: str) -> tuple[Domain, list[Group], frozenset[str]]:
@@ -72,21 +85,12 @@ def read_types(items: Sequence[Expression]) -> dict[str, str]:
     for parent_name in list(parents.values()):
         if parent_name != ROOT_TYPE:
             parents.setdefault(parent_name, ROOT_TYPE)
-    check_acyclic(parents, declared)
+    try:
+        TopologicalSorter({kind: [parent] for kind, parent in parents.items()}).prepare()
+    except CycleError as error:
+        above = declared[error.args[1][0]]
+        raise Misread(above.offset, f"type {above} is above itself") from None
     return parents
-
-
-def check_acyclic(parents: Mapping[str, str], declared: Mapping[str, Word]) -> None:
-    sound = {ROOT_TYPE}
-    for start in parents:
-        path: dict[str, None] = {}
-        kind = start
-        while kind not in sound:
-            if kind in path:
-                raise Misread(declared[kind].offset, f"type {declared[kind]} is above itself")
-            path[kind] = None
-            kind = parents[kind]
-        sound.update(path)
 
 
 def read_predicates(items: Sequence[Expression], types: Mapping[str, str]) -> dict[str, Predicate]:
@@ -115,16 +119,6 @@ def read_functions(items: Sequence[Expression]) -> frozenset[str]:
     if kinds:
         raise refusal(kinds[0].text, kinds[0].offset, "functions that are not numbers")
     return frozenset(as_name(group.items[0], "a function").text for group in groups if group.items)
-
-
-def read_actions(groups: Sequence[Group], domain: Domain, functions: frozenset[str]) -> dict[str, Schema]:
-    schemas: dict[str, Schema] = {}
-    for group in groups:
-        name = as_name(group.items[1], "an action")
-        if name.text in schemas:
-            raise Misread(name.offset, f"action {name} is declared twice")
-        schemas[name.text] = read_action(name.text, action_parts(group), domain, functions)
-    return schemas
 
 
 def action_parts(action: Group) -> dict[str, Group]:
@@ -173,7 +167,7 @@ def read_effect(expression: Expression, scope: Scope) -> list[Outcome]:
     if group.head == "oneof":
         if not group.arguments:
             raise Misread(group.offset, "'oneof' needs at least one effect")
-        return bounded(group, [outcome for part in group.arguments for outcome in read_effect(part, scope)])
+        return bounded(group, [outcome for part in group.arguments for outcome in read_effect(part, scope)], "outcomes")
     if group.head == "exists":
         return read_existential(group, scope)
     if group.head == "not":
@@ -194,7 +188,7 @@ def read_effect(expression: Expression, scope: Scope) -> list[Outcome]:
 
 def conjunction(group: Group, arguments: Sequence[Expression], parts: Sequence[Sequence[Outcome]]) -> list[Outcome]:
     """One outcome for each choice from the parts; two existential effects that happen together need other variables."""
-    bounded(group, range(prod(map(len, parts))))
+    bounded(group, range(prod(map(len, parts))), "outcomes")
     chosen: set[str] = set()
     for argument, outcomes in zip(arguments, parts, strict=True):
         names = {variable.name for outcome in outcomes for variable in outcome.chosen}
@@ -215,17 +209,15 @@ def together(parts: Sequence[Outcome]) -> Outcome:
     )
 
 
-def bounded(group: Group, outcomes: Outcomes) -> Outcomes:
-    if len(outcomes) > MOST_OUTCOMES:
-        raise Misread(group.offset, f"this effect has more than {MOST_OUTCOMES} outcomes")
-    return outcomes
+def quantified(group: Group, domain: Domain, what: str) -> tuple[dict[str, str], Group, Expression]:
+    """The variables of `(forall (?x - t) part)` with their types, their list as it is written, and the part."""
+    variables, part = arguments_of(group, 2, f"a list of variables and one {what}")
+    declared = as_group(variables, "a list of variables")
+    return read_typed(declared.items, "a variable", domain.types), declared, part
 
 
 def read_existential(group: Group, scope: Scope) -> list[Outcome]:
-    if len(group.arguments) != 2:
-        raise Misread(group.offset, "'exists' takes a list of variables and one effect")
-    declared = as_group(group.arguments[0], "a list of variables")
-    variables = read_typed(declared.items, "a variable", scope.domain.types)
+    variables, declared, effect = quantified(group, scope.domain, "effect")
     for item in declared.items:
         if isinstance(item, Word) and item.text in variables and item.text in scope.terms:
             raise Misread(item.offset, f"variable {item} is already bound; choose another name")
@@ -233,7 +225,7 @@ def read_existential(group: Group, scope: Scope) -> list[Outcome]:
     chosen = tuple(Parameter(name, kind) for name, kind in variables.items())
     return [
         Outcome(outcome.add, outcome.delete, chosen + outcome.chosen, outcome.new)
-        for outcome in read_effect(group.arguments[1], inner)
+        for outcome in read_effect(effect, inner)
     ]
 
 
@@ -247,9 +239,7 @@ def read_new(group: Group, scope: Scope) -> str:
 
 def check_cost(group: Group, scope: Scope) -> None:
     """Costs are ignored, but only of a declared function, so that a misspelt predicate does not pass for one."""
-    if len(group.arguments) != 2:
-        raise Misread(group.offset, f"'increase' takes a function and an amount, not {len(group.arguments)} arguments")
-    function = as_group(group.arguments[0], "a numeric function")
+    function = as_group(arguments_of(group, 2, "a function and an amount")[0], "a numeric function")
     if function.head != TOTAL_COST and function.head not in scope.functions:
         found = function.items[0] if function.items else function
         raise Misread(found.offset, f"undeclared function {found}{suggestion(function.head, sorted(scope.functions))}")

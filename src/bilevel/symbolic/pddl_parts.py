@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Predicate, is_variable
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, is_variable
 from bilevel.symbolic.expressions import (
     Expression,
     Group,
     Misread,
     Word,
+    arguments_of,
     as_group,
     as_name,
     as_variable,
@@ -33,10 +34,7 @@ UNSUPPORTED = {
     "unknown": "partial observability",
     **dict.fromkeys(("<", ">", "<=", ">="), "numeric conditions"),
     **dict.fromkeys(("increase", "decrease", "assign", "scale-up", "scale-down"), "numeric fluents"),
-}
-UNSUPPORTED_SECTIONS = {
-    ":derived": "derived predicates",
-    ":axiom": "derived predicates",
+    **dict.fromkeys((":derived", ":axiom"), "derived predicates"),
     ":durative-action": "durative actions",
     ":constraints": "constraints",
 }
@@ -67,8 +65,8 @@ def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[
     for part in parts:
         section = as_group(part, "a section such as (:keyword ...)")
         keyword = section.head
-        if keyword in UNSUPPORTED_SECTIONS:
-            raise refusal(keyword, section.items[0].offset, UNSUPPORTED_SECTIONS[keyword])
+        if keyword in UNSUPPORTED and keyword.startswith(":"):
+            raise refusal(keyword, section.items[0].offset, UNSUPPORTED[keyword])
         if keyword not in sections:
             found = section.items[0] if keyword else section
             raise Misread(found.offset, f"unknown section {found}{suggestion(keyword, known)}")
@@ -108,14 +106,10 @@ def read_typed(items: Sequence[Expression], what: str, types: Mapping[str, str])
     for name, kind in typed_list(items, what):
         if name.text in typed:
             raise Misread(name.offset, f"{name} is declared twice")
-        typed[name.text] = ROOT_TYPE if kind is None else known_type(kind, types)
+        if kind is not None and kind.text != ROOT_TYPE and kind.text not in types:
+            raise Misread(kind.offset, f"unknown type {kind}{suggestion(kind.text, [*types, ROOT_TYPE])}")
+        typed[name.text] = ROOT_TYPE if kind is None else kind.text
     return typed
-
-
-def known_type(kind: Word, types: Mapping[str, str]) -> str:
-    if kind.text != ROOT_TYPE and kind.text not in types:
-        raise Misread(kind.offset, f"unknown type {kind}{suggestion(kind.text, [*types, ROOT_TYPE])}")
-    return kind.text
 
 
 def read_atom(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
@@ -127,9 +121,16 @@ def read_atom(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
         raise Misread(
             group.offset, f"predicate '{predicate.name}' takes {predicate.arity} arguments, not {len(group.arguments)}"
         )
-    for position, argument in enumerate(group.arguments):
-        check_argument(argument, predicate, position, domain, terms)
-    return Atom(predicate.name, tuple(term.text for term in group.arguments if isinstance(term, Word)))
+    names = tuple(known_term(argument, terms) for argument in group.arguments)
+    for index, (argument, name) in enumerate(zip(group.arguments, names, strict=True)):
+        kind, wanted = terms[name], predicate.parameters[index].type
+        # A variable fits where some object of its type may; an object fits where its type does.
+        if not (domain.is_subtype(kind, wanted) or (is_variable(name) and domain.is_subtype(wanted, kind))):
+            raise Misread(
+                argument.offset,
+                f"{argument} is of type '{kind}' but argument {index + 1} of '{predicate.name}' is of type '{wanted}'",
+            )
+    return Atom(predicate.name, names)
 
 
 def unknown_predicate(group: Group, domain: Domain) -> Misread:
@@ -139,20 +140,6 @@ def unknown_predicate(group: Group, domain: Domain) -> Misread:
         return Misread(group.offset, "expected a predicate and its arguments such as (p a b)")
     return Misread(
         group.items[0].offset, f"undeclared predicate {group.items[0]}{suggestion(group.head, domain.predicates)}"
-    )
-
-
-def check_argument(
-    argument: Expression, predicate: Predicate, position: int, domain: Domain, terms: Mapping[str, str]
-) -> None:
-    """A variable fits where some object of its type may; an object fits where its type does."""
-    term = known_term(argument, terms)
-    kind, wanted = terms[term], predicate.parameters[position].type
-    if domain.is_subtype(kind, wanted) or (is_variable(term) and domain.is_subtype(wanted, kind)):
-        return
-    raise Misread(
-        argument.offset,
-        f"{argument} is of type '{kind}' but argument {position + 1} of '{predicate.name}' is of type '{wanted}'",
     )
 
 
@@ -169,9 +156,7 @@ def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
 def read_equality(group: Group, terms: Mapping[str, str]) -> Atom:
     if any(isinstance(item, Group) or (is_number(item.text) and item.text not in terms) for item in group.arguments):
         raise refusal(EQUALITY, group.offset, "numeric conditions")
-    if len(group.arguments) != 2:
-        raise Misread(group.offset, f"'=' takes 2 arguments, not {len(group.arguments)}")
-    return Atom(EQUALITY, tuple(known_term(argument, terms) for argument in group.arguments))
+    return Atom(EQUALITY, tuple(known_term(argument, terms) for argument in arguments_of(group, 2, "2 arguments")))
 
 
 def read_condition(
@@ -190,9 +175,7 @@ def read_condition(
 
 def negated(group: Group) -> Group:
     """The atom under a `not`."""
-    if len(group.arguments) != 1:
-        raise Misread(group.offset, f"'not' takes one condition or effect, not {len(group.arguments)}")
-    inner = as_group(group.arguments[0], "an atom")
+    inner = as_group(arguments_of(group, 1, "one condition or effect")[0], "an atom")
     if inner.head in {"and", "not"}:
         raise refusal(inner.head, inner.offset, f"'{inner.head}' inside 'not'")
     return inner

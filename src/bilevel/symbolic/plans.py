@@ -1,11 +1,13 @@
-"""Plans in the format of the planning competitions: one `(name argument ...)` a line, `;` begins a comment.
+"""Plans: what nature does in them, their files, and whether they can be carried out and reach the goal.
 
-In a nondeterministic domain a comment of its own records what nature did: `(press b0) ; outcome 1 ?c=red`. Outcomes
-count from 1 in the file; the bindings are those of the outcome's chosen variables.
+The files are in the format of the planning competitions: one `(name argument ...)` a line, `;` begins a comment. In a
+nondeterministic domain a comment of its own records what nature did: `(press b0) ; outcome 1 ?c=red`. Outcomes count
+from 1 in the file; the bindings are those of the outcome's chosen variables.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +15,18 @@ from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
-from bilevel.symbolic.bulk_reading import no_garbage_collection
-from bilevel.symbolic.domain import Action, Domain, Outcome, Schema
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import (
     NAME_PATTERN,
     Misread,
     is_name,
     naming_position,
-    normalised,
     quoted,
     read_text,
     suggestion,
 )
+from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, makes_object
 
 RECORD = "outcome"
 _ACTION = re.compile(rf"\(\s*{NAME_PATTERN}(?:\s+{NAME_PATTERN})*\s*\)")
@@ -64,8 +66,7 @@ def read_plan(path: str | PathLike[str], domain: Domain) -> Plan:
 
 
 def parse_plan(text: str, domain: Domain, filename: str = "<plan>") -> Plan:
-    text = normalised(text)
-    with naming_position(text, filename), no_garbage_collection():
+    with naming_position(text, filename) as text, no_garbage_collection():
         actions: list[Action] = []
         moves: dict[int, NaturesMove] = {}
         for action, move in _steps(text, domain):
@@ -93,16 +94,13 @@ def _steps(text: str, domain: Domain) -> Iterator[tuple[Action, NaturesMove | No
 
 
 def _bad_action(command: str, domain: Domain, offset: int) -> Misread:
-    words = command[1:-1].lower().split()
-    if command[0] != "(" or command[-1] != ")" or not words or "(" in command[1:] or ")" in command[:-1]:
+    if not _ACTION.fullmatch(command):
         return Misread(offset, f"expected one action such as (name argument ...) but found {quoted(command)}")
-    for word in words:
-        if not is_name(word):
-            return Misread(offset + command.lower().index(word), f"expected a name but found {quoted(word)}")
-    schema = domain.schemas.get(words[0])
-    if schema is None:
-        return Misread(offset + 1, f"unknown action '{words[0]}'{suggestion(words[0], domain.schemas)}")
-    return Misread(offset, f"action '{schema.name}' takes {len(schema.parameters)} arguments, not {len(words) - 1}")
+    name, *arguments = command[1:-1].lower().split()
+    if name not in domain.schemas:
+        return Misread(offset + 1, f"unknown action '{name}'{suggestion(name, domain.schemas)}")
+    wanted = len(domain.schemas[name].parameters)
+    return Misread(offset, f"action '{name}' takes {wanted} arguments, not {len(arguments)}")
 
 
 def _recorded_move(line: str, command: str, domain: Domain, start: int) -> NaturesMove | None:
@@ -131,3 +129,131 @@ def _binding(words: Sequence[str], schema: Schema, outcome: Outcome, offset: int
         wanted = " ".join(f"{name}=…" for name in chosen) or "nothing"
         raise Misread(offset, f"this outcome of '{schema.name}' binds {wanted}, not {quoted(' '.join(words))}")
     return binding
+
+
+FACTS_NAMED = 5  # in a message; the value itself holds all
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCheck:
+    """What became of a plan: empty but for `steps` where it is valid.
+
+    `steps` counts the actions carried out. Where the next one could not be, `action` is that one, `missing` are the
+    facts it needs, `forbidden` those it must not find, and `fault` what else is wrong with it. Where all were carried
+    out, `unmet` are the goals that do not hold at the end, and `forbidden` what holds but shall not.
+    """
+
+    steps: int
+    action: Action | None = None
+    missing: tuple[Atom, ...] = ()
+    forbidden: tuple[Atom, ...] = ()
+    fault: str = ""
+    unmet: tuple[Atom, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        return self.action is None and not self.unmet and not self.forbidden
+
+    def __str__(self) -> str:
+        if self.is_valid:
+            return f"valid: {self.steps} steps reach the goal"
+        if self.action is None:
+            unmet = ", ".join(filter(None, [_listed(self.unmet), *(f"not {atom}" for atom in self.forbidden)]))
+            return f"not valid: after {self.steps} steps these goals do not hold: {unmet}"
+        if self.fault:
+            return f"not valid: step {self.steps + 1}: {self.fault}"
+        reasons = []
+        if self.missing:
+            reasons.append(f"these facts do not hold: {_listed(self.missing)}")
+        if self.forbidden:
+            reasons.append(f"these facts must not hold: {_listed(self.forbidden)}")
+        return f"not valid: step {self.steps + 1}, {self.action}: {'; '.join(reasons)}"
+
+
+def _listed(atoms: tuple[Atom, ...]) -> str:
+    more = f" and {len(atoms) - FACTS_NAMED} more" if len(atoms) > FACTS_NAMED else ""
+    return ", ".join(map(str, atoms[:FACTS_NAMED])) + more
+
+
+@no_garbage_collection()
+def validate(domain: Domain, problem: Problem, plan: Plan) -> PlanCheck:
+    """Carry the plan out in a closed world; a step costs what its schema mentions, whatever the state's size."""
+    state, objects = set(problem.state), problem.all_objects(domain)
+    for step, action in enumerate(plan.actions):
+        try:
+            grounded = ground_action(domain, action, objects)
+            needed, barred = grounded.condition.positive, grounded.condition.negative
+            if not (needed <= state and barred.isdisjoint(state)):
+                return PlanCheck(step, action, tuple(sorted(needed - state)), tuple(sorted(barred & state)))
+            outcome = _outcome(grounded, plan.moves.get(step), domain, objects)
+        except BadInput as error:
+            return PlanCheck(step, action, fault=str(error))
+        state -= outcome.delete
+        state |= outcome.add
+    unmet, forbidden = problem.goal.difference(state), problem.negative_goal.intersection(state)
+    return PlanCheck(len(plan.actions), forbidden=tuple(sorted(forbidden)), unmet=tuple(sorted(unmet)))
+
+
+def _outcome(action: GroundAction, move: NaturesMove | None, domain: Domain, objects: dict[str, str]) -> Outcome:
+    """The outcome as nature's move says; what she makes joins the objects. `BadInput` where she cannot do so."""
+    if move is None:
+        first, *others = action.outcomes
+        if not others and not first.chosen:
+            return first
+        example = " ".join(["; outcome 1", *(f"{variable.name}=…" for variable in first.chosen)])
+        raise BadInput(
+            f"{action.action}: what nature did is not recorded; write it at the end of the line, such as '{example}'"
+        )
+    outcome, binding = action.outcomes[move.outcome], move.binding
+    unknown = [v for v in outcome.chosen if v.name in outcome.new or binding[v.name] not in objects]
+    made = [variable for variable in unknown if makes_object(variable, outcome, domain, objects)]
+    for variable in outcome.chosen:
+        name = binding[variable.name]
+        if variable in made and name in objects:
+            raise BadInput(f"{action.action}: '{name}' is not new: there is such an object already")
+        if variable in made:
+            objects[name] = variable.type
+        if name not in objects or not domain.is_subtype(objects[name], variable.type):
+            raise BadInput(f"{action.action}: there is no {variable.type} '{name}'")
+    return bind_outcome(outcome, binding)
+
+
+class Nature:
+    """Draws outcomes, each with the same probability, and remembers the objects she has made."""
+
+    def __init__(self, domain: Domain, objects: Mapping[str, str], rng: random.Random) -> None:
+        self.domain = domain
+        self.objects = dict(objects)
+        self._rng = rng
+        self._known: dict[str, list[str]] = {}
+        self._made: dict[str, int] = {}
+
+    def move(self, schema: Schema) -> NaturesMove:
+        """An outcome of an action of this schema, with values for the outcome's open variables."""
+        index = self._rng.randrange(len(schema.outcomes)) if len(schema.outcomes) > 1 else 0
+        outcome = schema.outcomes[index]
+        # What she makes in this move she cannot choose in it, so the numbers of objects are taken beforehand.
+        known = [0 if v.name in outcome.new else len(self._objects_of(v.type)) for v in outcome.chosen]
+        return NaturesMove(index, {v.name: self._value(v, n) for v, n in zip(outcome.chosen, known, strict=True)})
+
+    def _value(self, variable: Parameter, known: int) -> str:
+        """One of the first `known` objects of the variable's type, or a new one where that is none."""
+        return self._objects_of(variable.type)[self._rng.randrange(known)] if known else self._new_object(variable.type)
+
+    def _objects_of(self, kind: str) -> list[str]:
+        if kind not in self._known:
+            self._known[kind] = [o for o, own in self.objects.items() if self.domain.is_subtype(own, kind)]
+        return self._known[kind]
+
+    def _new_object(self, kind: str) -> str:
+        """A name that no object has yet: block1, block2, …"""
+        while True:
+            self._made[kind] = self._made.get(kind, 0) + 1
+            name = f"{kind}{self._made[kind]}"
+            if name not in self.objects:
+                break
+        self.objects[name] = kind
+        for ancestor, known in self._known.items():
+            if self.domain.is_subtype(kind, ancestor):
+                known.append(name)
+        return name

@@ -161,10 +161,5 @@ def ground_action(domain: Domain, action: Action, objects: Mapping[str, str] | N
     return grounded
 
 
-def has_negative_conditions(domain: Domain) -> bool:
-    """Whether some precondition tests for an absent fact, which only a closed world can answer."""
-    return any(atom.predicate != EQUALITY for s in domain.schemas.values() for atom in s.negative_precondition)
-
-
 def is_solved(problem: Problem, state: Facts) -> bool:
     return problem.goal <= state and problem.negative_goal.isdisjoint(state)

@@ -26,10 +26,9 @@ def jittered(places: Floats, rng: np.random.Generator, jitter: tuple[float, floa
     return places + rng.uniform(-1, 1, places.shape) * jitter
 
 
-def draw(rng: np.random.Generator, count: int, places: Floats | None = None) -> Floats:
+def draw(rng: np.random.Generator, count: int) -> Floats:
     """(count, 2): so many different places at random, each a little off its grid point."""
-    candidates = grid() if places is None else places
-    return jittered(rng.permutation(candidates)[:count], rng)
+    return jittered(rng.permutation(grid())[:count], rng)
 
 
 def clear_of(places: Floats, centres: Floats, half_widths: float | Floats = 0.0) -> Floats:

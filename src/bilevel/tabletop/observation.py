@@ -19,12 +19,7 @@ Bools = NDArray[np.bool_]
 
 # Features from which a world's spec is put together. Positions are in metres, in the frame of the arm, and name the
 # point that the gripper goes for: a block's centre, a tray's next free spot, a button's top, the knob on a box's lid.
-HAND: Features = {
-    "x": Position,
-    "y": Position,
-    "z": Position(absolute=True),
-    "opening": Scalar,
-}  # 1 wide open, 0 closed
+HAND: Features = {"x": Position, "y": Position, "z": Position(absolute=True), "opening": Scalar}  # 1: wide open
 PLACED: Features = {"x": Position, "y": Position, "z": Position}
 COLOUR: Features = {"red": LabelOnly, "green": LabelOnly, "blue": LabelOnly}
 COLOURED: Features = {**PLACED, **COLOUR}

@@ -53,13 +53,6 @@ def _import_mujoco() -> Any:
 mujoco = _import_mujoco()
 
 
-def make_context(width: int, height: int) -> Any:
-    """A place in memory to draw on, made current; `BadInput` where nothing can be drawn."""
-    context = import_module(f"mujoco.{backend()}").GLContext(width, height)
-    context.make_current()
-    return context
-
-
 @cache
 def backend() -> str:
     """The first of BACKENDS that works, or the one that MUJOCO_GL names; `BadInput` if there is none."""

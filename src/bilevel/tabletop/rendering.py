@@ -6,6 +6,7 @@ import atexit
 import time
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 from weakref import ref
 
@@ -14,7 +15,7 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop.opengl import make_context, mujoco
+from bilevel.tabletop.opengl import backend, mujoco
 
 Image = NDArray[np.uint8]  # (height, width, 3), the top row first
 
@@ -50,7 +51,6 @@ QUALITIES = {
 # From the far side of the table, back at the robot, so that the arm is behind what it handles.
 CAMERAS = {
     "front": Camera(lookat=(0.0, 0.45, 0.10), distance=1.12, azimuth=-105, elevation=-33),
-    "above": Camera(lookat=(0.0, 0.47, 0.0), distance=1.2, azimuth=-90, elevation=-75),
     # About what models trained on MetaWorld have seen: its camera "corner2" as LeRobot moves it, upright. That one is
     # nearer, with a field of view of 60 degrees instead of 45.
     "corner": Camera(lookat=(-0.105, 0.6, 0.146), distance=1.6, azimuth=148.4, elevation=-28.9),
@@ -71,29 +71,7 @@ def check_choices(mode: str | None, quality: str) -> None:
         raise BadInput(f"unknown picture quality {quality!r}; known qualities: {', '.join(QUALITIES)}")
 
 
-class Picture:
-    """Draws a world: `draw` returns an array in mode "rgb_array", and shows a window in mode "human"."""
-
-    def __init__(self, model: Any, mode: str, quality: str = "fast", camera: str = "front") -> None:
-        check_choices(mode, quality)
-        if camera not in CAMERAS:
-            raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
-        _paint_arm(model)
-        kind = _Canvas if mode == "rgb_array" else _Window if has_screen() else _Nowhere
-        self._surface: _Canvas | _Window | _Nowhere | None = kind(model, QUALITIES[quality], CAMERAS[camera])
-
-    def draw(self, data: Any) -> Image | None:
-        if self._surface is None:
-            raise BadInput("the picture is closed")
-        return self._surface.draw(data)
-
-    def close(self) -> None:
-        if self._surface is not None:
-            self._surface.close()
-            self._surface = None
-
-
-class _Canvas:
+class Canvas:
     """Draws into memory."""
 
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
@@ -108,8 +86,13 @@ class _Canvas:
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
         self._frame = mujoco.MjrRect(0, 0, quality.width, quality.height)
         self._pixels: Image = np.empty((quality.height, quality.width, 3), np.uint8)
-        self._context = make_context(quality.width, quality.height)
-        self._renderer = _renderer(model, quality)
+        self._context = import_module(f"mujoco.{backend()}").GLContext(quality.width, quality.height)
+        self._context.make_current()
+        model.vis.global_.offwidth, model.vis.global_.offheight = quality.width, quality.height
+        model.vis.quality.offsamples = quality.samples
+        # It reads the size and smoothness of its canvas from the model.
+        self._renderer = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._renderer)
         atexit.register(_close, ref(self))  # after the context, so that it happens before EGL itself is shut down
 
     def draw(self, data: Any) -> Image:
@@ -146,22 +129,13 @@ def _aim(view: Any, camera: Camera) -> None:
     view.distance, view.azimuth, view.elevation = camera.distance, camera.azimuth, camera.elevation
 
 
-def _renderer(model: Any, quality: Quality) -> Any:
-    """MuJoCo reads size and smoothness of its canvas from the model, so they are set there first."""
-    model.vis.global_.offwidth, model.vis.global_.offheight = quality.width, quality.height
-    model.vis.quality.offsamples = quality.samples
-    renderer = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
-    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, renderer)
-    return renderer
-
-
-def _close(canvas: ref[_Canvas]) -> None:
+def _close(canvas: ref[Canvas]) -> None:
     found = canvas()
     if found is not None:
         found.close()
 
 
-class _Nowhere:
+class Nowhere:
     """Shows nothing, and says so once: a program that shows its worlds also runs where nobody can look."""
 
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
@@ -172,7 +146,7 @@ class _Nowhere:
     def close(self) -> None: ...
 
 
-class _Window:
+class Window:
     """Shows what happens, as fast as it would happen. The user may look around with the mouse, and close it."""
 
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
@@ -208,3 +182,15 @@ def has_screen() -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return bool(glfw.init())
+
+
+Picture = Canvas | Window | Nowhere
+
+
+def open_picture(model: Any, mode: str, quality: str = "fast", camera: str = "front") -> Picture:
+    """Return what draws a world: its `draw` gives an array in mode "rgb_array", and shows a window in mode "human"."""
+    if camera not in CAMERAS:
+        raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
+    _paint_arm(model)
+    kind = Canvas if mode == "rgb_array" else Window if has_screen() else Nowhere
+    return kind(model, QUALITIES[quality], CAMERAS[camera])

@@ -25,7 +25,6 @@ from bilevel.tabletop.furniture import BLOCK, Furnishing
 from bilevel.tabletop.layout import WORK_AREA, Floats, clear_of, grid, jittered
 from bilevel.tabletop.measurements import holds
 from bilevel.tabletop.observation import POSITION, Bools, Observation, Slots
-from bilevel.tabletop.random_state import random_state, set_random_state
 from bilevel.tasks.scene import Array
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import STEPS_PER_OBJECT, Snapshot
@@ -114,7 +113,12 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         self._blocks = self.slots.rows("block")
         self._block_names = self.slots.of_type("block")
         self.simulation: Simulation = Simulation(self.furnish())
-        self.observation_space = cast(spaces.Space[Observation], _observation_space(self.slots))
+        shown = spaces.Dict(
+            agent=spaces.Box(-10.0, 10.0, (len(self.scene_spec.agent),), np.float32),
+            objects=spaces.Box(-100.0, 10_000.0, (len(self.slots), len(self.scene_spec.columns)), np.float32),
+            visible=spaces.MultiBinary(len(self.slots)),
+        )
+        self.observation_space = cast(spaces.Space[Observation], shown)
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
         self._steps = 0
         self._running = False
@@ -206,9 +210,9 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         if self.render_mode is None:
             raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array' or 'human'")
         if self._picture is None:
-            from bilevel.tabletop.rendering import Picture
+            from bilevel.tabletop.rendering import open_picture
 
-            self._picture = Picture(self.simulation.model, self.render_mode, self.quality, self.camera)
+            self._picture = open_picture(self.simulation.model, self.render_mode, self.quality, self.camera)
         return self._picture.draw(self.simulation.data)
 
     def close(self) -> None:
@@ -296,14 +300,6 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._observation, self._info()
 
 
-def _observation_space(slots: Slots) -> spaces.Dict:
-    return spaces.Dict(
-        agent=spaces.Box(-10.0, 10.0, (len(slots.spec.agent),), np.float32),
-        objects=spaces.Box(-100.0, 10_000.0, (len(slots), len(slots.spec.columns)), np.float32),
-        visible=spaces.MultiBinary(len(slots)),
-    )
-
-
 def _checked(control: NDArray[np.float32]) -> list[float]:
     """Four numbers from -1 to 1; plain ones, as so few are sooner added up without numpy."""
     numbers = np.asarray(control, np.float32)
@@ -313,3 +309,21 @@ def _checked(control: NDArray[np.float32]) -> list[float]:
     if not all(map(math.isfinite, plain)):
         raise BadInput(f"a control must be finite, not {plain}")
     return [min(1.0, max(-1.0, number)) for number in plain]
+
+
+def random_state(rng: np.random.Generator) -> NDArray[np.uint64]:
+    """(6,): a generator's two numbers of 128 bits, high word first, and what is left of the last draw of 32 bits."""
+    state = rng.bit_generator.state
+    wide = state["state"]["state"], state["state"]["inc"]
+    words = [word for number in wide for word in divmod(number, 2**64)]
+    return np.array([*words, state["has_uint32"], state["uinteger"]], np.uint64)
+
+
+def set_random_state(rng: np.random.Generator, saved: NDArray[np.uint64]) -> None:
+    high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in saved)
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": high * 2**64 + low, "inc": inc_high * 2**64 + inc_low},
+        "has_uint32": has_uint32,
+        "uinteger": uinteger,
+    }

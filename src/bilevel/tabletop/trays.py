@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -33,17 +32,9 @@ class TrayWorld(Tabletop):
     """A world with some colours, a tray for each of them, and a button."""
 
     state: TrayState
+    colours: int  # how many colours there are
+    spots: int  # that each tray has
     pitch: ClassVar[float]  # metres between the spots of a tray
-
-    @property
-    @abstractmethod
-    def colours(self) -> int:
-        """How many colours there are."""
-
-    @property
-    @abstractmethod
-    def spots(self) -> int:
-        """How many spots each tray has."""
 
     @property
     def tray_length(self) -> float:
@@ -74,7 +65,9 @@ class TrayWorld(Tabletop):
 
     def look(self, features: Array, agent: Array) -> None:
         blocks = features[self._blocks, POSITION]
-        features[self._trays, POSITION] = free_spots(self.state.trays, self.spots, self.pitch, blocks, agent)
+        standing = blocks[stands(blocks, holds(agent, blocks)), :2]
+        along = np.arange(self.spots, dtype=float) * self.pitch
+        features[self._trays, POSITION] = free_spots(self.state.trays, along, standing)
         travel = -self.simulation.joint("button")
         features[self._button, 2] = furniture.BUTTON_TOP - travel
         features[self._button, TRAVEL] = travel
@@ -96,15 +89,9 @@ class TrayWorld(Tabletop):
         return bool(observation["objects"][self._button, TRAVEL] > PRESSED)
 
 
-def free_spots(first_spots: Floats, spots: int, pitch: float, blocks: Array, agent: Array) -> Floats:
-    """(trays, 3): for each tray the first of its spots on which nothing stands."""
-    standing = blocks[stands(blocks, holds(agent, blocks)), :2]
-    return _free(first_spots, np.arange(spots, dtype=float) * pitch, standing)
-
-
 @remembered
-def _free(first_spots: Floats, along: Floats, standing: Array) -> Floats:
-    """(trays, 3): the first free spot of each tray; spots lie `along` x, (spots,), from the first."""
+def free_spots(first_spots: Floats, along: Floats, standing: Array) -> Floats:
+    """(trays, 3): for each tray the first of its spots on which nothing stands; they lie `along` x, (spots,)."""
     x, y = first_spots[:, :1] + along, first_spots[:, 1]  # (trays, spots), (trays,)
     beside = np.abs(standing[:, 0] - x[..., None]) < SPOT_TAKEN  # (trays, spots, standing)
     in_row = np.abs(standing[:, 1] - y[:, None, None]) < SPOT_TAKEN  # (trays, 1, standing)

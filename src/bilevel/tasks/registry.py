@@ -33,17 +33,15 @@ def register_task(task: Task) -> Task:
 
 def find_task(source: str) -> Task:
     """The task of this name, or in `file.py:task` or `module:task`; `BadInput` where there is none."""
-    if source in _REGISTERED:
-        return _REGISTERED[source]
+    known = registered_task(source)
+    if known is not None:
+        return known
     place, colon, attribute = source.rpartition(":")
     if colon:
         return _named(_module(place, source), attribute, source)
     if source.endswith(".py"):
         raise BadInput(f"{source}: say which task in it, as in {source}:task")
-    found = _offered(source)
-    if found is None:
-        raise BadInput(f"unknown task '{source}'; known tasks: {', '.join(task_names())}; or name one as file.py:task")
-    return replace(found, source=source)
+    raise BadInput(f"unknown task '{source}'; known tasks: {', '.join(task_names())}; or name one as file.py:task")
 
 
 def make_env(task: str, **arguments: Any) -> Env:

@@ -8,7 +8,7 @@ from typing import Any
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control, Controls, controls_of
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import QUALITY, RENDER_MODE, Expert, Snapshot, Task, failed
+from bilevel.tasks.task import QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
 
 SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
 
@@ -36,12 +36,7 @@ class SceneEnv:
         pictures = {RENDER_MODE: render_mode} if render_mode else {}
         if quality and task.takes_quality:
             pictures[QUALITY] = quality
-        try:
-            self.env = task.make_env(objects=objects, **pictures, **arguments)
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed(f"make_env(objects={objects})", error) from error
+        self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)
         self.task, self.objects, self.arguments = task, objects, arguments
         self.labels = task.labels
         self.step_limit = task.steps_per_object * objects
@@ -59,23 +54,13 @@ class SceneEnv:
 
     def reset(self, seed: int) -> Scene:
         """Begin the episode of a seed."""
-        try:
-            observation, info = self.env.reset(seed=seed)
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed(f"env.reset(seed={seed})", error) from error
+        observation, info = call("env.reset(seed={seed})", self.env.reset, seed=seed)
         self.steps, self.outcome = 0, None
         return self._see(observation, info)
 
     def step(self, control: Control) -> Scene:
         """Carry out a control; afterwards `outcome` tells whether the episode is over, and how."""
-        try:
-            observation, _, terminated, truncated, info = self.env.step(control)
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed(f"env.step({control!r})", error) from error
+        observation, _, terminated, truncated, info = call("env.step({!r})", self.env.step, control)
         self.steps += 1
         self._see(observation, info)
         if self._succeeded():
@@ -91,20 +76,12 @@ class SceneEnv:
 
     def _see(self, observation: Any, info: dict[str, Any]) -> Scene:
         self.info = info
-        try:
-            self.scene = self.task.perceive(observation, info, self.env)
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed("perceive(observation, info, env)", error) from error
+        self.scene = call("perceive(observation, info, env)", self.task.perceive, observation, info, self.env)
         return self.scene
 
     def _succeeded(self) -> bool:
         if self.task.success is not None:
-            try:
-                return bool(self.task.success(self.scene, self.info))
-            except Exception as error:
-                raise failed("success(scene, info)", error) from error
+            return bool(call("success(scene, info)", self.task.success, self.scene, self.info))
         for key in ("success", "is_success"):
             if key in self.info:
                 return bool(self.info[key])

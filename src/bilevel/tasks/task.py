@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
@@ -29,6 +29,9 @@ OBJECTS, RENDER_MODE, QUALITY = "objects", "render_mode", "quality"
 Snapshot = Mapping[str, NDArray[Any]]
 Env = Any  # a gymnasium.Env, of whatever observations and actions
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 
 class TaskError(BadInput):
     """A function that a user wrote for a task has failed."""
@@ -39,6 +42,19 @@ def failed(what: str, error: Exception) -> TaskError:
     place = traceback.extract_tb(error.__traceback__)[-1]
     message = f"{type(error).__name__}: {' '.join(str(error).split())}"
     return TaskError(f"{what} raised {message} ({place.filename}, line {place.lineno})")
+
+
+def call(what: str, function: Callable[Given, Result], *arguments: Given.args, **named: Given.kwargs) -> Result:
+    """Call a user's function; a `TaskError` says `what` it is, with its arguments filled in, where it raises an error.
+
+    This is done at every step, so the text is made only where it is needed.
+    """
+    try:
+        return function(*arguments, **named)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise failed(what.format(*arguments, **named), error) from error
 
 
 @dataclass(frozen=True)
@@ -85,12 +101,7 @@ class Labels:
         return self._goal_of[1]
 
     def _ask(self, function: Callable[[Scene], Iterable[Atom]], name: str, scene: Scene) -> Facts:
-        try:
-            return frozenset(function(scene))
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed(f"{name}(scene)", error) from error
+        return call(f"{name}(scene)", lambda: frozenset(function(scene)))
 
 
 @dataclass(frozen=True)
@@ -170,9 +181,4 @@ class Task:
         """The expert for one environment, if there is one."""
         if self.expert is None or isinstance(self.expert, Expert):
             return self.expert
-        try:
-            return self.expert(env)
-        except BadInput:
-            raise
-        except Exception as error:
-            raise failed("expert(env)", error) from error
+        return call("expert(env)", self.expert, env)

@@ -13,8 +13,7 @@ from playwright.sync_api import Browser, Page
 from synthetic import run_like
 
 from bilevel.experiments.report.writing import write_report
-from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
-from bilevel.experiments.reproduction.timeline import Timeline
+from bilevel.experiments.reproduction.films import Timeline, interesting_seed, make_film
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.rendering import QUALITIES, Image, Quality
 from bilevel.tabletop.tabletop import Tabletop
@@ -24,7 +23,6 @@ from drawing import can_draw
 PHONE, DESKTOP = (390, 844), (1280, 900)
 SHOWN = ".viewer-episode:not([hidden])"
 FILMS = {"blocks": 1, "blocks-noisy": 3}  # objects
-LOOK = Look(quality="fast", encoder={"crf": "35", "preset": "ultrafast"})
 
 
 class Report(NamedTuple):
@@ -41,11 +39,13 @@ def make_report(folder: Path) -> Report:
         for name, objects in FILMS.items():
             seed = interesting_seed(policy, TASKS[name], objects)
             film = folder / "all" / "films" / f"{name}.mp4"
-            timelines[name] = make_film(policy, TASKS[name], objects, seed, film, "bison", LOOK)
+            look: Any = {"quality": "fast", "encoder": {"crf": "35", "preset": "ultrafast"}}
+            timelines[name] = make_film(policy, TASKS[name], objects, seed, film, "bison", **look)
             film.with_suffix(".json").write_text(timelines[name].text(), encoding="utf-8")
     findings = run_like(seeds=(0,), objects=(1, 4, 10))
     (folder / "all" / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
-    return Report(write_report(folder / "all", folder / "report.html", with_files=False).page, timelines)
+    write_report(folder / "all", folder / "report.html", None)
+    return Report(folder / "report.html", timelines)
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from bilevel.experiments.paper import TASKS
-from bilevel.experiments.reproduction.rows import About, Finding, Findings, Scaling, Size, Training
-from bilevel.experiments.reproduction.settings import USUAL, VARIANTS
+from bilevel.experiments.reproduction.findings import About, Finding, Findings, Scaling, Size, Training
+from bilevel.experiments.reproduction.units import USUAL, VARIANTS
 
 BLOCKS_RULES = """# Rules for the domain blocks
 variables: ?b - block, ?p - place

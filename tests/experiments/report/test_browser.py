@@ -10,11 +10,9 @@ from in_browser import DESKTOP, PHONE, SHOWN, Report, make_report, opened
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from synthetic import about
 
-from bilevel.experiments.report.page import page_html
-from bilevel.experiments.report.sources import Source
-from bilevel.experiments.report.viewer import episode
-from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.timeline import Beat, Fired, Timeline
+from bilevel.experiments.report.page import episode, page_html
+from bilevel.experiments.reproduction.films import Beat, Fired, Timeline
+from bilevel.experiments.reproduction.findings import Findings
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -269,7 +267,7 @@ def test_what_a_timeline_says_is_never_taken_for_a_page(browser: Browser, report
     timeline = made_up(beats, outcome=odd)
     film = (report.page.parent / "all" / "films" / "blocks.mp4").read_bytes()
     with opened(browser, None) as page:
-        page.set_content(page_html(Source(Findings(about(), [], []), [(timeline, film)], True)))
+        page.set_content(page_html(Findings(about(), [], []), [(timeline, film)]))
         assert page.locator("img, script").count() == 2  # the page's own
         assert page.locator(".viewer-sentence").inner_text() == odd
         assert page.locator("[onclick], [onerror]").count() == 0

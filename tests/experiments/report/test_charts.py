@@ -11,15 +11,27 @@ import pytest
 from msgspec.structs import replace
 from synthetic import about, large_problems, row, run_like, scaling, size
 
-from bilevel.experiments.report.charts import Axis, Mark, Panel, Series, log_axis
 from bilevel.experiments.report.drawing import figure_bytes, panel_svg, swatch
-from bilevel.experiments.report.figures import against_costs, by_objects, causes_of_failure, figures, solving_time
+from bilevel.experiments.report.figures import (
+    CAUSES,
+    SERIES,
+    Axis,
+    Mark,
+    Panel,
+    Series,
+    against_costs,
+    by_objects,
+    causes_of_failure,
+    figures,
+    log_axis,
+    palette,
+    solving_time,
+)
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.styles import CAUSES, SERIES, palette
 from bilevel.experiments.report.wording import interval, microseconds, ranges, rate, seconds
-from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.settings import VARIANTS
-from bilevel.policies.failures import REASONS
+from bilevel.experiments.reproduction.findings import Findings
+from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.policies.changes import REASONS
 
 SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)
 
@@ -74,8 +86,8 @@ def test_causes_of_all_tasks_come_first_and_add_up() -> None:
     bars = causes_of_failure(Results(SMALL)).bars
     assert bars is not None
     assert list(bars) == ["all tasks", "blocks", "gacha"]
-    for number, total in enumerate(bars["all tasks"]):
-        assert total.episodes == bars["blocks"][number].episodes + bars["gacha"][number].episodes
+    for variant, counts in bars["all tasks"].items():
+        assert counts == bars["blocks"][variant] + bars["gacha"][variant]
 
 
 @pytest.mark.parametrize("name", ["success-by-objects", "success-against-costs", "solving-time"])

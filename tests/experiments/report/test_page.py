@@ -14,18 +14,16 @@ from msgspec.structs import asdict, replace
 from synthetic import BLOCKS_RULES, about, large_problems, row, run_like, size
 
 from bilevel.experiments.report.page import page_html, rule_sets
-from bilevel.experiments.report.sources import Source, read_source
-from bilevel.experiments.report.writing import write_report
-from bilevel.experiments.reproduction.folder import open_folder
-from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.settings import Experiment
+from bilevel.experiments.report.writing import read_films, read_source, write_report
+from bilevel.experiments.reproduction.findings import Findings
+from bilevel.experiments.reproduction.folder import Experiment, open_folder
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 
 SECTIONS = ("table", "objects", "costs", "scaling", "causes", "rules", "films", "making")
 SMALL = run_like(["blocks", "colour"], ["bison", "expert"], objects=(1, 3), seeds=(0, 1), episodes=4)
-PAGE = page_html(Source(SMALL, [], False))
+PAGE = page_html(SMALL)
 ODD = "<script>alert('1')</script> & \"x\" </style>"
 UNMEASURED = replace(size(2, 1, 1), policy_microseconds=None, peak_mebibytes=None)
 VOID = {"meta", "link", "br", "input", "img", "source", "track"}
@@ -88,7 +86,7 @@ def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
         machines=[{ODD: ODD}],
         failures=[{"unit": ODD, "error": ODD}],
     )
-    html = page_html(Source(Findings(odd, odd_rows, SMALL.scaling), [], False))
+    html = page_html(Findings(odd, odd_rows, SMALL.scaling))
     assert ODD not in html
     assert html.count("<script") == PAGE.count("<script")
     assert Reader(html).words.count(ODD) >= 8
@@ -96,7 +94,7 @@ def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
 
 def test_the_small_version_says_so_and_work_that_failed_is_listed() -> None:
     failures = [{"unit": "train colour pddl-nn", "error": "RuntimeError: no memory"}]
-    html = page_html(Source(replace(SMALL, about=about(experiment={"quick": True}, failures=failures)), [], False))
+    html = page_html(replace(SMALL, about=about(experiment={"quick": True}, failures=failures)))
     words = Reader(html).words
     assert "(small version)" in html.partition("</title>")[0]
     assert "Small version." in words
@@ -107,7 +105,7 @@ def test_the_small_version_says_so_and_work_that_failed_is_listed() -> None:
 
 def test_cells_show_ours_and_the_papers() -> None:
     findings = Findings(about(), [row("colour", "det-replan", seed, [size(1, 9 + seed)]) for seed in (0, 1)], [])
-    words = Reader(page_html(Source(findings, [], False))).words
+    words = Reader(page_html(findings)).words
     assert "0.95 0.76–0.99 19 of 20 seeds 0.90–1.00 paper 0.00" in words
     assert "not run paper 0.00" in words
     assert "– paper 0.97" in words
@@ -129,16 +127,16 @@ def test_cells_show_ours_and_the_papers() -> None:
 )
 def test_whatever_there_is_makes_a_page(findings: Findings, tmp_path: Path) -> None:
     (tmp_path / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
-    written = write_report(tmp_path, tmp_path / "page.html", with_files=False)
-    page = Reader(written.page.read_text(encoding="utf-8"))
+    write_report(tmp_path, tmp_path / "page.html", None)
+    page = Reader((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
     assert all(line in page.words for line in ("Not in this report", "There are no films in the folder."))
 
 
 def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
     other = BLOCKS_RULES.replace("2: clear(?b) & ", "2: ")
-    first, second = rule_sets({"factory": other, "colour": BLOCKS_RULES, "blocks": BLOCKS_RULES})
-    assert (first.tasks, second.tasks) == (["blocks", "colour"], ["factory"])
+    first, second = rule_sets({"factory": other, "colour": BLOCKS_RULES, "blocks": BLOCKS_RULES}).values()
+    assert (first, second) == (["blocks", "colour"], ["factory"])
     told = (
         "holding(?b) clear(?p) goal at(?b, ?p) → place(?b, ?p) "
         "If you hold a block, a place is clear and the block belongs there, place it there."
@@ -152,7 +150,7 @@ def test_rules_that_are_none_are_refused_by_name() -> None:
 
 
 def test_the_page_is_the_same_every_time() -> None:
-    assert page_html(Source(SMALL, [], False)) == PAGE
+    assert page_html(SMALL) == PAGE
 
 
 # The command
@@ -207,6 +205,7 @@ SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": 
         (changed(1, sizes=[{**SIZE, "successes": "2"}]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 1, "reasons": {"bad luck": 1}}]), "odd numbers"),
         (changed(1, sizes=[{**SIZE, "policy_microseconds": float("nan")}]), "line 2: not a line that"),
+        (changed(2, solver="me"), "unknown solver 'me'"),
         (changed(2, seconds=None), "line 3: not a line that"),
         (changed(0, experiment=None), "line 1: not a line that"),
         (changed(0, rules={"blocks": "nonsense"}), "the rules of blocks"),
@@ -249,9 +248,9 @@ def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
     open_folder(tmp_path, Experiment())
     (one, *others) = large_problems()
     write_atomically(tmp_path / f"scaling/{one.task}-{one.solver}-{one.objects}.json", json.dumps(asdict(one)))
-    assert read_source(tmp_path).findings.scaling == [one]
+    assert read_source(tmp_path).scaling == [one]
     (tmp_path / "findings.jsonl").write_text(Findings(about(), [], others).lines(), encoding="utf-8")
-    found = read_source(tmp_path).findings
+    found = read_source(tmp_path)
     assert (found.scaling, found.about.command) == ([one], about().command)
 
 
@@ -267,10 +266,9 @@ def test_what_is_not_installed_is_named(
 
 
 def test_a_film_without_a_timeline_is_not_shown_and_a_broken_timeline_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "findings.jsonl").write_text(SMALL.lines(), encoding="utf-8")
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "blocks.mp4").write_bytes(b"film")
-    assert read_source(tmp_path).films == []
+    assert read_films(tmp_path / "films") == []
     (tmp_path / "films" / "blocks.json").write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match="not the timeline of a film"):
-        read_source(tmp_path)
+        read_films(tmp_path / "films")

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 from synthetic import about, row, run_like, size
 
 from bilevel.experiments.paper import RATES, TASKS, paper_rate
-from bilevel.experiments.report.differences import HIGHER, differences, differs
-from bilevel.experiments.report.headline import numbers, outcome
 from bilevel.experiments.report.scores import Cell, Results, score
-from bilevel.experiments.reproduction.rows import Findings
-from bilevel.experiments.reproduction.settings import VARIANTS
+from bilevel.experiments.report.wording import HIGHER, differences, differs, numbers, outcome
+from bilevel.experiments.reproduction.findings import Findings
+from bilevel.experiments.reproduction.units import VARIANTS
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:
@@ -82,7 +81,7 @@ def test_costs_are_medians_and_inference_is_with_the_largest_number_of_objects()
     sizes = [[size(1, 10, microseconds=999), size(10, 5, microseconds=time)] for time in (100, 300, 120)]
     findings = Findings(about(), [row("blocks", "bison", seed, each) for seed, each in enumerate(sizes)], [])
     (found,) = Results(findings).costs()
-    assert (found.objects, found.policy_microseconds, found.training_seconds) == (10, 120, 60.0)
+    assert (found.objects, found.measured["policy_microseconds"], found.measured["training_seconds"]) == (10, 120, 60.0)
     assert found.largest is not None
     assert (found.largest.rate, found.score.rate) == (0.5, 0.75)
 
@@ -102,9 +101,7 @@ def test_a_difference_is_explained_only_where_it_is_large() -> None:
     assert differences(Results(Findings(about(), near, [])).cells, quick=False) == {}
     far = [row("colour", "det-replan", 0, [size(1, 10)]), row("blocks", "bison", 0, [size(1, 10)])]
     told = differences(Results(Findings(about(), far, [])).cells, quick=False)
-    assert [(title, [one.why for one in found]) for title, found in told.items()] == [
-        ("DetReplan", [HIGHER["det-replan", "colour"]])
-    ]
+    assert {title: list(found) for title, found in told.items()} == {"DetReplan": [HIGHER["det-replan", "colour"]]}
 
 
 @pytest.mark.parametrize(("successes", "differing"), [(75, False), (74, True), (105, False), (106, True)])
@@ -115,9 +112,9 @@ def test_exactly_as_much_as_that_is_not_worth_a_word(successes: int, differing: 
 
 def test_less_than_the_paper_is_never_explained_by_strength() -> None:
     weak = Findings(about(), [row("blocks", "bison", 0, [size(1, 5)])], [])
-    (why,) = (one.why for found in differences(Results(weak).cells, quick=False).values() for one in found)
+    (why,) = differences(Results(weak).cells, quick=False)[VARIANTS["bison"].title]
     assert why.startswith("Lower")
-    (quick,) = (one.why for found in differences(Results(weak).cells, quick=True).values() for one in found)
+    (quick,) = differences(Results(weak).cells, quick=True)[VARIANTS["bison"].title]
     assert "small version" in quick
 
 
@@ -132,7 +129,7 @@ def test_every_rival_has_a_reason_ready_in_every_world_where_it_can_be_better() 
 
 def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
     told = outcome(Results(run_like()))
-    assert told.startswith("BISON in the paper's setting solves 2,400 of 2,400 episodes of the eight tasks")
+    assert told.startswith("BISON in the paper's setting solves 2,400 of 2,400 episodes of the 8 tasks")
     assert "DetReplan and NdtReplan, 75% of as many" in told
     assert [value for value, _ in numbers(Results(run_like()))] == ["1.00", "0.79", "0.75", "21,600"]
     assert outcome(Results(run_like(["blocks"], ["expert"], [1], [0]))) == "Only the expert has been run."

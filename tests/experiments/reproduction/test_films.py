@@ -12,22 +12,21 @@ import pytest
 
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.reproduction import films
-from bilevel.experiments.reproduction.films import Look, interesting_seed, make_film
-from bilevel.experiments.reproduction.timeline import Timeline, read_timeline
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
+from bilevel.experiments.reproduction.films import Timeline, interesting_seed, make_film, read_timeline
+from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies import pictures
 from bilevel.policies.episode_run import run_episode
 from bilevel.policies.rollout import STOPPED
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
-from bilevel.tabletop import TASKS, opengl
+from bilevel.tabletop import TASKS, rendering
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.video import Video
 from blocks_policies import PICK, PLACE, moving_policy
 from drawing import can_draw
 
-SMALL = Look(width=96, quality="fast", encoder={"crf": "40", "preset": "ultrafast"})
+SMALL = {"width": 96, "quality": "fast", "encoder": {"crf": "40", "preset": "ultrafast"}}
 NOISY = 3  # objects, in a noisy world
 
 WHY_PLACE = "Because you hold block1, place1 is clear and block1 belongs at place1, place block1 at place1."
@@ -35,7 +34,7 @@ WHY_PLACE = "Because you hold block1, place1 is clear and block1 belongs at plac
 
 def film(path: Path, *, objects: int = 1, noisy: bool = False, seed: int = 4, **options: Any) -> Timeline:
     """Film blocks, by a policy with rules unless another is given."""
-    given = {"policy": moving_policy(), "variant": "bison", "look": SMALL, **options}
+    given = {"policy": moving_policy(), "variant": "bison", **SMALL, **options}
     return make_film(task=TASKS["blocks-noisy" if noisy else "blocks"], objects=objects, seed=seed, path=path, **given)
 
 
@@ -48,7 +47,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
         shown.append((world, caption))
 
     monkeypatch.setattr(Video, "add", note)
-    monkeypatch.setattr(Video, "close", lambda film: film.discard())
+    monkeypatch.setattr(Video, "__exit__", lambda film, *error: None)
     monkeypatch.setattr(Tabletop, "render", lambda world: world._steps)
     return shown
 
@@ -177,7 +176,7 @@ def test_where_nothing_can_be_drawn_a_line_says_so(tmp_path: Path, monkeypatch: 
     def nowhere() -> str:
         raise BadInput("no pictures: nothing works here")
 
-    monkeypatch.setattr(opengl, "backend", nowhere)
+    monkeypatch.setattr(rendering, "backend", nowhere)
     with pytest.raises(BadInput, match="no pictures: nothing works here"):
         film(tmp_path / "film.mp4")
     assert list(tmp_path.iterdir()) == []

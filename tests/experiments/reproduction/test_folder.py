@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from bilevel.experiments.reproduction.folder import (
     EXPERIMENT,
+    QUICK,
+    Experiment,
     ExperimentFolder,
     open_folder,
     read_experiment,
     read_json,
 )
-from bilevel.experiments.reproduction.settings import QUICK, Experiment
 from bilevel.symbolic.domain import BadInput
 
 USUAL = Experiment()
@@ -59,8 +60,7 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_beginning_that_was_killed_is_begun_again(tmp_path: Path) -> None:
-    (tmp_path / f"{EXPERIMENT}.0123").write_text("{")
-    (tmp_path / f".{EXPERIMENT}.0123.abc").write_text("")
+    (tmp_path / f".{EXPERIMENT}.0123").write_text("{")
     assert open_folder(tmp_path, USUAL).experiment == USUAL
 
 

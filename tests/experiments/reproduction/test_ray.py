@@ -19,11 +19,11 @@ from killing import TINY, results, start, survive
 
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished
-from bilevel.experiments.reproduction.folder import ExperimentFolder
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
+from bilevel.experiments.reproduction.measurements import Evaluate
 from bilevel.experiments.reproduction.ray_backend import RayCluster, explain
 from bilevel.experiments.reproduction.ray_worker import OtherVersions
-from bilevel.experiments.reproduction.settings import VARIANTS, Experiment
-from bilevel.experiments.reproduction.units import Collect, Evaluate
+from bilevel.experiments.reproduction.units import VARIANTS, Collect
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 from local_cluster import LocalCluster, local_cluster

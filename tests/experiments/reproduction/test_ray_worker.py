@@ -18,7 +18,7 @@ import pytest
 
 from bilevel.experiments.reproduction import ray_worker
 from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished
-from bilevel.experiments.reproduction.folder import ExperimentFolder
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.ray_worker import (
     Files,
     OtherVersions,
@@ -29,8 +29,7 @@ from bilevel.experiments.reproduction.ray_worker import (
     versions_here,
     write_files,
 )
-from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.unit import Callback, Unit
+from bilevel.experiments.reproduction.units import Callback, Unit
 from bilevel.files import write_atomically
 
 EXPERIMENT = Experiment()

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from killing import results
 
-from bilevel.commands import reproduction_display
-from bilevel.commands.reproduction_display import duration
+from bilevel.commands import reproduction_run
+from bilevel.commands.reproduction_run import duration
 from bilevel.experiments.evaluation import read_results
-from bilevel.experiments.reproduction.rows import Findings, read_findings
+from bilevel.experiments.reproduction.findings import Findings, read_findings
 from bilevel.policies.policy_folder import read_policy
 from command_line import run
 
@@ -113,7 +113,7 @@ def test_asking_for_more_adds_only_that(folder: Path, capsys: Capture) -> None:
 def test_it_says_what_it_will_do_and_how_far_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduction_display, "SAID_EVERY", 0.0)
+    monkeypatch.setattr(reproduction_run, "SAID_EVERY", 0.0)
     expert = ("--methods", "expert", "--objects", "1", "--episodes", "1", "--seeds", "2")
     code, out, err = reproduce(capsys, tmp_path / "folder", *expert)
     first, second, *others = err.splitlines()

@@ -12,14 +12,13 @@ import pytest
 
 from bilevel.experiments.evaluation import EpisodeRunner, read_results
 from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.reproduction import units as module
-from bilevel.experiments.reproduction.folder import ExperimentFolder
-from bilevel.experiments.reproduction.measurements import TrainingCost
-from bilevel.experiments.reproduction.settings import VARIANTS, Experiment, Variant
-from bilevel.experiments.reproduction.summary import summarise
-from bilevel.experiments.reproduction.units import Collect, Evaluate, MeasureMemory, Scale, Train
+from bilevel.experiments.reproduction import measurements as module
+from bilevel.experiments.reproduction.findings import summarise
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
+from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
+from bilevel.experiments.reproduction.units import VARIANTS, Collect, Train, TrainingCost, Variant
 from bilevel.files import write_atomically
-from bilevel.learning.networks import Progress
+from bilevel.learning.networks import LearningOptions, Progress
 from bilevel.policies.changes import Changes
 from bilevel.policies.episode_run import EpisodeRun
 from bilevel.seeds import evaluation_seed
@@ -192,7 +191,7 @@ def test_a_policy_that_cannot_be_read_is_told_when_it_is_to_be_run(folder: Exper
 def test_what_units_are_called_and_need() -> None:
     train = Train("blocks", "bison", "paper", 1)
     evaluate = Evaluate("blocks", VARIANTS["det-plan"], 1, 10, 3)  # on the network of BISON
-    scale = Scale("blocks", "rules", 100, train.network)
+    scale = Scale("blocks", "rules", 100, train)
     assert [unit.name for unit in (Collect("blocks"), train, evaluate, scale)] == [
         "collect blocks",
         "train blocks/bison-paper-1",
@@ -278,14 +277,14 @@ def test_what_a_network_took_that_is_there_no_more_is_forgotten(
     write_atomically(cost, json.dumps({"seconds": 100.0, "peak_mebibytes": 1.0}))
     seconds: list[float] = []
 
-    def train_for_a_while(*_: object, callback: Callable[[Progress], None], **__: object) -> None:
+    def train_for_a_while(_: object, __: object, method: str, options: LearningOptions) -> None:
         wait(10)
-        callback(Progress("training", 1, 9))
+        options.callback(Progress("training", 1, 9))
         seconds.append(json.loads(cost.read_text())["seconds"])
         raise InterruptedError
 
     monkeypatch.setattr("bilevel.demonstrations.dataset.Demonstrations.read", lambda folder: None)
-    monkeypatch.setattr("bilevel.methods.training.train", train_for_a_while)
+    monkeypatch.setattr("bilevel.methods.methods.train", train_for_a_while)
     for _ in range(2):
         with pytest.raises(InterruptedError):
             Train("blocks", "bison", "paper", 0).perform(folder, lambda note: None)

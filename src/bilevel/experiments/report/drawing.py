@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,33 +18,17 @@ import matplotlib
 from matplotlib.figure import Figure as Sheet
 from matplotlib.transforms import ScaledTranslation
 
-from bilevel.experiments.report.charts import Bar, Figure, Mark, Panel, Series
-from bilevel.experiments.report.styles import CAUSES, SERIES
+from bilevel.experiments.report.figures import CAUSES, SERIES, Figure, Mark, Panel, Series
+from bilevel.experiments.report.wording import plural
+from bilevel.experiments.reproduction.units import Variant
 
 COLUMNS = {"small": 4, "wide": 2}
 SIZES = {"small": (2.9, 2.2), "wide": (4.2, 3.0)}  # of a panel, in inches
 ON_PAGE = {"small": (3.1, 2.3), "wide": (5.0, 3.3)}  # the same; a page is as wide as its reader's window
 LANE = 1.0  # points between lines that coincide
-REACH = 18.0  # points across a mark within which it is meant
+REACH = 9.0  # points from a mark within which it is meant
 INK, FRAME, GRID, GROUND = "#4a5160", "#b4bac4", "#e6e9ee", "#ffffff"
-SETTINGS: Any = {
-    "font.size": 8.5,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": FRAME,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "pdf.fonttype": 42,  # text that can be searched
-    "svg.fonttype": "none",  # the page's own letters
-    "savefig.dpi": 160,
-}
+SETTINGS: Any = matplotlib.rc_params_from_file(Path(__file__).with_name("assets") / "report.mplstyle", False, False)
 # Without these, files would say when they were made, and with what.
 METADATA: Mapping[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": "bilevel", "Producer": "bilevel"},
@@ -52,6 +38,8 @@ METADATA: Mapping[str, dict[str, Any]] = {
 # What colours are called on the page, where dark ones may stand for them.
 ON_SCREEN = {INK: "muted", FRAME: "line", GRID: "grid", GROUND: "surface"}
 ON_SCREEN |= {style.light: f"series-{key}" for key, style in SERIES.items()}
+
+Place = tuple[str, dict[str, float], str]  # an element of SVG, where it is, and what is said there
 
 
 # On paper
@@ -74,10 +62,7 @@ def _grid(count: int, columns: int, size: tuple[float, float], legend: float) ->
     columns = min(columns, count)
     rows = -(-count // columns)
     sheet = Sheet(figsize=(max(size[0] * columns, 5.2), size[1] * rows + legend), layout="constrained")
-    places = list(sheet.subplots(rows, columns, squeeze=False).flat)
-    for unused in places[count:]:
-        unused.set_visible(False)
-    return sheet, places[:count]
+    return sheet, [sheet.add_subplot(rows, columns, number + 1) for number in range(count)]
 
 
 def _panels(figure: Figure) -> Sheet:
@@ -90,19 +75,18 @@ def _panels(figure: Figure) -> Sheet:
     return sheet
 
 
-def _bars(groups: Mapping[str, Sequence[Bar]]) -> Sheet:
+def _bars(groups: Mapping[str, Mapping[Variant, Counter[str]]]) -> Sheet:
     sheet, places = _grid(len(groups), 3, (4.0, 0.24 * max(map(len, groups.values())) + 0.5), 0.6)
-    present = {cause for bars in groups.values() for bar in bars for cause in bar.outcomes}
-    causes = [cause for cause in CAUSES if cause in present]
+    causes = [cause for cause in CAUSES if any(counts[cause] for bars in groups.values() for counts in bars.values())]
     for axes, (title, bars) in zip(places, groups.items(), strict=True):
         axes.set_title(title, loc="left")
         begins = [0.0] * len(bars)
         for cause in causes:
-            shares = [bar.outcomes.get(cause, 0) / bar.episodes for bar in bars]
+            shares = [counts[cause] / counts.total() for counts in bars.values()]
             colour = CAUSES[cause].light
             axes.barh(range(len(bars)), shares, left=begins, color=colour, edgecolor="white", linewidth=0.5)
             begins = [begin + share for begin, share in zip(begins, shares, strict=True)]
-        axes.set_yticks(range(len(bars)), [bar.title for bar in bars])
+        axes.set_yticks(range(len(bars)), [variant.title for variant in bars])
         axes.invert_yaxis()
         axes.set_xlim(0, 1)
         axes.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"])
@@ -174,16 +158,39 @@ def _plot(axes: Any, marks: Sequence[Mark], look: dict[str, Any]) -> None:
 def panel_svg(panel: Panel, size: str) -> str:
     """Return the panel for a page, with places that can be pointed at or focused, each of which has a title."""
     with matplotlib.rc_context({**SETTINGS, "svg.hashsalt": panel.title + panel.y.title}):
-        sheet = Sheet(figsize=ON_PAGE[size], layout="constrained", frameon=False)
+        sheet = Sheet(figsize=ON_PAGE[size], dpi=72, layout="constrained", frameon=False)  # a pixel is a point of SVG
         axes = sheet.add_subplot(frameon=True, facecolor="none")
         _draw(axes, panel)
-        tips = (_draw_strips if panel.joined else _draw_reach)(axes, panel)
         root = _svg(sheet, f"chart {size}")
-    _make_hits(root, tips)
     shown = f"{panel.y.title} against {panel.x.title} of {', '.join(series.title for series in panel.series)}"
     root[0].attrib |= {"role": "img", "aria-label": f"{panel.title}: {shown}"}
     root.attrib |= {"role": "group", "aria-label": f"{panel.title}; arrow keys go from value to value"}
+    hits = ElementTree.SubElement(root, "g", {"class": "hits", "transform": f"matrix(1 0 0 -1 0 {sheet.bbox.height})"})
+    for kind, place, tip in (_strips if panel.joined else _circles)(axes, panel):
+        numbers = {name: f"{number:.1f}" for name, number in place.items()}
+        hit = ElementTree.SubElement(hits, kind, {"class": "hit", "role": "img", "tabindex": "-1", **numbers})
+        ElementTree.SubElement(hit, "title").text = tip
+    hits[-1].set("tabindex", "0")  # the last is above all others
     return _markup(root)
+
+
+def _strips(axes: Any, panel: Panel) -> Iterator[Place]:
+    """Yield a strip for each value along the axis, with what all series say there."""
+    values = sorted({mark.x for series in panel.series for mark in series.marks})
+    middle = [(a * b) ** 0.5 if panel.x.log else (a + b) / 2 for a, b in pairwise(values)]
+    corners = axes.transData.transform([(x, panel.y.low) for x in (panel.x.low, *middle, panel.x.high)])
+    for value, ((left, bottom), (right, _)) in zip(values, pairwise(corners), strict=True):
+        lines = [f"{series.title}\t{mark.tip}" for series in panel.series for mark in series.marks if mark.x == value]
+        tip = "\n".join([f"{panel.title}, {plural(round(value), 'object')}", *lines])
+        yield "rect", {"x": left, "y": bottom, "width": right - left, "height": axes.bbox.height}, tip
+
+
+def _circles(axes: Any, panel: Panel) -> Iterator[Place]:
+    """Yield a circle around each mark, the large ones above."""
+    marks = [mark for series in panel.series for mark in series.marks]
+    for mark in sorted(marks, key=lambda mark: not mark.faint):
+        x, y = axes.transData.transform((mark.x, mark.y))
+        yield "circle", {"cx": x, "cy": y, "r": REACH / 2 if mark.faint else REACH}, mark.tip
 
 
 def swatch(key: str) -> str:
@@ -198,34 +205,14 @@ def swatch(key: str) -> str:
     return _markup(root)
 
 
-def _draw_strips(axes: Any, panel: Panel) -> list[str]:
-    """Draw a strip, which the page hides, for each value along the axis, and return what all series say there."""
-    values = sorted({mark.x for series in panel.series for mark in series.marks})
-    middle = [(a * b) ** 0.5 if panel.x.log else (a + b) / 2 for a, b in pairwise(values)]
-    tips = []
-    for number, (value, edges) in enumerate(zip(values, pairwise([panel.x.low, *middle, panel.x.high]), strict=True)):
-        axes.axvspan(*edges, gid=f"hit {number}")
-        lines = [f"{series.title}\t{mark.tip}" for series in panel.series for mark in series.marks if mark.x == value]
-        tips.append("\n".join([f"{panel.title}, {value:,.0f} object{'' if value == 1 else 's'}", *lines]))
-    return tips
-
-
-def _draw_reach(axes: Any, panel: Panel) -> list[str]:
-    """Draw a circle, which the page hides, around each mark, the large ones above, and return what the marks say."""
-    marks = sorted((mark for series in panel.series for mark in series.marks), key=lambda mark: not mark.faint)
-    for number, mark in enumerate(marks):
-        size = REACH / 2 if mark.faint else REACH
-        axes.plot(mark.x, mark.y, "o", color=INK, markersize=size, gid=f"hit {number}", zorder=9)
-    return [mark.tip for mark in marks]
-
-
 def _svg(sheet: Sheet, kind: str) -> ElementTree.Element:
     """Return the sheet as plain SVG, in which series are classes and nothing else has a name."""
     root = ElementTree.fromstring(_saved(sheet, "svg"))
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         element.attrib = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
-        element.attrib = {name: _rounded(value) if name in "dxy" else value for name, value in element.attrib.items()}
+        for name in element.attrib.keys() & {"d", "x", "y"}:  # a tenth of a point is less than can be seen
+            element.set(name, re.sub(r"(\.\d)\d+", r"\1", element.attrib[name]))
         element.attrib.pop("clip-path", None)
         if element.tag == "g":
             name, _, key = element.attrib.pop("id", "").partition(" ")
@@ -234,27 +221,6 @@ def _svg(sheet: Sheet, kind: str) -> ElementTree.Element:
     for defs in root.findall("defs"):  # styles that would hold for the whole page, and where things are clipped
         root.remove(defs)
     return root
-
-
-def _rounded(numbers: str) -> str:
-    """Return coordinates to a tenth of a point, which is less than can be seen."""
-    return re.sub(r"(\.\d)\d+", r"\1", numbers)
-
-
-def _make_hits(root: ElementTree.Element, tips: Sequence[str]) -> None:
-    """Move what can be pointed at out of the picture; the last, above all others, is the one that Tab leads to."""
-    hits = ElementTree.Element("g", {"class": "hits"})
-    for parent in list(root.iter("g")):
-        for element in parent.findall("g[@class='hit']"):
-            parent.remove(element)
-            number = int(element.attrib.pop("data-hit"))
-            element.attrib |= {"role": "img", "tabindex": "0" if number == len(tips) - 1 else "-1"}
-            for shape in element.iter():
-                shape.attrib.pop("style", None)
-            element.insert(0, ElementTree.Element("title"))
-            element[0].text = tips[number]
-            hits.append(element)
-    root.append(hits)
 
 
 def _markup(root: ElementTree.Element) -> str:

@@ -2,148 +2,78 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from itertools import groupby
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from bilevel.experiments.paper import TASKS, in_order
-from bilevel.experiments.report.charts import Bar
-from bilevel.experiments.report.differences import WORTH_A_WORD, differences
+from bilevel.experiments.report import wording
 from bilevel.experiments.report.drawing import panel_svg, swatch
-from bilevel.experiments.report.figures import figures
-from bilevel.experiments.report.headline import numbers, outcome
-from bilevel.experiments.report.scores import Cell, Results
-from bilevel.experiments.report.sources import Source
-from bilevel.experiments.report.styles import CAUSES, palette, slug
-from bilevel.experiments.report.tables import absence, scope
-from bilevel.experiments.report.viewer import episode
-from bilevel.experiments.report.wording import (
-    interval,
-    listed,
-    of_value,
-    per_cent,
-    plural,
-    ranges,
-    rate,
-)
-from bilevel.experiments.reproduction.rows import Findings
+from bilevel.experiments.report.figures import CAUSES, figures, palette
+from bilevel.experiments.report.scores import Results
+from bilevel.experiments.report.wording import asset, plural
+from bilevel.experiments.reproduction.films import Beat, Timeline
+from bilevel.experiments.reproduction.findings import Findings
+from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.rules.explanation.formats import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 
-# What the settings of an experiment are called on the page.
-EXPERIMENT = {
-    "demonstrations": "demonstrations of each task",
-    "shown": "objects in each of them",
-    "epochs": "epochs, in the paper's setting",
-    "end_to_end_epochs": "the same, for end-to-end networks",
-    "practice": "episodes in each round of DAgger",
-    "planning_seconds": "seconds for each plan",
-    "lama_seconds": "seconds for LAMA, for a large problem",
-    "quick": "small version",
-}
+Film = tuple[Timeline, bytes]
+COLOURS = 8  # of action schemas in an episode; more than so many begin again
 
 
-def page_html(source: Source, files_folder: str | None = None) -> str:
-    """Return the whole page; `files_folder` is the name of the folder with tables and figures, if there is one."""
+def page_html(findings: Findings, films: Sequence[Film] | None = None, files_folder: str | None = None) -> str:
+    """Return the whole page.
+
+    There are no films, not even none, where there is but a file of findings; `files_folder` is the name of the folder
+    with tables and figures, if there is one.
+    """
     environment = Environment(
-        loader=FunctionLoader(_asset),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals |= _functions()
-    return environment.get_template("report.html").render(_values(source), files_folder=files_folder)
+    for function in (asset, palette, panel_svg, swatch):
+        environment.globals[function.__name__] = lambda *given, of=function: Markup(of(*given))
+    return environment.get_template("report.html").render(_values(findings, films), files_folder=files_folder)
 
 
-def _asset(name: str) -> str:
-    return (files("bilevel.experiments.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _functions() -> dict[str, object]:
-    """Return what templates may call."""
-    plain = (absence, bar_tip, cell_tip, interval, listed, of_value, plural, ranges, rate, sentence, slug)
-    markup = (_asset, palette, panel_svg, swatch)
-    return {
-        **{function.__name__: function for function in plain},
-        **{function.__name__.strip("_"): lambda *given, of=function: Markup(of(*given)) for function in markup},
-    }
-
-
-def _values(source: Source) -> dict[str, object]:
-    """Return what templates know."""
-    results, about = Results(source.findings), source.findings.about
+def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, object]:
+    """Return what templates know, functions among it."""
+    results, about = Results(findings), findings.about
     rows = results.cells if results.variants else []
     drawn, found = figures(results), results.outcomes()
-    quick = bool(about.experiment.get("quick"))
     return {
         "about": about,
         "results": results,
-        "quick": quick,
-        "outcome": outcome(results),
-        "numbers": numbers(results),
-        "scope": scope(results),
+        "wording": wording,
         "rows": rows,
-        "worth_a_word": WORTH_A_WORD,
-        "differences": differences(rows, quick),
         "figures": drawn,
         "series": {row[0].variant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
         "causes": {name: cause.meaning for name, cause in CAUSES.items() if found[name]},
         "rule_sets": rule_sets(about.rules),
-        "episodes": [episode(timeline, video) for timeline, video in source.films],
-        "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in source.films}],
-        "is_folder": source.is_folder,
+        "rules_summary": summary,
+        "sentence": sentence,
+        "titles": {name: variant.title for name, variant in VARIANTS.items()},
+        "episodes": [episode(timeline, video) for timeline, video in films or ()],
+        "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in films or ()}],
+        "is_folder": films is not None,
         "settings": _settings(results),
-        "versions": _versions(source.findings),
-        "experiment": {EXPERIMENT.get(key, key): value for key, value in about.experiment.items()},
-        "shown": plural(about.experiment.get("shown", 3), "object"),
+        "versions": _versions(results),
     }
 
 
-def cell_tip(cell: Cell) -> str:
-    """Return all about a cell that has a score."""
-    assert cell.score is not None
-    lines = [
-        f"{cell.variant.title}, {cell.task or 'all tasks'}",
-        f"success\t{rate(cell.score.rate)}",
-        f"95% interval\t{interval(cell.score.interval)}",
-        f"episodes\t{cell.score.successes:,} of {cell.score.episodes:,}",
-        f"with each seed\t{', '.join(map(rate, cell.score.by_seed))}",
-    ]
-    return "\n".join(lines if cell.paper is None else [*lines, f"paper\t{rate(cell.paper)}"])
-
-
-def bar_tip(bar: Bar, cause: str) -> str:
-    """Return all about a part of a bar."""
-    number = bar.outcomes[cause]
-    return f"{bar.title}\n{cause}\t{number:,} of {bar.episodes:,} ({per_cent(number / bar.episodes)})"
-
-
-# Rules
-
-
-@dataclass(frozen=True)
-class RuleSet:
-    """Rules that were learned for one task or several."""
-
-    tasks: Sequence[str]
-    summary: str
-    rules: Sequence[Rule]
-
-
-def rule_sets(texts: Mapping[str, str]) -> list[RuleSet]:
-    """Return the learned rules, those of tasks that have learned the same together, in the order of the tasks."""
+def rule_sets(texts: Mapping[str, str]) -> dict[tuple[Rule, ...], list[str]]:
+    """Return the learned rules with the tasks for which they were learned, in the order of the tasks."""
     found: dict[tuple[Rule, ...], list[str]] = {}
     for task in in_order(texts):
         found.setdefault(parse_rules(texts[task], f"the rules of {task}"), []).append(task)
-    return [RuleSet(tasks, summary(rules), rules) for rules, tasks in found.items()]
-
-
-# How it was made
+    return found
 
 
 def _settings(results: Results) -> dict[str, list[str]]:
@@ -160,10 +90,57 @@ def _settings(results: Results) -> dict[str, list[str]]:
     return found
 
 
-def _versions(findings: Findings) -> dict[str, str]:
+def _versions(results: Results) -> dict[str, list[str]]:
     """Return the versions of everything that took part; several of one where it differed."""
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, list[str]] = {}
+    findings = results.findings
     for versions in (*(row.versions for row in findings.rows), *(one.versions for one in findings.scaling)):
         for name, version in versions.items():
-            found.setdefault(name, {})[version] = None
-    return {name: ", ".join(versions) for name, versions in found.items()}
+            if version not in found.setdefault(name, []):
+                found[name].append(version)
+    return found
+
+
+# Films
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A film with a timeline, which follows it, and moves it when it is clicked."""
+
+    timeline: Timeline
+    segments: Sequence[tuple[Beat, float]]  # the first of some beats in a row with the same action, and the step after
+    colours: dict[str, int]  # by action schema, from 1
+    video: str  # base64
+    still: str | None  # base64
+
+    def clock(self, beat: Beat) -> str:
+        """Return when a beat is in the film: 0:07.3, as players show it, with tenths."""
+        tenths = math.floor(10 * beat.step / self.timeline.steps_per_second + 1e-6)
+        return f"{tenths // 600}:{tenths // 10 % 60:02}.{tenths % 10}"
+
+
+def episode(timeline: Timeline, video: bytes) -> Episode:
+    """Return an episode with its film, ready to be shown."""
+    schemas = dict.fromkeys(beat.action.split("(")[0] for beat in timeline.beats if beat.action)
+    starts = [next(group) for _, group in groupby(timeline.beats, key=lambda beat: beat.action)]
+    ends = [*(float(beat.step) for beat in starts[1:]), timeline.seconds * timeline.steps_per_second]
+    return Episode(
+        timeline,
+        [(start, end) for start, end in zip(starts, ends, strict=True) if start.action],
+        {schema: number % COLOURS + 1 for number, schema in enumerate(schemas)},
+        base64.b64encode(video).decode(),
+        _still(video),
+    )
+
+
+def _still(video: bytes) -> str | None:
+    """Return a JPEG of the first picture, to be seen before the film is loaded, and on paper; `None` if that fails."""
+    try:
+        import av
+
+        with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:
+            next(film.decode(video=0)).to_image().save(buffer, "JPEG", quality=70)
+            return base64.b64encode(buffer.getvalue()).decode()
+    except (ImportError, OSError, ValueError, LookupError, StopIteration):  # some browser may yet play it
+        return None

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS, in_order, paper_rate
-from bilevel.experiments.reproduction.rows import Finding, Findings
-from bilevel.experiments.reproduction.settings import USUAL, VARIANTS, Variant
-from bilevel.experiments.statistics import wilson_interval
+from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.reproduction.findings import Finding, Findings, Scaling
+from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
-
-REFERENCE = EXPERT  # written by hand: a bound, not a rival
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,9 @@ class Costs:
     score: Score  # over all sizes
     objects: int  # the largest number that there is, for what follows
     largest: Score | None
-    policy_microseconds: float | None  # for each step
-    peak_mebibytes: float | None
-    training_seconds: float | None  # of as many networks as were trained side by side
-    training_mebibytes: float | None
-    networks: tuple[int, ...]
-    devices: tuple[str, ...]
+    measured: Mapping[str, float | None]  # seconds and mebibytes of training, microseconds and mebibytes of inference
+    networks: Sequence[int]  # as many as were trained side by side
+    devices: Sequence[str]
 
     @property
     def trained_how(self) -> str:
@@ -93,7 +88,7 @@ def score(rows: Sequence[Finding], objects: int | None = None) -> Score | None:
 
 def _ranked(column: Sequence[Cell]) -> list[Cell]:
     """Rank the two highest rates that there are, as often as they occur; nobody is praised for nothing."""
-    rivals = [cell for cell in column if cell.variant.name != REFERENCE and cell.rate > 0]
+    rivals = [cell for cell in column if cell.variant.name != EXPERT and cell.rate > 0]  # it is a bound
     best = sorted({cell.rate for cell in rivals}, reverse=True)[:2]
     return [
         replace(cell, rank=best.index(cell.rate) + 1) if cell in rivals and cell.rate in best else cell
@@ -157,6 +152,17 @@ class Results:
         return found
 
     @cached_property
+    def large_problems(self) -> dict[tuple[str, str], dict[int, list[Scaling]]]:
+        """The problems of symbols alone by task and solver, rules before others, then by number of objects."""
+        found: dict[tuple[str, str], dict[int, list[Scaling]]] = {}
+        tasks = list(dict.fromkeys(one.task for one in self.findings.scaling))
+        for one in sorted(
+            self.findings.scaling, key=lambda one: (tasks.index(one.task), one.solver != "rules", one.objects)
+        ):
+            found.setdefault((one.task, one.solver), {}).setdefault(one.objects, []).append(one)
+        return found
+
+    @cached_property
     def cells(self) -> list[list[Cell]]:
         """A row for each method: each task, then all of them.
 
@@ -175,28 +181,22 @@ class Results:
 
     def costs(self, task: str | None = None) -> list[Costs]:
         """Return what each method takes on a task, or on all."""
-        found = [self._costs(variant, task) for variant in self.variants]
-        return [costs for costs in found if costs]
-
-    def _costs(self, variant: Variant, task: str | None) -> Costs | None:
-        rows, objects = self.rows(variant, task), max(self.sizes, default=0)
-        total = score(rows)
-        if total is None:
-            return None
-        sizes = [size for row in rows for size in row.sizes if size.objects == objects]
-        trainings = [row.training for row in rows if row.training]
-        return Costs(
-            variant,
-            total,
-            objects,
-            score(rows, objects),
-            _median(size.policy_microseconds for size in sizes),
-            _median(size.peak_mebibytes for size in sizes),
-            _median(training.seconds for training in trainings),
-            _median(training.peak_mebibytes for training in trainings),
-            tuple(sorted({training.networks for training in trainings})),
-            tuple(sorted({training.device for training in trainings})),
-        )
+        found, objects = [], max(self.sizes, default=0)
+        for variant in self.variants:
+            rows = self.rows(variant, task)
+            if total := score(rows):
+                sizes = [size for row in rows for size in row.sizes if size.objects == objects]
+                trainings = [row.training for row in rows if row.training]
+                measured = {
+                    "training_seconds": _median(training.seconds for training in trainings),
+                    "training_mebibytes": _median(training.peak_mebibytes for training in trainings),
+                    "policy_microseconds": _median(size.policy_microseconds for size in sizes),
+                    "peak_mebibytes": _median(size.peak_mebibytes for size in sizes),
+                }
+                networks = sorted({training.networks for training in trainings})
+                devices = sorted({training.device for training in trainings})
+                found.append(Costs(variant, total, objects, score(rows, objects), measured, networks, devices))
+        return found
 
     def missing(self) -> list[str]:
         """Return what a whole run has and these findings do not, a sentence each."""

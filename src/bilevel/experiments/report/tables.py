@@ -1,34 +1,56 @@
-"""The tables: what findings come to, in numbers."""
+"""The tables: what findings come to, in numbers; as CSV, Markdown and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 import msgspec
 
-from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.report.scores import Cell, Costs, Results, Score
-from bilevel.experiments.report.table_formats import Table, Text, Value
 from bilevel.experiments.report.wording import (
+    COSTS,
     NOTHING,
     SOLVERS,
+    absence,
     interval,
-    mebibytes,
-    microseconds,
     per_cent,
-    plural,
-    ranges,
     rate,
+    scope,
     seconds,
 )
-from bilevel.experiments.reproduction.rows import Scaling
-from bilevel.policies.failures import REASONS
+from bilevel.experiments.reproduction.findings import Scaling
+from bilevel.policies.changes import REASONS
 
-NOT_RUN = "not run"
 TOTAL = "total"
 
-Record = dict[str, Value]
+Record = dict[str, str | int | float | None]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What stands in a cell: something, maybe set off; what belongs to it; and, apart from both, something else."""
+
+    main: str
+    more: str = ""
+    aside: str = ""
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """For people: a header and lines of texts. For programs: records of plain values, which CSV has."""
+
+    name: str  # of its files
+    title: str
+    caption: str
+    header: Sequence[str]
+    lines: Sequence[Sequence[Text | str]]
+    records: Sequence[Record]
 
 
 def tables(results: Results) -> list[Table]:
@@ -37,65 +59,35 @@ def tables(results: Results) -> list[Table]:
     return [table for table in (make(results) for make in makers) if table.records]
 
 
-def scope(results: Results) -> str:
-    """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
-    each = sorted({size.episodes for row in results.findings.rows for size in row.sizes})
-    seeds = len(results.seeds)
-    return (
-        f"{plural(len(results.tasks), 'task')}, {ranges(results.sizes)} objects, "
-        f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
-    )
-
-
 # Success
 
 
 def main_table(results: Results) -> Table:
     """Return the success rates of all methods on all tasks, with the paper's."""
-    about = (
-        "In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of each column are set "
-        "off, the expert aside."
+    caption = (
+        f"{scope(results)}. In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of "
+        "each column are set off, the expert aside."
     )
-    return _success_table(results, f"{scope(results)}. {about}", with_intervals=True)
-
-
-def short_table(results: Results) -> Table:
-    """Return the main table with rates alone, for a page with little room."""
-    return _success_table(results, f"{scope(results)}; in italics what the paper reports.", with_intervals=False)
-
-
-def _success_table(results: Results, caption: str, with_intervals: bool) -> Table:
-    rows = results.cells
-    lines: list[list[Text | str]] = [
-        [row[0].variant.title, *(_text(cell, with_intervals) for cell in row)] for row in rows
-    ]
+    lines: list[list[Text | str]] = [[row[0].variant.title, *map(_text, row)] for row in results.cells]
     records: list[Record] = [
         {"method": cell.variant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}
-        for row in rows
+        for row in results.cells
         for cell in row
     ]
     return Table("success", "Success rates", caption, ["method", *results.columns, TOTAL], lines, records)
 
 
-def _text(cell: Cell, with_interval: bool) -> Text:
+def _text(cell: Cell) -> Text:
     aside = "" if cell.paper is None else rate(cell.paper)
     if cell.score is None:
         return Text(absence(cell), aside=aside)
-    more = f"({interval(cell.score.interval)})" if with_interval else ""
-    return Text(rate(cell.rate), more, aside, strong=cell.rank is not None)
-
-
-def absence(cell: Cell) -> str:
-    """Return what stands where there is no score."""
-    return NOT_RUN if is_published(METHODS[cell.variant.method]) else NOTHING
+    return Text(rate(cell.rate), f"({interval(cell.score.interval)})", aside, strong=cell.rank is not None)
 
 
 def _score_record(score: Score | None) -> Record:
     """Return all about a score; nothing but `None` where there is none."""
     names = ("successes", "episodes", "rate", "low", "high", "lowest_seed", "highest_seed")
-    if score is None:
-        return dict.fromkeys(names)
-    values = (score.successes, score.episodes, score.rate, *score.interval, *score.seed_range)
+    values = (score.successes, score.episodes, score.rate, *score.interval, *score.seed_range) if score else [None] * 7
     return dict(zip(names, values, strict=True))
 
 
@@ -121,17 +113,11 @@ def size_table(results: Results) -> Table:
 def cost_table(results: Results) -> Table:
     """Return what each method takes: medians over tasks and seeds."""
     totals = results.costs()
-    lines = [
-        [
-            found.variant.title,
-            rate(found.score.rate),
-            _known(found.training_seconds, seconds),
-            _known(found.training_mebibytes, mebibytes),
-            _known(found.policy_microseconds, microseconds),
-            _known(found.peak_mebibytes, mebibytes),
-        ]
-        for found in totals
-    ]
+    lines = []
+    for found in totals:
+        measured = [(found.measured[cost.name], cost.show) for cost in COSTS]
+        shown = (NOTHING if value is None else show(value) for value, show in measured)
+        lines.append([found.variant.title, rate(found.score.rate), *shown])
     records = [_cost_record(found, task) for task in (None, *results.tasks) for found in results.costs(task)]
     caption = (
         f"Medians over tasks and seeds; steps and memory with {max(results.sizes, default=0)} objects, labels and "
@@ -140,7 +126,7 @@ def cost_table(results: Results) -> Table:
     shared = [f"{found.variant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
     if shared:
         caption += f" Times of training are shared: {'; '.join(shared)}."
-    header = ["method", "success", "training", "memory in training", "a step", "memory"]
+    header = ["method", "success", *(cost.column for cost in COSTS)]
     return Table("costs", "Time and memory", caption, header, lines, records)
 
 
@@ -151,17 +137,10 @@ def _cost_record(found: Costs, task: str | None) -> Record:
         "rate": found.score.rate,
         "objects": found.objects,
         "rate_at_objects": found.largest.rate if found.largest else None,
-        "training_seconds": found.training_seconds,
-        "training_mebibytes": found.training_mebibytes,
-        "policy_microseconds": found.policy_microseconds,
-        "peak_mebibytes": found.peak_mebibytes,
+        **found.measured,
         "trained_on": " and ".join(found.devices) or None,
         "trained_side_by_side": " or ".join(map(str, found.networks)) or None,
     }
-
-
-def _known(value: float | None, show: Callable[[float], str]) -> str:
-    return NOTHING if value is None else show(value)
 
 
 # Causes of failure
@@ -194,13 +173,10 @@ def cause_table(results: Results) -> Table:
 def scaling_table(results: Results) -> Table:
     """Return how long rules and LAMA take as problems grow."""
     sizes = sorted({one.objects for one in results.findings.scaling})
-    lines = []
-    for task in dict.fromkeys(one.task for one in results.findings.scaling):
-        for solver, title in SOLVERS.items():
-            mine = [one for one in results.findings.scaling if (one.task, one.solver) == (task, solver)]
-            if mine:
-                times = (_solving([one for one in mine if one.objects == size]) for size in sizes)
-                lines.append([f"{task}, {title}", *times])
+    lines = [
+        [f"{task}, {SOLVERS[solver]}", *(_solving(by_size.get(size, ())) for size in sizes)]
+        for (task, solver), by_size in results.large_problems.items()
+    ]
     caption = "Time to solve problems of symbols alone, by number of objects, on one core."
     header = ["task, solver", *(f"{size:,}" for size in sizes)]
     records = [_scaling_record(one) for one in results.findings.scaling]
@@ -218,3 +194,85 @@ def _solving(found: Sequence[Scaling]) -> str:
 def _scaling_record(one: Scaling) -> Record:
     values = {name: value for name, value in msgspec.structs.asdict(one).items() if name not in ("versions", "machine")}
     return {**values, "solved": int(one.solved), "timed_out": int(one.timed_out)}
+
+
+# Formats
+
+
+def as_csv(table: Table) -> str:
+    """Return the records, with all digits."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(table.records[0]) if table.records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.records)
+    return text.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """Return what the table is about, and the table below that."""
+    return f"{filled(f'**{_in_markdown(table.title)}.** {_in_markdown(table.caption)}')}\n\n{markdown_grid(table)}\n"
+
+
+def markdown_grid(table: Table) -> str:
+    """Return the table alone, for a page that says itself what it is about."""
+    lines = [[_cell(cell, _in_markdown, "**%s**", "%s", "*%s*") for cell in line] for line in table.lines]
+    return markdown([*map(_in_markdown, table.header)], lines)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of cells that are Markdown already; the first column is text and the others are numbers."""
+    rule = "|---|" + "---:|" * (len(header) - 1)
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (header, *rows))
+    return "\n".join((first, rule, *others))
+
+
+def filled(text: str) -> str:
+    """Return a paragraph in lines of at most 120 characters."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def as_latex(table: Table) -> str:
+    """Return a `table` for a document that uses the packages booktabs and graphicx."""
+    styles = r"\textbf{%s}", r"{\scriptsize %s}", r"\textit{%s}"
+    body = "\n".join(" & ".join(_cell(cell, _in_latex, *styles) for cell in line) + r" \\" for line in table.lines)
+    return rf"""% needs \usepackage{{booktabs, graphicx}}
+\begin{{table}}
+\centering
+\caption{{{_in_latex(f"{table.title}. {table.caption}")}}}
+\label{{tab:{table.name}}}
+\resizebox{{\textwidth}}{{!}}{{%
+\begin{{tabular}}{{l{"r" * (len(table.header) - 1)}}}
+\toprule
+{" & ".join(map(_in_latex, table.header))} \\
+\midrule
+{body}
+\bottomrule
+\end{{tabular}}}}
+\end{{table}}
+"""
+
+
+def _cell(cell: Text | str, escape: Callable[[str], str], strong: str, more: str, aside: str) -> str:
+    """Return a cell with its parts as these styles have them."""
+    if isinstance(cell, str):
+        return escape(cell)
+    parts = ((cell.main, strong if cell.strong else "%s"), (cell.more, more), (cell.aside, aside))
+    return " ".join(style % escape(text) for text, style in parts if text)
+
+
+def _in_markdown(text: str) -> str:
+    return " ".join(text.translate({ord(character): f"\\{character}" for character in "\\`*_<|"}).split())
+
+
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "µ": r"\textmu{}", "×": r"$\times$",
+    "<": r"\textless{}", ">": r"\textgreater{}", "\n": " ",
+})  # fmt: skip
+
+
+def _in_latex(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {"csv": as_csv, "md": as_markdown, "tex": as_latex}

@@ -1,8 +1,20 @@
-"""Numbers as people read them, and what solvers are called."""
+"""What findings come to, in words: numbers as people read them, the outcome, and why it differs from the paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from bilevel.experiments.methods import METHODS, is_published
+from bilevel.experiments.paper import TASKS
+from bilevel.experiments.report.scores import Cell, Results
+from bilevel.experiments.reproduction.folder import OURS, PAPER
+from bilevel.experiments.reproduction.units import Variant
+from bilevel.methods.methods import EXPERT
+from bilevel.policies.policy_folder import BISON
+from bilevel.rules.explanation.wording import listed
 
 NOTHING = "–"
 SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA"}
@@ -47,7 +59,26 @@ def mebibytes(value: float) -> str:
     return f"{value:,.0f} MiB" if value < 10_240 else f"{value / 1024:,.1f} GiB"
 
 
-def ranges(numbers: Sequence[int]) -> str:
+@dataclass(frozen=True)
+class Cost:
+    """One of the things that a method costs: a column of a table, and the axis of a panel."""
+
+    name: str  # in `Costs.measured`
+    column: str
+    title: str
+    show: Callable[[float], str]
+    largest: bool  # whether it is about the largest number of objects, as is then the success rate
+
+
+COSTS = (
+    Cost("training_seconds", "training", "training time", seconds, False),
+    Cost("training_mebibytes", "memory in training", "peak memory in training", mebibytes, False),
+    Cost("policy_microseconds", "a step", "inference time per step", microseconds, True),
+    Cost("peak_mebibytes", "memory", "peak memory in inference", mebibytes, True),
+)
+
+
+def ranges(numbers: Iterable[int]) -> str:
     """Return 1–10, or 1, 3 and 6: runs of three numbers and more are told by their ends."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
@@ -58,18 +89,113 @@ def ranges(numbers: Sequence[int]) -> str:
     return listed([text for run in runs for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))])
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
 def plural(number: int, noun: str) -> str:
     """Return `1 task` or `1,000 tasks`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def of_value(value: object) -> str:
-    """Return a setting as people read it: yes or no, a number without needless zeros, or as it is."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def asset(name: str) -> str:
+    """Return the text of a file that belongs to the report."""
+    return (files("bilevel.experiments.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+# The outcome
+
+
+def scope(results: Results) -> str:
+    """Return what was run: `8 tasks, 1–10 objects, 10 episodes of each size with each of 3 seeds`."""
+    each, seeds = {size.episodes for row in results.findings.rows for size in row.sizes}, len(results.seeds)
+    return (
+        f"{plural(len(results.tasks), 'task')}, {ranges(results.sizes)} objects, "
+        f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
+    )
+
+
+def absence(cell: Cell) -> str:
+    """Return what stands where there is no score."""
+    return "not run" if is_published(METHODS[cell.variant.method]) else NOTHING
+
+
+def outcome(results: Results) -> str:
+    """Return one sentence: how BISON did, and who came next."""
+    bison, rivals = _totals(results)
+    sentences = []
+    if bison and bison.score:
+        tasks = f"the {len(results.tasks)} tasks" if len(results.tasks) > 1 else results.tasks[0]
+        sentences.append(
+            f"{in_text(bison.variant)} solves {bison.score.successes:,} of {bison.score.episodes:,} episodes of "
+            f"{tasks} (95% interval {interval(bison.score.interval)})"
+        )
+    if rivals:
+        best = max(cell.rate for cell in rivals)
+        names = listed([in_text(cell.variant) for cell in rivals if cell.rate == best])
+        of_those, many = ("its rivals", "as many") if bison else ("those that were run", "all episodes")
+        sentences.append(f"the best of {of_those}, {names}, {per_cent(best)} of {many}")
+    if not sentences and not any(row[-1].score for row in results.cells):
+        return "No method has been run on all tasks that were begun: there is no total yet."
+    told = "; ".join(sentences) or "only the expert has been run"
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def numbers(results: Results) -> list[tuple[str, str]]:
+    """Return what to show large at the top, with what it is."""
+    bison, rivals = _totals(results)
+    found = []
+    if bison:
+        found.append((rate(bison.rate), f"success of {in_text(bison.variant)}"))
+        if results.tasks == list(TASKS) and bison.paper is not None:
+            found.append((rate(bison.paper), "BISON in the paper"))
+    if rivals:
+        best = max(rivals, key=lambda cell: cell.rate)
+        found.append((rate(best.rate), f"the best rival, {in_text(best.variant)}"))
+    episodes = sum(row.episodes for row in results.findings.rows)
+    return [*found, (f"{episodes:,}", f"episodes of {plural(len(results.tasks), 'task')}")]
+
+
+def _totals(results: Results) -> tuple[Cell | None, list[Cell]]:
+    """Return the better total of BISON, if it has one, and those of its rivals."""
+    totals = [row[-1] for row in results.cells if row[-1].score]
+    bison = max((cell for cell in totals if cell.variant.method == BISON), key=lambda cell: cell.rate, default=None)
+    return bison, [cell for cell in totals if cell.variant.method != BISON and cell.variant.name != EXPERT]
+
+
+def in_text(variant: Variant) -> str:
+    """Return the name of a method as it is written within a sentence."""
+    name, comma, how = variant.title.partition(", ")
+    return f"{name} {'in the' if variant.preset == PAPER else 'by'} {how}" if comma else name
+
+
+# Differences from the paper
+
+WORTH_A_WORD = 0.15
+
+_WHY = json.loads(asset("differences.json"))
+# What is known where ours is higher, by method and by world or, more precisely, by task.
+HIGHER: Mapping[tuple[str, str], str] = {
+    (method, world): why
+    for method, reasons in _WHY["higher"].items()
+    for worlds, why in reasons.items()
+    for world in worlds.split(", ")
+}
+
+
+def differences(rows: Sequence[Sequence[Cell]], quick: bool) -> dict[str, dict[str, list[Cell]]]:
+    """Return by method, then by the likely reason, all cells that differ by more than what is worth a word."""
+    found: dict[str, dict[str, list[Cell]]] = {}
+    for cell in (cell for row in rows for cell in row if cell.task and differs(cell)):
+        found.setdefault(cell.variant.title, {}).setdefault(_reason(cell, cell.task or "", quick), []).append(cell)
+    return found
+
+
+def differs(cell: Cell) -> bool:
+    """Whether the rate is further from the paper's than what is worth a word."""
+    return bool(cell.score) and cell.paper is not None and round(abs(cell.rate - cell.paper), 6) > WORTH_A_WORD
+
+
+def _reason(cell: Cell, task: str, quick: bool) -> str:
+    """Return why this cell differs, as far as we know."""
+    if cell.rate < (cell.paper or 0):
+        return str(_WHY["lower, small version" if quick else "lower"])
+    method, world = cell.variant.method, task.removesuffix("-noisy")
+    known = HIGHER.get((method, task)) or HIGHER.get((method, world)) or str(_WHY["unknown"])
+    return known + (f" {_WHY['refined']}" if cell.variant.preset == OURS else "")

@@ -1,45 +1,47 @@
-"""Everything that a report consists of, written to files."""
+"""Reports: what they are made from, and everything that they consist of, written to files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from bilevel.experiments.paper import in_order
 from bilevel.experiments.report.drawing import figure_bytes
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.page import page_html
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.sources import read_source
-from bilevel.experiments.report.table_formats import FORMATS
-from bilevel.experiments.report.tables import tables
+from bilevel.experiments.report.tables import FORMATS, tables
+from bilevel.experiments.report.wording import SOLVERS
+from bilevel.experiments.reproduction.films import Timeline, read_timeline
+from bilevel.experiments.reproduction.findings import Findings, Size, read_findings, summarise
+from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, ExperimentFolder, read_experiment
+from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.files import write_atomically
+from bilevel.json_files import read_bytes
+from bilevel.policies.changes import REASONS
+from bilevel.symbolic.domain import BadInput
 
+FILMS = "films"
 PICTURES = ("pdf", "png")
 
 
-@dataclass(frozen=True)
-class Written:
-    """What there is now."""
-
-    page: Path
-    folder: Path | None  # of tables and figures
-    files: tuple[str, ...]  # in it
+class NothingFound(BadInput):
+    """There is nothing yet to report on."""
 
 
-def write_report(source: Path, output: Path, folder: Path | None = None, with_files: bool = True) -> Written:
-    """Write a page about a folder of `bilevel reproduce`, or about its findings.
+def write_report(source: Path, output: Path, folder: Path | None) -> list[str]:
+    """Write a page about a folder of `bilevel reproduce`, or about its findings, with tables and figures in a folder.
 
-    Tables and figures go into a folder, which is beside the page and has its name unless another is given.
+    Return the names of the files in that folder; without a folder there are none.
     """
-    read = read_source(source)
-    folder = (folder or output.with_name(f"{output.stem}-files")) if with_files else None
-    page = page_html(read, folder.name if folder else None)
-    contents = dict(report_files(Results(read.findings))) if folder else {}
+    findings = read_source(source)
+    films = read_films(source / FILMS) if source.is_dir() else None
+    page = page_html(findings, films, folder.name if folder else None)
+    contents = dict(report_files(Results(findings))) if folder else {}
     for name, content in contents.items():
         write_atomically((folder or output.parent) / name, content)
     write_atomically(output, page)
-    return Written(output, folder, tuple(contents))
+    return list(contents)
 
 
 def report_files(results: Results) -> Iterator[tuple[str, str | bytes]]:
@@ -50,3 +52,60 @@ def report_files(results: Results) -> Iterator[tuple[str, str | bytes]]:
     for figure in figures(results).values():
         for suffix in PICTURES:
             yield f"{figure.name}.{suffix}", figure_bytes(figure, suffix)
+
+
+# What a report is made from
+
+
+def read_source(path: Path) -> Findings:
+    """Read findings from a folder or a file; `BadInput` for anything that `bilevel reproduce` has not made."""
+    file = path / FINDINGS if path.is_dir() else path
+    if (path / EXPERIMENT).is_file():
+        findings = _so_far(path)
+    elif file.is_file():
+        findings = read_findings(file)
+    else:
+        missing = f"no {FINDINGS} in this folder" if path.is_dir() else "no such file or folder"
+        raise BadInput(f"{path}: {missing}; `bilevel reproduce --output DIR` makes a folder to report on")
+    if not (findings.rows or findings.scaling):
+        raise NothingFound(f"{path}: there are no results in it yet; `bilevel reproduce` makes them")
+    for problem in _problems(findings):
+        raise BadInput(f"{path}: {problem}; `bilevel reproduce` writes no such findings")
+    return findings
+
+
+def _so_far(folder: Path) -> Findings:
+    """Return what is there now: a run may be at work, or have been killed before it wrote its findings."""
+    try:
+        command = read_findings(folder / FINDINGS).about.command
+    except BadInput:
+        command = f"bilevel reproduce --output {folder}"
+    return summarise(ExperimentFolder(folder, read_experiment(folder)), command)
+
+
+def read_films(folder: Path) -> list[tuple[Timeline, bytes]]:
+    """Return the films that are whole, with a timeline beside them, in the order of the tasks."""
+    tasks = in_order(path.stem for path in folder.glob("*.mp4") if path.with_suffix(".json").is_file())
+    return [(read_timeline(folder / f"{task}.json"), read_bytes(folder / f"{task}.mp4")) for task in tasks]
+
+
+def _problems(findings: Findings) -> Iterator[str]:
+    """Yield what is wrong with findings, beside lines of the wrong form; the first is enough."""
+    seen: set[tuple[str, str, int]] = set()
+    for row in findings.rows:
+        where = f"{row.variant} on {row.task} with seed {row.seed}"
+        if row.variant not in VARIANTS:
+            yield f"unknown method '{row.variant}'"
+        if not all(map(_adds_up, row.sizes)):
+            yield f"odd numbers in the line for {where}"
+        if (row.task, row.variant, row.seed) in seen:
+            yield f"two lines for {where}"
+        seen.add((row.task, row.variant, row.seed))
+    for solver in {one.solver for one in findings.scaling} - SOLVERS.keys():
+        yield f"unknown solver '{solver}'"
+
+
+def _adds_up(size: Size) -> bool:
+    """Whether each episode was a success or failed for a reason that there is."""
+    counts = (size.successes, *size.reasons.values())
+    return set(size.reasons) <= set(REASONS) and min(counts) >= 0 and sum(counts) == size.episodes and size.objects > 0

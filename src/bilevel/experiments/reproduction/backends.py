@@ -1,13 +1,20 @@
-"""What does the work: asked to start units, it says how they get on."""
+"""What does the work: asked to start units, it says how they get on. Here by processes; see also `ray_backend`."""
 
 from __future__ import annotations
 
+import os
 import traceback
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
-from bilevel.experiments.reproduction.unit import Unit
+from bilevel.experiments.reproduction.folder import ExperimentFolder
+from bilevel.experiments.reproduction.units import Unit
+from bilevel.processes import Worker, WorkerDied, stop_workers
 from bilevel.symbolic.domain import BadInput
+
+MOST_UNITS = 60  # that a process does: its memory grows a little with each world that it makes
 
 
 @dataclass(frozen=True)
@@ -66,3 +73,81 @@ def failure(unit: Unit, error: BaseException) -> Failed:
     place = f" ({where[-1].filename.rpartition('/')[2]}, line {where[-1].lineno})" if where else ""
     words = " ".join(f"{type(error).__name__}: {error}".split())
     return Failed(unit, words + place, "".join(traceback.format_exception(error)))
+
+
+class _UnitWorker(Worker):
+    """A process that does units, one at a time."""
+
+    def __init__(self, folder: ExperimentFolder, hide_gpu: bool) -> None:
+        super().__init__(partial(_serve, folder, hide_gpu))
+        self.unit: Unit | None = None  # that it is at, or was last
+        self.units = 0  # that it has begun
+
+
+class Processes:
+    """Workers are used again for further units, but for units that need a process of their own."""
+
+    def __init__(self, folder: ExperimentFolder, workers: int, gpu_share: float = 0.0) -> None:
+        """Training gets this share of a GPU; with none it uses the CPU, and comes to the same bits anywhere."""
+        self.workers, self._folder, self._gpu_share = workers, folder, gpu_share
+        self.gpu_slots = gpu_slots(gpu_share) if gpu_share else workers
+        self._busy: dict[Connection, _UnitWorker] = {}
+        self._idle: list[_UnitWorker] = []
+
+    def start(self, unit: Unit) -> None:
+        worker = self._free_worker(unit)
+        worker.unit, worker.units = unit, worker.units + 1
+        self._busy[worker.connection] = worker
+        worker.send(unit)
+
+    def events(self, timeout: float) -> list[Event]:
+        return [self._event(self._busy[ready]) for ready in wait(list(self._busy), timeout)]  # type: ignore[index]
+
+    def close(self) -> None:
+        stop_workers([*self._busy.values(), *self._idle])
+        self._busy, self._idle = {}, []
+
+    def _free_worker(self, unit: Unit) -> _UnitWorker:
+        self._idle = [worker for worker in self._idle if worker.process.is_alive()]
+        if self._idle and not unit.needs_own_process:
+            return self._idle.pop()
+        if self._idle and len(self._idle) + len(self._busy) >= self.workers:
+            stop_workers([self._idle.pop()])
+        return _UnitWorker(self._folder, hide_gpu=unit.is_training and not (self._gpu_share and unit.uses_gpu))
+
+    def _event(self, worker: _UnitWorker) -> Event:
+        assert worker.unit is not None
+        died = False
+        try:
+            event: Event = worker.receive()
+        except WorkerDied as death:
+            event, died = Failed(worker.unit, str(death)), True
+        if isinstance(event, Advanced):
+            return event
+        del self._busy[worker.connection]
+        if died or worker.unit.needs_own_process or worker.units >= MOST_UNITS:
+            stop_workers([worker])
+        else:
+            self._idle.append(worker)
+        return event
+
+
+def gpu_slots(gpu_share: float) -> int:
+    """Return how many units get such a share of one GPU at the same time."""
+    return int(1 / gpu_share + 1e-9)
+
+
+def _serve(folder: ExperimentFolder, hide_gpu: bool, connection: Connection) -> None:
+    """Do the units that come, and say how they get on."""
+    if hide_gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    while True:
+        unit: Unit = connection.recv()
+        try:
+            unit.perform(folder, lambda note, unit=unit: connection.send(Advanced(unit, note)))  # type: ignore[misc]
+        except (EOFError, ConnectionError):
+            raise
+        except Exception as error:
+            connection.send(failure(unit, error))
+        else:
+            connection.send(Finished(unit))

@@ -1,19 +1,26 @@
-"""Films: an episode of a policy to look at, with a timeline that says, step by step, what was done and why."""
+"""Films: an episode of a policy to look at, with a timeline that says, step by step, what was done and why.
+
+A timeline is a file of JSON beside the film; a step says where in the film it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
 from bilevel.experiments.evaluation import EpisodeRunner
-from bilevel.experiments.reproduction.timeline import Timeline, beats
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
-from bilevel.policies.episode_log import EpisodeLog
+from bilevel.json_files import decode, encode, read_bytes
+from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.policies.pictures import Camera, frame_rate
 from bilevel.policies.rollout import Transition, rollout
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import Facts
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 from bilevel.video import Video
@@ -21,35 +28,112 @@ from bilevel.video import Video
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
 TRIED = 10  # episodes, in search of one worth looking at
+ENCODER = {"crf": "29", "preset": "medium", "threads": "1"}  # for small films, since a page holds one for each task
 SPEED = 0.5  # of the true one; a sentence takes a while to read
 SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a film is drawn and stored: small, since a page holds one for each task."""
+class Fired(msgspec.Struct, frozen=True):
+    """The rule that chose an action."""
 
-    width: int = 480  # pixels
-    quality: str = "large"  # of the pictures before they are made smaller
-    encoder: Mapping[str, str] = field(default_factory=lambda: {"crf": "29", "preset": "medium", "threads": "1"})
+    number: int  # from 1, as in the list of the rules
+    text: str
+    binding: Mapping[str, str]  # what each of its variables stands for
+    sentence: str
 
 
-LOOK = Look()
+class Beat(msgspec.Struct, frozen=True):
+    """A step at which something is new: another action, other facts, or an event."""
+
+    step: int
+    action: str | None  # from here on; `None` at the end, and where the policy does not say
+    rule: Fired | None
+    appeared: Sequence[str]  # facts; at the beginning, none does
+    vanished: Sequence[str]
+    goals_left: Sequence[str]
+    events: Sequence[str]  # what nature did: reported by the world
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "entrant"}):
+    """A whole episode."""
+
+    task: str
+    variant: str
+    objects: int
+    seed: int
+    outcome: str
+    steps: int
+    speed: float = 0.5  # of the film: what part of the true one
+    steps_per_second: float  # of the film: a step is shown so many seconds after its beginning
+    pictures_per_second: float  # a step that is not drawn is shown with the next that is
+    seconds: float  # that the film lasts
+    beats: Sequence[Beat]
+
+    def text(self) -> str:
+        return encode(self, indent=1)
+
+
+def read_timeline(path: Path) -> Timeline:
+    """Read what `Timeline.text` wrote; `BadInput` for anything else."""
+    what = f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"
+    return decode(read_bytes(path), Timeline, what)
+
+
+def beats(log: EpisodeLog) -> list[Beat]:
+    """Return the entries of a log in words, each with what is new since the one before it."""
+    pairs = pairwise([log.entries[0], *log.entries])
+    return [_beat(entry, before, log.rules) for before, entry in pairs]
+
+
+def _beat(entry: Entry, before: Entry, rules: RulePolicy | None) -> Beat:
+    return Beat(
+        step=entry.step,
+        action=str(entry.action) if entry.action else None,
+        rule=_fired(entry, rules) if rules else None,
+        appeared=_texts(entry.state - before.state),
+        vanished=_texts(before.state - entry.state),
+        goals_left=_texts(entry.goal - entry.state),
+        events=list(entry.events),
+    )
+
+
+def _fired(entry: Entry, rules: RulePolicy) -> Fired | None:
+    if entry.match is None:
+        return None
+    rule, binding = entry.match.rule, dict(sorted(entry.match.binding.items()))
+    return Fired(rules.rules.index(rule) + 1, str(rule), binding, entry.sentence or "")
+
+
+def _texts(facts: Facts) -> list[str]:
+    return [str(fact) for fact in sorted(facts)]
+
+
+# Making them
 
 
 def make_film(
-    policy: EvaluatedPolicy, task: Task, objects: int, seed: int, path: Path, variant: str, look: Look = LOOK
+    policy: EvaluatedPolicy,
+    task: Task,
+    objects: int,
+    seed: int,
+    path: Path,
+    variant: str,
+    *,
+    width: int = 480,
+    quality: str = "large",
+    encoder: Mapping[str, str] = ENCODER,
 ) -> Timeline:
     """Run a policy for one episode and write a film of it with captions; `BadInput` where nothing can be drawn.
 
-    The seed is that of the environment, as `bilevel run` takes it.
+    The seed is that of the environment, as `bilevel run` takes it; the quality is that of pictures before they are made
+    as small as `width` pixels.
     """
     policy.check_task(task)
     assert policy.make is not None, "rows of the table act in environments"
-    with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=look.quality)) as env:
+    with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
         log, rate = EpisodeLog(acting := policy.make(env), explain=True), frame_rate(env)
-        with Video(path, rate.fps * SPEED, width=look.width, encoder=look.encoder) as video:
+        with Video(path, rate.fps * SPEED, width=width, encoder=encoder) as video:
             camera = Camera(env, log, video)
 
             def shoot(transition: Transition) -> None:

@@ -1,7 +1,7 @@
 """The folder of an experiment: where everything is kept.
 
 Whatever is in it was written in one piece and depends on its name and the experiment alone, so it does not matter who
-made it, or when.
+made it, or when. Runs that share it, on one machine or many, do not do the same work: whoever begins a unit locks it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,52 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bilevel.experiments.machines import machine
-from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.files import write_atomically
+from bilevel.files import alone_in, remove_leftovers, taken_by_another, write_atomically
 from bilevel.json_files import decode, encode, read_bytes
+from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:  # it needs torch, which not all work does
+    from bilevel.learning.networks import LearningConfig
 
 EXPERIMENT = "experiment.json"
 FINDINGS = "findings.jsonl"
+PATIENCE = 10.0  # seconds, for others to begin the folder
+PAPER, OURS = "paper", "best"  # training presets
+
+
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"dagger_episodes": "practice"}):
+    """What all work in a folder has in common, so that its results go together."""
+
+    demonstrations: int = 200
+    shown: int = 3  # objects in each of them
+    epochs: int = 200  # of cloning, in the paper's setting
+    end_to_end_epochs: int = 200  # the same for networks that do all
+    dagger_episodes: int = 60  # in each round, in our preset
+    planning_seconds: float = 100.0  # for each plan
+    lama_seconds: float = 50.0  # for a large problem: little is lost when it is killed
+    quick: bool = False  # a smaller version, to be labelled as such
+
+    def config(self, learner: str, preset: str) -> LearningConfig:
+        """Return how a network is learned."""
+        from bilevel.learning.networks import PRESETS
+
+        usual, replace = PRESETS[preset], msgspec.structs.replace
+        if preset != PAPER:
+            return replace(usual, dagger=replace(usual.dagger, episodes=self.dagger_episodes))
+        epochs = self.epochs if learner == BISON else self.end_to_end_epochs
+        return replace(usual, training=replace(usual.training, epochs=epochs))
+
+
+QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, dagger_episodes=20, lama_seconds=10.0, quick=True)
 
 
 @dataclass(frozen=True)
@@ -40,15 +72,12 @@ class ExperimentFolder:
 def open_folder(path: Path, experiment: Experiment) -> ExperimentFolder:
     """Begin a folder, or take up one; `BadInput` for one of another experiment, or with other things in it."""
     file = path / EXPERIMENT
-    try:
-        path.mkdir(parents=True, exist_ok=True)
+    with alone_in(path, "beginning a reproduction", PATIENCE):
         if not file.exists():
-            ours = all(child.name.lstrip(".").startswith(EXPERIMENT) for child in path.iterdir())
-            if not ours and not file.exists():  # if it does now, another run was faster
+            remove_leftovers(file)
+            if any(path.iterdir()):
                 raise BadInput(f"{path}: holds other files; choose a new folder as --output")
-            _write_once(file, encode(experiment, indent=1))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be used as a folder: {error.strerror}") from None
+            write_atomically(file, encode(experiment, indent=1))
     known = read_experiment(path)
     if known != experiment:
         was, now = msgspec.structs.asdict(known), msgspec.structs.asdict(experiment)
@@ -66,18 +95,6 @@ def read_experiment(folder: Path) -> Experiment:
     return decode(read_bytes(path), Experiment, f"{path}: not what `bilevel reproduce` wrote there")
 
 
-def _write_once(path: Path, text: str) -> None:
-    """Write a file in one piece, unless somebody else does just now: then theirs counts."""
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    write_atomically(part, text)
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object in a file, or `None` where there is none."""
     try:
@@ -85,3 +102,37 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+class Locks:
+    """The locks that this run holds, by the names of what they are for.
+
+    A lock is that of the operating system on a file, so it is gone when its process is, however that ended; over NFS,
+    when the server has not heard of the machine for a while. Files stay, since removing one that somebody else is about
+    to lock would make it two. Should two runs do the same unit where a file system knows no locks, they write the same
+    files; nothing is lost but time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, int] = {}  # open files
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def acquire(self, names: Sequence[str]) -> bool:
+        """Lock all of these, or none where another run holds one of them."""
+        for number, name in enumerate(names):
+            handle = os.open(self._folder / name.replace("/", "+"), os.O_RDWR | os.O_CREAT, 0o666)
+            if taken_by_another(handle):
+                os.close(handle)
+                self.release(names[:number])
+                return False
+            self._held[name] = handle
+        return True
+
+    def release(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self._held:
+                os.close(self._held.pop(name))
+
+    def close(self) -> None:
+        self.release(tuple(self._held))

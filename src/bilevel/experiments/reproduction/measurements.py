@@ -1,24 +1,24 @@
-"""What units measure: episodes in worlds, large problems without one, and what training takes."""
+"""Units that measure: episodes in worlds, memory, large problems without a world; and films to look at."""
 
 from __future__ import annotations
 
 import json
 import random
 import time
-from dataclasses import replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar
 
-from bilevel.baselines.end_to_end_folder import read_any
+from bilevel.baselines.end_to_end import read_any
 from bilevel.experiments.evaluation import Evaluation, read_results
-from bilevel.experiments.machines import forget_peak, machine, own_peak, peak_memory, programs_peak
+from bilevel.experiments.machines import forget_peak, machine, own_peak, programs_peak
 from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
-from bilevel.experiments.reproduction.rows import Scaling
-from bilevel.experiments.reproduction.settings import Variant
+from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit, Variant
 from bilevel.files import write_atomically
-from bilevel.methods.evaluated_policy import EvaluatedPolicy
+from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.planning.planner import Status
 from bilevel.planning.planners import planner_named
 from bilevel.policies.policy_folder import POLICY, read_policy
@@ -26,52 +26,156 @@ from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem
-from bilevel.tasks.task import Task
 from bilevel.versions import versions
 
 RULES, LAMA = "rules", "lama"
 SCALING_SEED = 0
-SAVED_EVERY = 2.0  # seconds
-
-# Episodes
 
 
-def load_variant(folder: ExperimentFolder, task: str, variant: Variant, seed: int) -> EvaluatedPolicy:
-    """Return what is evaluated; its policy is named as the folder knows it, wherever that is."""
-    network = variant.network(task, seed)
-    seconds = folder.experiment.planning_seconds if METHODS[variant.method].planners else None
-    if network is None:
-        return find_policy(variant.method, None, planning_seconds=seconds)
-    policy = folder.path / network.policy
-    return replace(_load(variant.method, policy, _changed(policy), seconds), policy=network.policy)
+@dataclass(frozen=True)
+class _VariantUnit(Unit):
+    """Something that is done with a row of the table, and the network that it runs on."""
+
+    variant: Variant
+    seed: int
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        training = self.variant.training(self.task, self.seed)
+        return (training.policy,) if training else ()
+
+    def load_policy(self, folder: ExperimentFolder) -> EvaluatedPolicy:
+        """Return what is run; its policy is named as the folder knows it, wherever that is."""
+        method = self.variant.method
+        seconds = folder.experiment.planning_seconds if METHODS[method].planners else None
+        if not self.inputs:
+            return find_policy(method, planning_seconds=seconds)
+        found = find_policy(method, folder.path / self.inputs[0], planning_seconds=seconds)
+        return replace(found, policy=self.inputs[0])
+
+    def evaluation(self, folder: ExperimentFolder, objects: int, episodes: int) -> Evaluation:
+        return Evaluation(self.load_policy(folder), TASKS[self.task], (objects,), episodes, self.seed)
 
 
-@lru_cache(maxsize=2)
-def _load(method: str, policy: Path, changed: int, seconds: float | None) -> EvaluatedPolicy:
-    """Load a policy, and keep it for the next unit, which is often of the same one."""
-    return find_policy(method, policy, planning_seconds=seconds)
+@dataclass(frozen=True)
+class Evaluate(_VariantUnit):
+    """Run episodes with one number of objects."""
+
+    kind: ClassVar[str] = "evaluate"
+    objects: int
+    episodes: int
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl",)
+
+    def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
+        """Return the episodes that are there as a whole, and of the policy that is there now; a torn last line is not.
+
+        To go on with them, they must also have been made with the same versions of all that episodes depend on.
+        """
+        path, policy = folder.path / self.outputs[0], folder.path / self.inputs[0] if self.inputs else None
+        try:
+            data = path.read_bytes()
+            records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
+            digest = _digest(policy, _changed(policy)) if policy else None
+        except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
+            return []
+        fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
+        now = versions(TASKS[self.task].packages)
+        return records if fit and not (to_resume and any(record.versions != now for record in records)) else []
+
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return len(self.records(folder)) >= self.episodes
+
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        records = self.records(folder, to_resume=True)
+        saved = time.monotonic()
+        for record in self.evaluation(folder, self.objects, self.episodes).run(begin=len(records)):
+            records.append(record)
+            if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
+                write_atomically(folder.path / self.outputs[0], "".join(record.line() for record in records))
+                saved = time.monotonic()
+                callback(f"episode {len(records)} of {self.episodes}")
 
 
-def make_evaluation(
-    folder: ExperimentFolder, task: str, variant: Variant, seed: int, objects: int, episodes: int
-) -> Evaluation:
-    return Evaluation(load_variant(folder, task, variant, seed), TASKS[task], (objects,), episodes, seed)
+@dataclass(frozen=True)
+class MeasureMemory(_VariantUnit):
+    """Measure how much memory a process of its own needs for one episode."""
+
+    kind: ClassVar[str] = "memory"
+    needs_own_process: ClassVar[bool] = True
+    objects: int
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (f"memory/{self.task}/{self.variant.name}.json",)
+
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        known = read_json(folder.path / self.outputs[0]) or {}
+        return int(known.get("objects", 0)) >= self.objects
+
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        (record,) = self.evaluation(folder, self.objects, 1).run()
+        found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
+        write_atomically(folder.path / self.outputs[0], json.dumps(found) + "\n")
 
 
-def read_episodes(path: Path, task: Task, policy: Path | None, to_resume: bool = False) -> list[EpisodeRecord]:
-    """Return the episodes in a file that are whole, and of the policy that is there now; a torn last line is not.
+@dataclass(frozen=True)
+class Scale(Unit):
+    """Measure how long learned rules, or LAMA, take for a large problem of the task's domain."""
 
-    To go on with them, they must also have been made with the same versions of all that episodes depend on.
-    """
-    try:
-        data = path.read_bytes()
-        records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
-        digest = _digest(policy, _changed(policy)) if policy else None
-    except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
-        return []
-    fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
-    fresh = not to_resume or all(record.versions == versions(task.packages) for record in records)
-    return records if fit and fresh else []
+    kind: ClassVar[str] = "scale"
+    needs_own_process: ClassVar[bool] = True
+    solver: str
+    objects: int
+    training: Train | None = None  # of the rules, for `RULES`
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (f"scaling/{self.task}-{self.solver}-{self.objects}.json",)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (self.training.policy,) if self.training else ()
+
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return read_json(folder.path / self.outputs[0]) is not None
+
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        if self.training:
+            measured = measure_rules(self.task, self.objects, folder.path / self.training.policy)
+        else:
+            measured = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
+        known = versions([] if self.training else ["up-fast-downward"])
+        found = {"kind": "scaling", "task": self.task, "solver": self.solver, "objects": self.objects, **measured}
+        content = json.dumps({**found, "versions": known, "machine": machine()})
+        write_atomically(folder.path / self.outputs[0], content + "\n")
+
+
+@dataclass(frozen=True)
+class Film(_VariantUnit):
+    """Film an episode to look at; what has a timeline has a film."""
+
+    kind: ClassVar[str] = "film"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return f"films/{self.task}.mp4", f"films/{self.task}.json"
+
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        return (folder.path / self.outputs[1]).exists()
+
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        from bilevel.experiments.reproduction.films import FILMED, interesting_seed, make_film
+
+        film, timeline = (folder.path / name for name in self.outputs)
+        policy, task = self.load_policy(folder), TASKS[self.task]
+        seed = interesting_seed(policy, task)
+        write_atomically(timeline, make_film(policy, task, FILMED, seed, film, self.variant.name).text())
+
+
+# What they measure
 
 
 @cache
@@ -84,23 +188,20 @@ def _changed(policy: Path) -> int:
     return (policy / POLICY).stat().st_mtime_ns
 
 
-# Large problems
-
-
-def measure_rules(task: str, objects: int, policy: Path) -> Scaling:
+def measure_rules(task: str, objects: int, policy: Path) -> dict[str, Any]:
     """Measure the CPU seconds of learned rules on a large problem, on one core."""
     domain, rules = TASKS[task].domain, read_policy(policy).rules
     example = _problem(task, min(objects, 100), "example")
     solve(domain, example, rules)  # the engine writes its program for such problems
     problem = _problem(task, objects, SCALING_SEED)
-    with peak_memory() as peak:
-        began = time.process_time()
-        solution = solve(domain, problem, rules, seed=SCALING_SEED)
-        seconds = time.process_time() - began
-    return _scaling(task, RULES, objects, seconds, solution.is_solved, len(solution.plan.actions), peak.mebibytes)
+    forget_peak()
+    began = time.process_time()
+    solution = solve(domain, problem, rules, seed=SCALING_SEED)
+    seconds = time.process_time() - began
+    return _measured(seconds, solution.is_solved, len(solution.plan.actions), own_peak())
 
 
-def measure_lama(task: str, objects: int, limit: float) -> Scaling:
+def measure_lama(task: str, objects: int, limit: float) -> dict[str, Any]:
     """Measure LAMA's first plan for the same problem, by the wall clock."""
     problem = _problem(task, objects, SCALING_SEED)
     began = time.perf_counter()
@@ -109,46 +210,13 @@ def measure_lama(task: str, objects: int, limit: float) -> Scaling:
     if result.status is Status.ERROR:
         raise BadInput(result.message)
     solved, timed_out = result.status is Status.SOLVED, result.status is Status.TIMED_OUT
-    return _scaling(task, LAMA, objects, seconds, solved, len(result.steps), programs_peak(), timed_out)
+    return _measured(seconds, solved, len(result.steps), programs_peak(), timed_out)
 
 
 def _problem(task: str, objects: int, seed: int | str) -> Problem:
     return generate_problem(TASKS[task].domain.name, objects, random.Random(seed))
 
 
-def _scaling(
-    task: str, solver: str, objects: int, seconds: float, solved: bool, actions: int, peak: float, late: bool = False
-) -> Scaling:
-    known = versions(["up-fast-downward"] if solver == LAMA else [])
-    return Scaling(task, solver, objects, round(seconds, 4), solved, late, actions, peak, known, machine())
-
-
-# Training
-
-
-class TrainingCost:
-    """What training a network takes, over all the times that it was begun, in a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        known = read_json(path) or {}
-        self._seconds, self._peak = float(known.get("seconds", 0.0)), float(known.get("peak_mebibytes", 0.0))
-        self._began, self._saved = time.monotonic(), 0.0
-        forget_peak()
-
-    def note(self, is_last: bool = False) -> None:
-        """Write what it has taken so far, now and then and at the end."""
-        from bilevel.lowlevel.training import usual_device
-
-        now = time.monotonic()
-        if now - self._saved <= SAVED_EVERY and not is_last:
-            return
-        self._saved = now
-        content = {
-            "seconds": round(self._seconds + now - self._began, 1),
-            "peak_mebibytes": round(max(self._peak, own_peak()), 1),
-            "device": usual_device().type,
-            "networks": 1,
-            "machine": machine(),
-        }
-        write_atomically(self._path, json.dumps(content) + "\n")
+def _measured(seconds: float, solved: bool, actions: int, peak: float, timed_out: bool = False) -> dict[str, Any]:
+    measured = {"seconds": round(seconds, 4), "solved": solved, "timed_out": timed_out}
+    return {**measured, "actions": actions, "peak_mebibytes": peak}

@@ -16,9 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, failure
+from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, failure, gpu_slots
 from bilevel.experiments.reproduction.folder import ExperimentFolder
-from bilevel.experiments.reproduction.process_backend import gpu_slots
 from bilevel.experiments.reproduction.ray_worker import (
     Message,
     OtherVersions,
@@ -27,7 +26,7 @@ from bilevel.experiments.reproduction.ray_worker import (
     versions_here,
     write_files,
 )
-from bilevel.experiments.reproduction.unit import Unit
+from bilevel.experiments.reproduction.units import Unit
 from bilevel.symbolic.domain import BadInput
 
 INSTALL = "pip install 'bilevel[ray]'"

@@ -17,12 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from bilevel.demonstrations.manifest import MANIFEST
-from bilevel.experiments.reproduction.backends import Advanced, Event
-from bilevel.experiments.reproduction.folder import ExperimentFolder
-from bilevel.experiments.reproduction.process_backend import Processes
-from bilevel.experiments.reproduction.settings import Experiment
-from bilevel.experiments.reproduction.unit import Unit
+from bilevel.demonstrations.dataset import MANIFEST
+from bilevel.experiments.reproduction.backends import Advanced, Event, Processes
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
+from bilevel.experiments.reproduction.units import Unit
 from bilevel.files import taken_by_another, write_atomically
 from bilevel.policies.policy_folder import POLICY
 from bilevel.symbolic.domain import BadInput

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from bilevel.experiments.methods import METHODS, missing
 from bilevel.experiments.paper import TASKS as PAPERS_TASKS
-from bilevel.experiments.reproduction.measurements import LAMA, RULES
-from bilevel.experiments.reproduction.settings import USUAL, VARIANTS, Network, Variant
-from bilevel.experiments.reproduction.unit import Unit
-from bilevel.experiments.reproduction.units import Collect, Evaluate, Film, MeasureMemory, Scale, Train
+from bilevel.experiments.reproduction.measurements import LAMA, RULES, Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Collect, Train, Unit, Variant
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -87,7 +86,9 @@ def select_units(selection: Selection) -> list[Unit]:
     """Return what is to be done, each thing once."""
     results = [*_measurements(selection), *_showpieces(selection)]
     needed = {name for unit in results for name in unit.inputs}
-    trainings = [unit for unit in _trainings(selection) if needed.intersection(unit.outputs)]
+    rows = product(selection.tasks, selection.variants, selection.seeds)
+    networks = dict.fromkeys(variant.training(task, seed) for task, variant, seed in rows)  # in their order, each once
+    trainings = [unit for unit in networks if unit and needed.intersection(unit.outputs)]
     learned = {unit.task for unit in trainings}
     return [*(Collect(task) for task in selection.tasks if task in learned), *trainings, *results]
 
@@ -104,13 +105,6 @@ def _measurements(selection: Selection) -> Iterator[Unit]:
             yield MeasureMemory(task, variant, selection.seeds[0], max(sizes))
 
 
-def _trainings(selection: Selection) -> Iterator[Train]:
-    for task in selection.tasks:
-        networks = [variant.network(task, seed) for variant in selection.variants for seed in selection.seeds]
-        for network in filter(None, dict.fromkeys(networks)):  # in their order, each once
-            yield Train(task, network.learner, network.preset, network.seed)
-
-
 def _showpieces(selection: Selection) -> Iterator[Unit]:
     """Yield what is made of BISON's policies besides, its last row's: films, and large problems for their rules."""
     shown = [variant for variant in selection.variants if variant.method == BISON]
@@ -121,10 +115,10 @@ def _showpieces(selection: Selection) -> Iterator[Unit]:
         if "films" in selection.parts:
             yield Film(task, variant, seed)
         if "scaling" in selection.parts and task in SCALED:
-            yield from _large_problems(task, variant.network(task, seed))
+            yield from _large_problems(task, variant.training(task, seed))
 
 
-def _large_problems(task: str, network: Network | None) -> Iterator[Scale]:
-    yield from (Scale(task, RULES, size, network) for size in SIZES)
+def _large_problems(task: str, training: Train | None) -> Iterator[Scale]:
+    yield from (Scale(task, RULES, size, training) for size in SIZES)
     if task in LAMAS_TASKS and missing(METHODS[LAMA]) is None:
         yield from (Scale(task, LAMA, size) for size in LAMAS_SIZES)

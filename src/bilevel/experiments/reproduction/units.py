@@ -1,6 +1,7 @@
-"""The kinds of work: each makes something out of what others made, and loses little when it is killed.
+"""Units of work: small values that are sent to whoever does them, and lose little when that is killed.
 
-Here, in `measurements` and in `films` is all that the experiment asks of the rest of the package.
+What a unit makes depends on the unit and the experiment alone. Here are those that make what is measured; those that
+measure it are in `measurements`.
 """
 
 from __future__ import annotations
@@ -8,27 +9,20 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
-
-from bilevel.demonstrations.manifest import MANIFEST
-from bilevel.experiments.machines import machine
-from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
-from bilevel.experiments.reproduction.measurements import (
-    TrainingCost,
-    load_variant,
-    make_evaluation,
-    measure_lama,
-    measure_rules,
-    read_episodes,
-)
-from bilevel.experiments.reproduction.settings import PAPER, Network, Variant
-from bilevel.experiments.reproduction.unit import Callback, Unit
+from bilevel.demonstrations.dataset import MANIFEST
+from bilevel.experiments.machines import forget_peak, machine, own_peak
+from bilevel.experiments.methods import METHODS, is_published, is_symbolic
+from bilevel.experiments.reproduction.folder import OURS, PAPER, ExperimentFolder, read_json
 from bilevel.files import write_atomically
-from bilevel.policies.policy_folder import POLICY
+from bilevel.methods.methods import END_TO_END
+from bilevel.policies.policy_folder import BISON, POLICY
+from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 
 if TYPE_CHECKING:  # it needs torch, which only training does
@@ -36,6 +30,50 @@ if TYPE_CHECKING:  # it needs torch, which only training does
 
 SAVED_EVERY = 2.0  # seconds
 PATIENCE = 10.0  # seconds, for workers of a killed run to leave a data set
+Callback = Callable[[str], None]  # called now and then with how far a unit is, once that is in its files
+
+
+@dataclass(frozen=True)
+class Unit(ABC):
+    """A unit of work. Files and folders are named by their paths within the folder of the experiment."""
+
+    kind: ClassVar[str]
+    is_training: ClassVar[bool] = False
+    is_intermediate: ClassVar[bool] = False  # of use only to units that are still to be done
+    needs_own_process: ClassVar[bool] = False  # so that its memory is not that of others, nor theirs its
+    task: str
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[str, ...]:
+        """The files and folders that it makes, in an order in which they can be written elsewhere again."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The outputs of other units that it needs."""
+        return ()
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Folders for what is of no use once it is done."""
+        return ()
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether it is faster on a GPU."""
+        return False
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {PurePosixPath(self.outputs[0].partition('/')[2]).with_suffix('')}"
+
+    @abstractmethod
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        """Return whether all that it makes is there, and made of what is there now."""
+
+    @abstractmethod
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        """Do it, or whatever of it is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +104,7 @@ class Collect(Unit):
 
 @dataclass(frozen=True)
 class Train(Unit):
-    """Train a network."""
+    """Train a network on a task: for which method, by which preset, from which seed."""
 
     kind: ClassVar[str] = "train"
     is_training: ClassVar[bool] = True
@@ -76,12 +114,22 @@ class Train(Unit):
     seed: int
 
     @property
-    def network(self) -> Network:
-        return Network(self.task, self.learner, self.preset, self.seed)
+    def policy(self) -> str:
+        """The folder of the policy."""
+        return f"policies/{self.task}/{self._key}"
+
+    @property
+    def cost(self) -> str:
+        """The file with what training it took."""
+        return f"costs/{self.task}/{self._key}.json"
+
+    @property
+    def _key(self) -> str:
+        return f"{self.learner}-{self.preset}-{self.seed}"
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return self.network.cost, self.network.policy
+        return self.cost, self.policy
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -89,7 +137,7 @@ class Train(Unit):
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        return (f"unfinished/{self.task}-{self.learner}-{self.preset}-{self.seed}",)
+        return (f"unfinished/{self.task}-{self._key}",)
 
     @property
     def uses_gpu(self) -> bool:
@@ -97,150 +145,106 @@ class Train(Unit):
         return self.preset == PAPER
 
     def is_done(self, folder: ExperimentFolder) -> bool:
-        return (folder.path / self.network.policy / POLICY).exists()
+        return (folder.path / self.policy / POLICY).exists()
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.methods.training import train
+        from bilevel.learning.networks import LearningOptions
+        from bilevel.methods.methods import train
 
         if self.is_done(folder):
             return
-        network, checkpoints = self.network, folder.path / self.unfinished[0]
+        checkpoints = folder.path / self.unfinished[0]
         if not checkpoints.exists():  # then it is what a network took that is there no more
-            (folder.path / network.cost).unlink(missing_ok=True)
+            (folder.path / self.cost).unlink(missing_ok=True)
         checkpoints.mkdir(parents=True, exist_ok=True)
-        cost = TrainingCost(folder.path / network.cost)
+        cost = TrainingCost(folder.path / self.cost)
 
         def note(progress: Progress) -> None:
             cost.note(is_last=progress.done == progress.total)
             callback(f"{progress.stage}, {progress.done} of {progress.total}")
 
-        train(
-            Demonstrations.read(folder.path / self.inputs[0]),
-            folder.path / network.policy,
-            self.learner,
-            task=TASKS[self.task],
-            preset=self.preset,
-            config=folder.experiment.config(self.learner, self.preset),
-            seed=self.seed,
-            checkpoints=checkpoints,
-            callback=note,
+        config = folder.experiment.config(self.learner, self.preset)
+        options = LearningOptions(
+            TASKS[self.task], self.preset, config, self.seed, checkpoints=checkpoints, callback=note
         )
+        train(Demonstrations.read(folder.path / self.inputs[0]), folder.path / self.policy, self.learner, options)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class _VariantUnit(Unit):
-    """Something that is done with a row of the table, and the network that it runs on."""
+class TrainingCost:
+    """What training a network takes, over all the times that it was begun, in a file."""
 
-    variant: Variant
-    seed: int
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        known = read_json(path) or {}
+        self._seconds, self._peak = float(known.get("seconds", 0.0)), float(known.get("peak_mebibytes", 0.0))
+        self._began, self._saved = time.monotonic(), 0.0
+        forget_peak()
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        network = self.variant.network(self.task, self.seed)
-        return (network.policy,) if network else ()
+    def note(self, is_last: bool = False) -> None:
+        """Write what it has taken so far, now and then and at the end."""
+        from bilevel.lowlevel.training import usual_device
+
+        now = time.monotonic()
+        if now - self._saved <= SAVED_EVERY and not is_last:
+            return
+        self._saved = now
+        content = {
+            "seconds": round(self._seconds + now - self._began, 1),
+            "peak_mebibytes": max(self._peak, own_peak()),
+            "device": usual_device().type,
+            "networks": 1,
+            "machine": machine(),
+        }
+        write_atomically(self._path, json.dumps(content) + "\n")
 
 
-@dataclass(frozen=True)
-class Evaluate(_VariantUnit):
-    """Run episodes with one number of objects."""
-
-    kind: ClassVar[str] = "evaluate"
-    objects: int
-    episodes: int
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl",)
-
-    def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
-        policy = folder.path / self.inputs[0] if self.inputs else None
-        return read_episodes(folder.path / self.outputs[0], TASKS[self.task], policy, to_resume)
-
-    def is_done(self, folder: ExperimentFolder) -> bool:
-        return len(self.records(folder)) >= self.episodes
-
-    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        records = self.records(folder, to_resume=True)
-        evaluation = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, self.episodes)
-        saved = time.monotonic()
-        for record in evaluation.run(begin=len(records)):
-            records.append(record)
-            if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
-                write_atomically(folder.path / self.outputs[0], "".join(record.line() for record in records))
-                saved = time.monotonic()
-                callback(f"episode {len(records)} of {self.episodes}")
+# The rows of the table
 
 
 @dataclass(frozen=True)
-class MeasureMemory(_VariantUnit):
-    """Measure how much memory a process of its own needs for one episode."""
+class Variant:
+    """A row of the table: a method, with the preset that it is learned by, if it is."""
 
-    kind: ClassVar[str] = "memory"
-    needs_own_process: ClassVar[bool] = True
-    objects: int
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (f"memory/{self.task}/{self.variant.name}.json",)
-
-    def is_done(self, folder: ExperimentFolder) -> bool:
-        known = read_json(folder.path / self.outputs[0]) or {}
-        return int(known.get("objects", 0)) >= self.objects
-
-    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        (record,) = make_evaluation(folder, self.task, self.variant, self.seed, self.objects, 1).run()
-        found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
-        write_atomically(folder.path / self.outputs[0], json.dumps(found) + "\n")
-
-
-@dataclass(frozen=True)
-class Scale(Unit):
-    """Measure how long learned rules, or LAMA, take for a large problem of the task's domain."""
-
-    kind: ClassVar[str] = "scale"
-    needs_own_process: ClassVar[bool] = True
-    solver: str
-    objects: int
-    network: Network | None = None  # with the rules, for `RULES`
+    name: str
+    method: str
+    preset: str | None = None
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return (f"scaling/{self.task}-{self.solver}-{self.objects}.json",)
+    def title(self) -> str:
+        endings = {OURS: ", our preset"} | ({PAPER: ", paper's setting"} if self.method == BISON else {})
+        return METHODS[self.method].title + endings.get(self.preset or "", "")
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return (self.network.policy,) if self.network else ()
-
-    def is_done(self, folder: ExperimentFolder) -> bool:
-        return read_json(folder.path / self.outputs[0]) is not None
-
-    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        if self.network:
-            found = measure_rules(self.task, self.objects, folder.path / self.network.policy)
-        else:
-            found = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
-        write_atomically(folder.path / self.outputs[0], json.dumps(msgspec.to_builtins(found)) + "\n")
+    def training(self, task: str, seed: int) -> Train | None:
+        """Return what trains what it runs on, if that is learned: methods that plan run on BISON's network."""
+        if self.preset is None:
+            return None
+        learner = self.method if METHODS[self.method].training == END_TO_END else BISON
+        return Train(task, learner, self.preset, seed)
 
 
-@dataclass(frozen=True)
-class Film(_VariantUnit):
-    """Film an episode to look at; what has a timeline has a film."""
+def _variants() -> list[Variant]:
+    rows = [Variant("bison-paper", BISON, PAPER), Variant("bison", BISON, OURS)]
+    for name, method in METHODS.items():
+        if name != BISON and not is_symbolic(method):
+            rows.append(Variant(name, name, PAPER if method.training else None))
+            if method.training == END_TO_END:
+                rows.append(Variant(f"{name}-practised", name, OURS))
+    return rows
 
-    kind: ClassVar[str] = "film"
 
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return f"films/{self.task}.mp4", f"films/{self.task}.json"
+VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}
 
-    def is_done(self, folder: ExperimentFolder) -> bool:
-        return (folder.path / self.outputs[1]).exists()
+# What is measured unless somebody asks for something else: all that needs neither a download nor a GPU to be run.
+USUAL = tuple(
+    name
+    for name, variant in VARIANTS.items()
+    if not is_published(METHODS[variant.method]) and not name.endswith("-practised")
+)
 
-    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        from bilevel.experiments.reproduction.films import FILMED, interesting_seed, make_film
 
-        film, timeline = (folder.path / name for name in self.outputs)
-        policy, task = load_variant(folder, self.task, self.variant, self.seed), TASKS[self.task]
-        seed = interesting_seed(policy, task)
-        write_atomically(timeline, make_film(policy, task, FILMED, seed, film, self.variant.name).text())
+def find_variant(name: str) -> Variant:
+    if name not in VARIANTS:
+        raise BadInput(f"unknown method '{name}'; what can be reproduced: {', '.join(VARIANTS)}")
+    return VARIANTS[name]

@@ -15,9 +15,8 @@ from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import holds, near, same_colour, stands, stands_on
 from bilevel.tabletop.observation import COLOURED, HAND, POSITION, RGB, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.symbols import Relations, by_predicate, gripper, remembering
 from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
-from bilevel.tabletop.twins import twins
+from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 

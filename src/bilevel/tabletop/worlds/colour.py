@@ -23,24 +23,14 @@ from bilevel.tabletop.observation import (
     numbered,
 )
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.symbols import Relations, by_predicate, gripper, remembering
 from bilevel.tabletop.tabletop import YAW
 from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
-from bilevel.tabletop.twins import twins
+from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-SPEC = Spec(
-    HAND,
-    {
-        "tray": TRAY,
-        "block": COLOURED,
-        "colour": COLOUR,
-        "table": PLACED,
-        "platform": PLACED,
-        "button": MOVING,
-    },
-)
+_TYPES = {"tray": TRAY, "block": COLOURED, "colour": COLOUR, "table": PLACED, "platform": PLACED, "button": MOVING}
+SPEC = Spec(HAND, _TYPES)
 MOST_COLOURS = 3  # a tray of ten spots takes a row of its own
 COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
 LEFT_END = -0.4  # of the part of the table for trays
@@ -69,16 +59,8 @@ class Colour(TrayWorld):
     ) -> None:
         if colours not in range(1, MOST_COLOURS + 1):
             raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
-        self._colours = int(colours)
+        self.colours, self.spots = int(colours), objects
         super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
-
-    @property
-    def colours(self) -> int:
-        return self._colours
-
-    @property
-    def spots(self) -> int:
-        return self.count
 
     def _middles(self, trays: layout.Floats) -> layout.Floats:
         return np.add(trays, (self.tray_length / 2, 0.0))

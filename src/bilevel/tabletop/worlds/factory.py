@@ -9,7 +9,7 @@ import numpy as np
 
 from bilevel.tabletop import layout
 from bilevel.tabletop.observation import Bools, Observation
-from bilevel.tabletop.twins import twins
+from bilevel.tabletop.world_tasks import twins
 from bilevel.tabletop.worlds.blocks import DOMAIN, SKILLS, Blocks, BlocksState, choose, goal, label
 
 

@@ -27,10 +27,9 @@ from bilevel.tabletop.observation import (
     numbered,
 )
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.symbols import Relations, by_predicate, gripper, remembering
 from bilevel.tabletop.tabletop import ARM_CLEARANCE, teleporting
 from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
-from bilevel.tabletop.twins import twins
+from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
@@ -79,12 +78,8 @@ class Gacha(TrayWorld):
     ) -> None:
         if draw not in DRAWS:
             raise BadInput(f"unknown way to draw colours '{draw}'; known ways: {', '.join(DRAWS)}")
-        self.draw = draw
+        self.draw, self.colours = draw, objects + SPARE_COLOURS
         super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
-
-    @property
-    def colours(self) -> int:
-        return self.count + SPARE_COLOURS
 
     def name_objects(self) -> dict[str, list[str]]:
         blocks = numbered("unmade", self.colours + SPARE_BLOCKS)

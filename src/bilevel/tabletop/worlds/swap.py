@@ -12,8 +12,7 @@ from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.measurements import holds, remembered
 from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, Bools
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.symbols import by_predicate, gripper, remembering
-from bilevel.tabletop.twins import twins
+from bilevel.tabletop.world_tasks import by_predicate, gripper, remembering, twins
 from bilevel.tabletop.worlds.blocks import Blocks, BlocksState, goal, relations
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec

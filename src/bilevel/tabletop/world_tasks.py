@@ -1,4 +1,4 @@
-"""What the labels and the experts of the worlds share.
+"""What the tasks of the worlds share: labels that remember, an expert's view of facts, and the two tasks of a world.
 
 Labels look at one scene at a time and at nothing else, neither the simulator nor the past. The relations that they are
 made of are a few small arrays; as these rarely change from one step to the next, the facts are remembered.
@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Atom, Facts
-from bilevel.tabletop.observation import Bools
+from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.tabletop.observation import Bools, perceive
+from bilevel.tabletop.skills import Skill, skilled
+from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import Expert, Task
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
+TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
 
 Relations = tuple[NDArray[Any], ...]
 Label = Callable[[Scene], Facts]
@@ -57,3 +63,36 @@ def by_predicate(facts: Facts) -> Mapping[str, list[tuple[str, ...]]]:
     for predicate, terms in sorted(facts):
         table[predicate].append(terms)
     return table
+
+
+def twins(
+    world: type[Tabletop],
+    domain: Domain,
+    label: Label,
+    goal: Label,
+    choose: Callable[[Facts, Facts], Action | None],
+    skills: Mapping[str, Skill],
+) -> tuple[Task, Task]:
+    """Return the two tasks of a world, called after its class: the still one, and the one in which objects teleport.
+
+    `choose` and `skills` are those of its expert.
+    """
+    name = world.__name__.lower()
+    still = Task(
+        name,
+        domain,
+        make_env=world,
+        spec=world.scene_spec,
+        perceive=perceive,
+        label=label,
+        goal=goal,
+        expert=Expert(choose, skilled(skills)),
+        max_objects=world.max_objects,
+        switches=(3,),  # the fingers
+        save=world.save,
+        restore=world.restore,
+        packages=("mujoco", "metaworld"),
+        source=name,
+    )
+    noisy = f"{name}-noisy"
+    return still, replace(still, name=noisy, make_env=partial(world, teleport_rate=TELEPORT_RATE), source=noisy)

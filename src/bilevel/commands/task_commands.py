@@ -1,4 +1,4 @@
-"""The command that runs a policy for one episode."""
+"""Commands about a task: check it, and run a policy at it for one episode."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bilevel.commands.arguments import (
     Noise,
     OptionalOutput,
     TaskName,
+    answer,
     count,
     env_arguments,
     print_json,
-    require_amplitude,
     require_at_least,
 )
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
-    from bilevel.methods.evaluated_policy import EvaluatedPolicy
+    from bilevel.methods.methods import EvaluatedPolicy
     from bilevel.policies.episode_log import Entry, EpisodeLog
     from bilevel.policies.episode_run import EpisodeRun
     from bilevel.policies.pictures import Shot
@@ -40,6 +40,40 @@ EXPERT = "expert"
 
 Who = Annotated[str, tyro.conf.arg(metavar="POLICY|expert")]
 Count = Annotated[int, tyro.conf.arg(metavar="N")]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Say what is wrong with a task, in words, before anything is learned.
+
+    Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
+    1 if learning would fail.
+
+    Example: bilevel check examples/own_world/own_world.py:task
+    """
+
+    task: TaskName
+    objects: int = 3
+    """How many objects."""
+    seeds: int = 3
+    """How many episodes with random controls, and how many with the expert."""
+    env_args: EnvArguments = ()
+    json: Json = False
+
+    def run(self) -> int:
+        from bilevel.learning.task_checking import check_task
+        from bilevel.tasks.registry import find_task
+
+        require_at_least(1, seeds=self.seeds)
+        task = find_task(self.task)
+        findings = check_task(task, objects=self.objects, seeds=self.seeds, **env_arguments(self.env_args))
+        errors = [finding for finding in findings if finding.is_error]
+        found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
+        verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
+        advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
+        values = {"task": task.name, "learnable": not errors, "findings": found}
+        answer(values, self.json, *map(str, findings), f"{task.name}: {verdict}{advice}")
+        return 1 if errors else 0
 
 
 @dataclass(frozen=True)
@@ -80,8 +114,7 @@ class Run:
             raise BadInput("--window and --video do not go together; choose one")
         if self.window and not _has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
-        require_amplitude(self.noise)
-        require_at_least(0, seed=self.seed)
+        require_at_least(0, noise=self.noise, seed=self.seed)
         task = find_task(self.task)
         evaluated = self._evaluated(task)
         with ExitStack() as open_things:
@@ -163,39 +196,24 @@ class Run:
         run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
         if camera:
             camera.end(run.outcome)
-        why, domain = why_failed(run, log, episode.scene), env.task.domain
-        self._print_json(run, why, log, domain) if self.json else self._print(run, why, log, domain)
+        self._report(run, why_failed(run, log, episode.scene), log, env.task.domain)
         return run, camera.shots if camera else ()
 
-    def _print(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
-        from bilevel.policies.narration import surprise_lines
+    def _report(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
+        from bilevel.policies.narration import as_json, surprise_lines, surprises
 
-        for line in surprise_lines(log, domain) if self.explain else ():
-            print(line)
-        sys.stdout.flush()
-        print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
-
-    def _print_json(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
-        from bilevel.policies.narration import as_json, surprises
-
-        explanation: dict[str, object] = {}
+        if not self.json:
+            for line in surprise_lines(log, domain) if self.explain else ():
+                print(line)
+            sys.stdout.flush()
+            print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
+            return
+        found: dict[str, object] = {name: getattr(self, name) for name in ("task", "policy", "objects", "seed")}
+        found |= {"outcome": run.outcome, "reason": run.reason, "why": why, "steps": run.steps}
         if self.explain:
-            found = surprises(log, domain)
-            explanation = {
-                "decisions": [as_json(entry) for entry in log.decisions()],
-                "unexpected": [{"step": change.timestep, "kind": change.kind} for change in found],
-            }
-        print_json(
-            task=self.task,
-            policy=self.policy,
-            objects=self.objects,
-            seed=self.seed,
-            outcome=run.outcome,
-            reason=run.reason,
-            why=why,
-            steps=run.steps,
-            **explanation,
-        )
+            unexpected = [{"step": change.timestep, "kind": change.kind} for change in surprises(log, domain)]
+            found |= {"decisions": [as_json(entry) for entry in log.decisions()], "unexpected": unexpected}
+        print_json(**found)
 
 
 def _has_screen() -> bool:
