@@ -91,7 +91,7 @@ def test_rows_that_only_fill_up_change_nothing(case: Case) -> None:
     rows = objects.reshape(1, encoding.arity, encoding.object_size)
     with torch.no_grad():
         padded, unpadded = (case.network(global_, action, rows[:, :count]) for count in (encoding.arity, arguments))
-    assert padded.numpy() == pytest.approx(unpadded.numpy(), abs=1e-5)
+    assert padded.numpy() == pytest.approx(unpadded.numpy(), rel=1e-5, abs=1e-5)
 
 
 # What cannot be answered

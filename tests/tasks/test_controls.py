@@ -46,6 +46,7 @@ def test_a_discrete_space_is_a_choice() -> None:
     [
         (spaces.MultiDiscrete([2, 3]), "only Box and Discrete"),
         (spaces.Box(-np.inf, np.inf, (2,)), "no finite bounds"),
+        (spaces.Box(0, 10, (2,), np.int64), "of whole numbers"),
     ],
 )
 def test_other_spaces_are_refused_with_advice(space: spaces.Space[object], message: str) -> None:

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,18 @@ def test_a_task_that_was_found_travels_by_its_name() -> None:
 
 def test_a_task_of_functions_in_a_module_travels_by_value() -> None:
     assert pickle.loads(pickle.dumps(TINY)).name == "tiny"
+
+
+def test_a_task_that_was_changed_is_another() -> None:
+    changed = replace(find_task("tiny_task:TINY"), name="mine", steps_per_object=7)
+    again = pickle.loads(pickle.dumps(changed))
+    assert (again.name, again.steps_per_object) == ("mine", 7)
+
+
+def test_a_file_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    text = (TESTS / "tiny_task.py").read_text(encoding="utf-8")
+    file = tmp_path / "edited.py"
+    file.write_text(text, encoding="utf-8")
+    assert find_task(f"{file}:TINY").steps_per_object == 400
+    file.write_text(text.replace("steps_per_object=400", "steps_per_object=5"), encoding="utf-8")
+    assert find_task(f"{file}:TINY").steps_per_object == 5

@@ -137,3 +137,16 @@ def test_a_task_that_cannot_save_says_so() -> None:
     assert not env.can_save
     with pytest.raises(BadInput, match="cannot save"):
         env.save()
+
+
+def test_a_goal_that_holds_at_the_beginning_is_a_success() -> None:
+    env = SceneEnv(with_env({}, success=lambda scene, info: True), 1)
+    episode = rollout(env, expert_policy(env), 2)
+    assert (episode.outcome, episode.steps) == (SUCCESS, 0)
+
+
+def test_an_event_may_be_one_text() -> None:
+    env = SceneEnv(with_env({"success": False, "events": "cube fell"}), 1)
+    env.reset(2)
+    env.step(np.zeros(3, np.float32))
+    assert env.events == ("cube fell",)

@@ -189,6 +189,7 @@ class LearnedEndToEnd(LearnedNetwork):
 
     def for_environment(self, env: SceneEnv) -> EndToEndPolicy:
         """The policy with the labels of an environment."""
+        self.check_controls(env.controls)
         return self.bind(env.labels)
 
 

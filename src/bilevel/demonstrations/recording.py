@@ -65,7 +65,7 @@ class Recorder:
         outcomes = []
         for attempt in range(MOST_ATTEMPTS):
             found = self.attempt(index, attempt)
-            if found.outcome == SUCCESS:
+            if found.outcome == SUCCESS and found.steps:
                 found.check(self.env.task.spec, self.env.controls)
                 return found
             outcomes.append(found.outcome)

@@ -30,7 +30,7 @@ from bilevel.learning.networks import (
     train_network,
 )
 from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
-from bilevel.lowlevel.network import GraphNetwork, MakeNetwork, TorchNetwork
+from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import LowLevelPolicy
@@ -83,13 +83,13 @@ def learn_bilevel(
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, options.callback)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
-    kind = GRAPH if network is None else getattr(network, "__name__", type(network).__name__)
+    shape = _shape(make_network(found.encoding, demonstrations.controls))
 
     def learner(trained: Trained) -> BilevelLearner:
         about = found.encoding, demonstrations.controls, trained.weights
         make_low: Callable[[], LowLevelPolicy]
-        if kind == GRAPH:
-            make_low = partial(NumpyNetwork, *about, config.rounds)
+        if shape.kind == GRAPH:
+            make_low = partial(NumpyNetwork, *about, shape.rounds)
         else:
             make_low = partial(_by_torch, make_network, *about)
         return BilevelLearner(demonstrations.domain, found.rules, found.encoding, make_low, options.seed)
@@ -98,7 +98,6 @@ def learn_bilevel(
     practice = practice_for(demonstrations, options)
     learned = train_network(found.samples, make_ours, learner, practice, options)
     counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
-    shape = NetworkShape(kind, config.hidden, config.rounds)
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
     policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, found.rules)
     write_curve(output, learned)
@@ -109,6 +108,13 @@ def learn_bilevel(
 def with_task(options: LearningOptions, demonstrations: Demonstrations) -> LearningOptions:
     """The options with the task that is registered under the name in the data set, where none is given."""
     return replace(options, task=options.task or registered_task(demonstrations.task))
+
+
+def _shape(network: LowLevelNetwork) -> NetworkShape:
+    """What a folder says of its network: all of ours, of another only its name."""
+    if type(network) is GraphNetwork:
+        return NetworkShape(GRAPH, network.hidden, len(network.rounds))
+    return NetworkShape(type(network).__name__)
 
 
 def _by_torch(make_network: MakeNetwork, encoding: Encoding, controls: Controls, weights: Weights) -> LowLevelPolicy:

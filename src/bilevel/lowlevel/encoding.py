@@ -26,6 +26,10 @@ Row = TypeVar("Row")
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
 
 
+class Unseen(BadInput):
+    """An action names an object that is not visible now."""
+
+
 class Column(NamedTuple):
     """One feature in one role, as the network is told it. Types with the same feature in the same role share it."""
 
@@ -217,7 +221,7 @@ class Encoding:
         row, types = scene.roster.row, scene.roster.objects
         for name in action.arguments:
             if name not in row and name not in self.constants:
-                raise BadInput(f"the policy wants {action}, but no '{name}' is seen")
+                raise Unseen(f"the policy wants {action}, but no '{name}' is seen")
         rows = self.padded([row.get(name, NOWHERE) for name in action.arguments])
         return rows, self.features.mask(self.padded([types.get(name) for name in action.arguments]))
 

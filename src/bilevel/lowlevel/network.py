@@ -118,6 +118,7 @@ class GraphNetwork(LowLevelNetwork):
             "action": len(encoding.schemas),
             "object": encoding.object_size,
         }
+        self.hidden = hidden
         self.embed = nn.ModuleDict({node: nn.Linear(size, hidden) for node, size in sizes.items()})
         self.rounds = nn.ModuleList(
             nn.ModuleDict({node: nn.Linear(hidden, hidden) for node in sizes}) for _ in range(rounds)
@@ -155,7 +156,8 @@ def scales_of(numbers: Array, without_zeros: bool = False) -> Tensor:
     for column in numbers.T:
         found = column[column != 0] if without_zeros else column
         spread.append(float(found.std()) if len(found) > 1 else 1.0)
-    return torch.tensor([1 / deviation if deviation > LEAST_SPREAD else 1.0 for deviation in spread])
+    least = LEAST_SPREAD * np.abs(numbers).max(axis=0, initial=0.0)
+    return torch.tensor([1 / wide if wide > at_least else 1.0 for wide, at_least in zip(spread, least, strict=True)])
 
 
 class TorchNetwork:

@@ -51,6 +51,7 @@ class NumpyNetwork:
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         conditions = state, goal, action, scene.roster
         if conditions != self._conditions or scene.spec is not self._encoding.spec:
+            self._conditions = None  # where an error is raised half way, nothing is known
             self._condition(scene, state, goal, action)
             self._conditions = conditions
         values, features = scene.values, self._encoding.seen(scene, self._rows)

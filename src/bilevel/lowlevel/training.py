@@ -148,8 +148,10 @@ class Training:
     def _validate(self) -> float:
         """The loss on the episodes that are set aside."""
         total = 0.0
+        self.network.eval()
         for index in torch.split(torch.arange(self._tests, device=self.device), self.network.rows_at_once):
             total += float(self.network.loss(*self.network.predict(self._held_out, index))) * len(index)
+        self.network.train()
         return total / self._tests
 
     def _table(self, samples: ImitationSamples) -> Table:

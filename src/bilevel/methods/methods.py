@@ -169,6 +169,7 @@ def learned_policy(
 
 
 def _make_bilevel(found: LearnedPolicy, planning: Planning | None, replan: bool, env: SceneEnv) -> BilevelPolicy:
+    found.check_controls(env.controls)
     policy = found.bind(env.labels)
     if planning:
         from bilevel.planning.planners import PLANNERS, PlannedPolicy

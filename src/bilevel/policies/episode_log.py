@@ -128,7 +128,7 @@ def rules_of(policy: ObservedPolicy) -> RulePolicy | None:
 
 def kinds(events: Iterable[str]) -> list[str]:
     """The kind of each event: its first word."""
-    return [event.split()[0] for event in events]
+    return [event.split()[0] for event in events if event.split()]
 
 
 def _same(entry: Entry, state: Facts, goal: Facts, action: Action | None) -> bool:

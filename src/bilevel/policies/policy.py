@@ -80,9 +80,9 @@ class BilevelPolicy(LabellingPolicy):
             self.reset(scene)
         state, goal = self.labels.state(scene), self.labels.goal(scene)
         if not (_same(state, self.state) and _same(goal, self.goal)):  # else the action stays the same, too
-            self.state, self.goal = state, goal
             self.high.declare(scene.objects)
             self.action = self.high.choose(state, goal)
+            self.state, self.goal = state, goal
         return None if self.action is None else self.low.control(scene, state, goal, self.action)
 
 

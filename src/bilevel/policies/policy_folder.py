@@ -123,6 +123,11 @@ class LearnedNetwork:
                     f"the policy was learned on {self.card.task!r}: its domain lacks {what} of '{task.name}'"
                 )
 
+    def check_controls(self, controls: Controls) -> None:
+        """`BadInput` for an environment with another action space than that of the demonstrations."""
+        if not controls.is_like(self.card.controls):
+            raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
+
     def write(self, folder: Path) -> None:
         if not math.isfinite(self.card.summary["validation_loss"]):
             raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")

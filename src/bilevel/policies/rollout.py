@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.policy import Policy
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
@@ -59,9 +60,14 @@ def rollout(
     `callback` sees every step; `perturb` may change what is executed at it.
     """
     scene = env.reset(seed)
+    if env.is_done_already:
+        return Episode(SUCCESS, 0, scene, env.events)
     policy.reset(scene)
     while True:
-        control = policy.act(scene)
+        try:
+            control = policy.act(scene)
+        except Unseen:
+            control = None
         if control is None:
             return Episode(NO_ACTION, env.steps, scene, env.events)
         executed = perturb(control) if perturb else control

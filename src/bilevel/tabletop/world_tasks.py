@@ -19,7 +19,7 @@ from bilevel.tabletop.observation import Bools, perceive
 from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.task import Expert, Task, found_at
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
 TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
@@ -92,7 +92,7 @@ def twins(
         save=world.save,
         restore=world.restore,
         packages=("mujoco", "metaworld"),
-        source=name,
     )
     noisy = f"{name}-noisy"
-    return still, replace(still, name=noisy, make_env=partial(world, teleport_rate=TELEPORT_RATE), source=noisy)
+    twin = replace(still, name=noisy, make_env=partial(world, teleport_rate=TELEPORT_RATE))
+    return found_at(still, name), found_at(twin, noisy)

@@ -54,6 +54,12 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
         normal = all(low == -1 and high == 1 for low, high in zip(self.low, self.high, strict=True))
         return normal and self.dtype == "float32" and len(self.shape) == 1
 
+    def is_like(self, other: object) -> bool:
+        """Whether these are the same controls, but for how their bounds are rounded."""
+        if not isinstance(other, BoxControls) or list(self.shape) != list(other.shape):
+            return False
+        return np.allclose(self.low, other.low, rtol=1e-6) and np.allclose(self.high, other.high, rtol=1e-6)
+
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, size): normalised controls, of which some may be out of bounds."""
         flat = np.asarray(controls, np.float32).reshape(-1, self.size)
@@ -81,6 +87,9 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
     def size(self) -> int:
         return self.n
 
+    def is_like(self, other: object) -> bool:
+        return self == other
+
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
         """(steps, n): ones where the controls are, zeros elsewhere."""
         chosen = np.asarray(controls, np.int64).reshape(-1) - self.start
@@ -101,6 +110,8 @@ def controls_of(space: gymnasium.Space[Any]) -> Controls:
         return DiscreteControls(int(space.n), int(space.start))
     if not isinstance(space, spaces.Box):
         raise BadInput(f"the action space is {space}; only Box and Discrete can be imitated: wrap the environment")
+    if np.dtype(space.dtype or np.float32).kind != "f":
+        raise BadInput(f"the action space {space} is of whole numbers: make it Discrete, or a Box of float32")
     low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
     if not (np.isfinite(low).all() and np.isfinite(high).all()) or (low >= high).any():
         raise BadInput(

@@ -7,18 +7,19 @@ mapping from names to tasks. Only what a user names is ever imported, never what
 from __future__ import annotations
 
 import copyreg
+import hashlib
 import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.task import Env, Task, failed
+from bilevel.tasks.task import Env, Task, failed, found_at
 
 GROUP = "bilevel.tasks"
 
@@ -53,7 +54,7 @@ def _reduced(task: Task) -> tuple[Any, ...]:
     """A task that was found travels to other processes as the name under which they find it, too."""
     if task.source is not None:
         return find_task, (task.source,)
-    return Task, tuple(getattr(task, part.name) for part in fields(task))
+    return Task, tuple(getattr(task, part.name) for part in fields(task) if part.init)
 
 
 copyreg.pickle(Task, _reduced)
@@ -64,7 +65,7 @@ def registered_task(name: str) -> Task | None:
     if name in _REGISTERED:
         return _REGISTERED[name]
     found = None if ":" in name else _offered(name)
-    return None if found is None else replace(found, source=name)
+    return None if found is None else found_at(found, name)
 
 
 def task_names() -> list[str]:
@@ -104,7 +105,7 @@ def _named(module: ModuleType, attribute: str, source: str) -> Task:
         raise BadInput(f"{source}: no task called '{attribute}' there; tasks there: {tasks}")
     file = getattr(module, "__file__", None)
     is_file = source.rpartition(":")[0].endswith(".py")
-    return replace(task, source=f"{Path(file).resolve()}:{attribute}" if is_file and file else source)
+    return found_at(task, f"{Path(file).resolve()}:{attribute}" if is_file and file else source)
 
 
 def _tasks_in(module: ModuleType) -> Iterator[str]:
@@ -127,7 +128,8 @@ def _from_file(path: Path) -> ModuleType:
     path = path.resolve()
     if not path.is_file():
         raise BadInput(f"{path}: there is no such file")
-    name = f"bilevel_task_{path.stem}_{abs(hash(str(path)))}"
+    about = hashlib.sha256(str(path).encode() + path.read_bytes()).hexdigest()  # the same in all processes
+    name = f"bilevel_task_{path.stem}_{about[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

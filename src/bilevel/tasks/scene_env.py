@@ -58,6 +58,11 @@ class SceneEnv:
         self.steps, self.outcome = 0, None
         return self._see(observation, info)
 
+    @property
+    def is_done_already(self) -> bool:
+        """Whether there is nothing to do: a goal, and it holds, where an episode begins."""
+        return bool(self.labels.goal(self.scene)) and self._succeeded()
+
     def step(self, control: Control) -> Scene:
         """Carry out a control; afterwards `outcome` tells whether the episode is over, and how."""
         observation, _, terminated, truncated, info = call("env.step({!r})", self.env.step, control)
@@ -72,7 +77,8 @@ class SceneEnv:
     @property
     def events(self) -> tuple[str, ...]:
         """What happened at the last step that no action explains."""
-        return tuple(self.info.get("events", ()))
+        events = self.info.get("events") or ()
+        return (events,) if isinstance(events, str) else tuple(events)
 
     def _see(self, observation: Any, info: dict[str, Any]) -> Scene:
         self.info = info

@@ -25,7 +25,7 @@ class Position(msgspec.Struct, frozen=True, tag="position", omit_defaults=True):
 
     An agent's own coordinates are the origin, so they are not told, unless they are `absolute`, as the height of a hand
     above its table may be. A coordinate with a name of its own, such as a tray's left end, says which one of the
-    agent's it is measured `along`.
+    agent's it is measured `along`; it is not turned into a frame.
     """
 
     absolute: bool = False

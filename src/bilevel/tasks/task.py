@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ParamSpec, TypeVar
 
@@ -137,7 +137,8 @@ class Task:
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
     packages: Sequence[str] = ()
-    source: str | None = field(default=None, compare=False)  # where `find_task` found it: a name, or file.py:task
+    # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
+    source: str | None = field(init=False, default=None, compare=False)
 
     @property
     def labels(self) -> Labels:
@@ -153,6 +154,10 @@ class Task:
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             and parameter.name not in (OBJECTS, RENDER_MODE, QUALITY)
         }
+
+    @property
+    def _takes_anything(self) -> bool:
+        return any(part.kind is part.VAR_KEYWORD for part in inspect.signature(self.make_env).parameters.values())
 
     @property
     def takes_render_mode(self) -> bool:
@@ -173,7 +178,7 @@ class Task:
     def check_arguments(self, arguments: Mapping[str, Any]) -> None:
         """`BadInput` for an argument that `make_env` does not take."""
         for name in arguments:
-            if name not in self.arguments:
+            if name not in self.arguments and not self._takes_anything:
                 known = ", ".join(self.arguments) or "none besides the number of objects"
                 raise BadInput(f"the task '{self.name}' takes no argument '{name}'; it takes: {known}")
 
@@ -182,3 +187,10 @@ class Task:
         if self.expert is None or isinstance(self.expert, Expert):
             return self.expert
         return call("expert(env)", self.expert, env)
+
+
+def found_at(task: Task, source: str) -> Task:
+    """The task with the name or the place under which it can be found again, in other processes too."""
+    found = replace(task)
+    object.__setattr__(found, "source", source)
+    return found
