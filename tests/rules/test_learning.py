@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notation import GOLDEN, facts, golden_text
 
-from bilevel.rules.learning import learn_rules, subsumes, without_subsumed
+from bilevel.learning.planned_traces import plan_traces
+from bilevel.rules.learning import extend_rules, learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules, parse_rules
@@ -46,7 +47,7 @@ from bilevel.symbolic.semantics import (
     substitute,
     substitute_all,
 )
-from bilevel.tabletop.problems import shipped_domain
+from bilevel.tabletop.problems import shipped_domain, training_problems
 
 # Experts: they look at the state and the goal, as a demonstrator does
 
@@ -572,3 +573,13 @@ if __name__ == "__main__":
     else:
         for name, learn in LEARNED.items():
             (GOLDEN / f"{name}.rules").write_text(learn(), encoding="utf-8")
+
+
+def test_extending_leaves_the_rules_in_front_as_they_are() -> None:
+    domain = shipped_domain("colour")
+    shown = plan_traces(domain, training_problems("colour"), planner="search")
+    golden = learn_rules(shown, domain)
+    extended = extend_rules(golden[:2], shown, domain)
+    assert extended[:2] == golden[:2]
+    assert [replace(rule, priority=rule.priority - 2) for rule in extended[2:]] == list(golden[2:])
+    assert extend_rules(golden, shown, domain) == golden

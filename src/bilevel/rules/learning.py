@@ -35,6 +35,13 @@ def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
     return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), domain)
 
 
+def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
+    """Return the rules as they are, and behind all of them those that the traces show beyond them."""
+    last = max((rule.priority for rule in rules), default=0)
+    learned = [replace(rule, priority=last + rule.priority) for rule in learn_rules(traces, domain)]
+    return (*rules, *(new for new in learned if not any(subsumes(rule, new, domain) for rule in rules)))
+
+
 def _note(lowest: dict[Rule, int], rule: Rule) -> None:
     """Keep the lowest priority of equal rules."""
     bare = replace(rule, priority=0)
