@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "report": "report_command:Report",
     "vla": "vla_command:Vla",
     "rules learn": "rule_commands:LearnRules",
+    "rules complete": "completion_command:CompleteRules",
     "rules show": "rule_commands:ShowRules",
     "rules verify": "rule_commands:VerifyRules",
     "solve": "problem_commands:Solve",
@@ -44,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations.",
-    "rules": "Learn, show and verify rule policies.",
+    "rules": "Learn, complete, show and verify rule policies.",
 }
 
 # Which extra has a package that only some commands need: these import it when they run.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from bilevel.rules.closures import closures_in, with_closures
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments
@@ -189,7 +190,8 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
     types = {**domain.constants, **known.types}
     conditions = [(Atom(*general.action), frozenset({Atom(*known.action)}))]
     conditions += [(atom, known.goal_condition) for atom in sorted(general.goal_condition)]
-    conditions += [(atom, known.state_condition) for atom in sorted(general.state_condition)]
+    facts = with_closures(known.state_condition, closures_in([general], domain))
+    conditions += [(atom, facts) for atom in sorted(general.state_condition)]
     conditions += [(atom, known.absent) for atom in sorted(general.absent)]
 
     def holds(binding: Binding) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from bilevel.rules.closures import closures_in, predicate_of, with_closures
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, is_variable
 from bilevel.symbolic.semantics import substitute, substitute_all
@@ -55,7 +56,7 @@ def checked_types(rule: Rule, domain: Domain) -> dict[str, str]:
     implied = {
         (term, parameter.type)
         for atom in rule.state_condition | rule.goal_condition
-        for term, parameter in zip(atom.terms, domain.predicates[atom.predicate].parameters, strict=True)
+        for term, parameter in zip(atom.terms, predicate_of(atom.predicate, domain).parameters, strict=True)
     }
     return {
         variable.name: variable.type
@@ -73,6 +74,7 @@ def asked_types(rule: Rule, domain: Domain) -> dict[str, str]:
 def bindings(rule: Rule, domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]) -> Iterator[Binding]:
     """Yield every binding for which the rule applies."""
     unachieved = goal - state
+    state = with_closures(state, closures_in([rule], domain))
     conditions = [(atom, state) for atom in sorted(rule.state_condition)]
     conditions += [(atom, unachieved) for atom in sorted(rule.goal_condition)]
     types, free = checked_types(rule, domain), free_variables(rule)

@@ -29,6 +29,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from bilevel.rules.closures import predicates_with_closures
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
     EQUALITY,
@@ -176,12 +177,13 @@ def _check(
         if named.text not in known_types:
             named.fail(f"unknown type '{named.text}'{suggestion(named.text, sorted(known_types))}")
     types = {**domain.constants, **declared}
+    facts = predicates_with_closures(domain)
     for rule in rules:
         implied: dict[str, set[str]] = {}  # what the facts and goals of the rule say of its terms
         for atom in rule.conditions:
             _check_constants(atom, domain)
             if atom.kind != "!=":
-                for term, wanted in _arguments(atom, "predicate", domain.predicates):
+                for term, wanted in _arguments(atom, "predicate", domain.predicates if atom.kind == "goal" else facts):
                     kind = types.get(term.text, ROOT_TYPE)
                     # An `item` may turn out to be the `block` that the predicate asks for, but a `place` never will.
                     if not domain.is_subtype(kind, wanted) and not domain.is_subtype(wanted, kind):

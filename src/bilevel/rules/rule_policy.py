@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from bilevel.rules.engine import RuleEngine
+from bilevel.rules.commitment import CommittedChoice
+from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.matching import Match, bind_action, bindings
 from bilevel.rules.rule import Rule
@@ -13,26 +14,30 @@ from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
 
 
 class RulePolicy:
-    """Memoryless: the choice depends on state and goal alone.
+    """Memoryless, so that the choice depends on state and goal alone, unless it commits.
 
-    Successive states are mostly alike, so only what changed is handed to the engine. In an open world, where an absent
-    fact is unknown, rules that test for absence are refused.
+    With `commit` it serves a goal fact until it holds, for rules that need this. Successive states are mostly alike, so
+    only what changed is handed to the engine. In an open world, where an absent fact is unknown, rules that test for
+    absence are refused.
     """
 
-    def __init__(self, rules: Sequence[Rule], domain: Domain, *, open_world: bool = True) -> None:
+    def __init__(self, rules: Sequence[Rule], domain: Domain, *, open_world: bool = True, commit: bool = False) -> None:
         if open_world:
             require_open_world(rules)
         self.rules = tuple(rules)
         self.domain = domain
+        self.commit = commit
         self._objects: dict[str, str] = {}
         self._state = self._goal = NO_FACTS
         self._engine: RuleEngine | None = None
+        self._choose: Callable[[], Instance | None] = lambda: None
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str] | None = None) -> None:
         """Begin an episode; `objects` gives the types of the objects known so far."""
         self._objects = {**self.domain.constants, **(objects or {})}
         self._state, self._goal = state, goal
-        self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects)
+        self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
+        self._choose = CommittedChoice(self._engine) if self.commit else self._engine.choose
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since the episode began."""
@@ -45,13 +50,13 @@ class RulePolicy:
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the action of the rule that fires, or `None` where no rule applies."""
         engine = self._following(state, goal)
-        instance = engine.choose()
+        instance = self._choose()
         return bind_action(engine.rules[instance[0]].action, engine.binding(instance)) if instance else None
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
         engine = self._following(state, goal)
-        instance = engine.choose()
+        instance = self._choose()
         if instance is None:
             return None
         rule, known = engine.rules[instance[0]], engine.binding(instance).items()

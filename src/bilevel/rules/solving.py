@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from bilevel.rules.commitment import CommittedChoice, Values, getter
 from bilevel.rules.engine import RuleEngine, is_safe
-from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, is_variable
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.pddl_problem import no_garbage_collection
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
@@ -64,8 +64,6 @@ def solve(
         return _Run(domain, problem, rules, random.Random(seed), commit).until(bound)
 
 
-Values = tuple[str, ...]
-Commitment = tuple[str, Values | None]  # the predicate and the terms of the goal that is being served
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
 
@@ -82,14 +80,14 @@ class _Run:
         self.rules = self.engine.rules
         self.names = [rule.action.name for rule in self.rules]
         self.schemas = [domain.schemas[rule.action.name] for rule in self.rules]
-        self.arguments = [_getter(rule, rule.action.arguments) for rule in self.rules]
+        self.arguments = [getter(rule, rule.action.arguments) for rule in self.rules]
         self.safe = [is_safe(rule, domain) for rule in self.rules]
         self.appliers = [
             self.engine.applier(schema, 0) if schema.is_deterministic and safe else None
             for schema, safe in zip(self.schemas, self.safe, strict=True)
         ]
-        self.commitment: Commitment = ("", None)
-        self.choose = self._committed_choice() if commit else self.engine.choose
+        self.committed = CommittedChoice(self.engine) if commit else None
+        self.choose = self.committed or self.engine.choose
         self.actions: list[Action] = []
         self.moves: dict[int, NaturesMove] = {}
 
@@ -138,7 +136,7 @@ class _Run:
         """
         state = set(final_state(self.domain, self.problem, Plan(self.actions, self.moves))[0])
         fingerprint, mark, patience = 0, len(self.actions), 1
-        marked = fingerprint, self.commitment
+        marked = fingerprint, self._aim
         while len(self.actions) < bound:
             stop = self._advance(len(self.actions) + 1)
             if stop is not None:
@@ -149,39 +147,17 @@ class _Run:
                 fingerprint ^= hash(fact)
             state -= outcome.delete
             state |= outcome.add
-            here = fingerprint, self.commitment
+            here = fingerprint, self._aim
             if here == marked and next(reversed(self.moves), -1) < mark:
                 return self._stopped(Stop.LOOP, f"the state after step {mark} came back after step {step}")
             if step - mark == patience:
                 mark, marked, patience = step, here, 2 * patience
         return None
 
-    def _committed_choice(self) -> Callable[[], tuple[int, Values] | None]:
-        """Return a chooser that stays with a goal.
-
-        The engine's first choice is also the first for the goal it serves, so the engine is asked about the goal only
-        when its choice serves another.
-        """
-        choose = self.engine.choose
-        goals = [_getter(r, min(r.goal_condition).terms) if r.goal_condition else lambda _: None for r in self.rules]
-        predicates = [min(rule.goal_condition).predicate if rule.goal_condition else "" for rule in self.rules]
-        serve = {predicate: self.engine.server(predicate) for predicate in set(predicates) - {""}}
-
-        def committed_choice() -> tuple[int, Values] | None:
-            found = choose()
-            if found is None:
-                return None
-            rule, values = found
-            goal = goals[rule](values)
-            predicate, committed = self.commitment
-            if goal != committed or predicates[rule] != predicate:
-                kept = None if committed is None else serve[predicate](*committed)
-                if kept is not None:
-                    return kept
-                self.commitment = predicates[rule], goal
-            return found
-
-        return committed_choice
+    @property
+    def _aim(self) -> object:
+        """The goal that is being served, if the policy commits to one."""
+        return self.committed.goal if self.committed else None
 
     def _act(self, rule: int, arguments: Values) -> bool:
         """Apply an action that may not be applicable or may have several outcomes."""
@@ -206,14 +182,6 @@ class _Run:
 
     def _stopped(self, stop: Stop, detail: str = "") -> Solution:
         return Solution(stop, Plan(self.actions, self.moves), self.engine.open_goals(), detail)
-
-
-def _getter(rule: Rule, terms: Sequence[str]) -> Callable[[Values], Values]:
-    """Return a function from the values of a rule's outputs to the values of some of its terms, written for speed."""
-    outputs = output_variables(rule)
-    places = [f"values[{outputs.index(term)}]" if is_variable(term) else repr(term) for term in terms]
-    getter: Callable[[Values], Values] = eval(f"lambda values: ({''.join(f'{place}, ' for place in places)})")
-    return getter
 
 
 def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:

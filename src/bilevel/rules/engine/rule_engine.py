@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, merge
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine.choices import write_choosing, write_serving
 from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.updates import (
@@ -25,10 +26,11 @@ from bilevel.rules.engine.writer import PARAMETERS, Writer
 from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Schema
-from bilevel.symbolic.semantics import substitute_all
+from bilevel.symbolic.semantics import bind_outcome, substitute_all
 
 # An instance of a rule: the rule's place among the engine's, and the values of its outputs (see `output_variables`).
 Instance = tuple[int, tuple[str, ...]]
+Found = TypeVar("Found")
 
 
 class RuleEngine:
@@ -51,6 +53,13 @@ class RuleEngine:
     ) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
         self.domain = domain
+        self._closures = closures_in(self.rules, domain)
+        if self._closures:
+            state = frozenset(state)
+            self._links = {fact for fact in state if fact.predicate in self._closures}
+            self._known = with_closures(frozenset(self._links), self._closures)
+            self._is_stale = False
+            state |= self._known
         arities = _relations(self.rules, domain, goal)
         tables = _tables(arities, state, goal, objects, domain)
         statistics = Statistics(_with_future(tables))
@@ -65,7 +74,7 @@ class RuleEngine:
         self._functions: dict[str, Callable[..., Any]] = namespace["engine"](
             rows, first, first_of, in_order, in_order_of, push, queue_of
         )
-        self.choose: Callable[[], Instance | None] = self._functions["choose"]
+        self.choose: Callable[[], Instance | None] = self._up_to_date(self._functions["choose"])
         self.open_goals: Callable[[], int] = self._functions["count_open_goals"]
         self._checked_types = [relation.name for relation in arities if relation.kind == "type"]
 
@@ -75,13 +84,19 @@ class RuleEngine:
 
     def server(self, predicate: str) -> Callable[..., Instance | None]:
         """Return a function from the terms of a goal fact to the first instance that serves it, if it is open."""
-        return self._function("serve", predicate)
+        return self._up_to_date(self._function("serve", predicate))
 
     def add(self, fact: Atom) -> None:
         self._function("add", fact.predicate)(*fact.terms)
+        if fact.predicate in self._closures:
+            self._links.add(fact)
+            self._is_stale = True
 
     def remove(self, fact: Atom) -> None:
         self._function("remove", fact.predicate)(*fact.terms)
+        if fact.predicate in self._closures:
+            self._links.discard(fact)
+            self._is_stale = True
 
     def declare(self, name: str, kind: str) -> None:
         """Make a new object of a type known."""
@@ -91,7 +106,38 @@ class RuleEngine:
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
         """Return the function that applies an outcome of a rule's action to its arguments and nature's choices."""
-        return self._functions[f"apply_{self._names[schema.name]}_{outcome}"]
+        apply: Callable[..., None] = self._functions[f"apply_{self._names[schema.name]}_{outcome}"]
+        effects = schema.outcomes[outcome]
+        if self._closures.isdisjoint(atom.predicate for atom in effects.add | effects.delete):
+            return apply
+        names = [parameter.name for parameter in (*schema.parameters, *effects.chosen)]
+
+        def apply_and_note(*values: str) -> None:
+            apply(*values)
+            bound = bind_outcome(effects, dict(zip(names, values, strict=True)))
+            self._links -= bound.delete
+            self._links |= {fact for fact in bound.add if fact.predicate in self._closures}
+            self._is_stale = True
+
+        return apply_and_note
+
+    def _up_to_date(self, function: Callable[..., Found]) -> Callable[..., Found]:
+        """Return the function, preceded by a look at what closures have become where any rule asks for one."""
+        if not self._closures:
+            return function
+
+        def refreshed(*values: str) -> Found:
+            if self._is_stale:
+                known = with_closures(frozenset(self._links), self._closures)
+                for fact in known - self._known - self._links:
+                    self._function("add", fact.predicate)(*fact.terms)
+                for fact in self._known - known:
+                    if fact.predicate not in self._closures:
+                        self._function("remove", fact.predicate)(*fact.terms)
+                self._known, self._is_stale = known, False
+            return function(*values)
+
+        return refreshed
 
     def holds(self, fact: Atom) -> bool:
         """Return whether a fact holds, for the predicates that some rule or the action of an unsafe one asks about."""
@@ -209,6 +255,7 @@ def _write(
     """
     schemas = [domain.schemas[name] for name in sorted({rule.action.name for rule in rules})]
     volatile = frozenset(atom.predicate for schema in schemas for o in schema.outcomes for atom in o.add | o.delete)
+    volatile |= {relation.name for relation in arities if relation.name.endswith(MARK)}
     typed = domain.keeps_types and all(_fits_schema(rule, domain) for rule in rules)
     planner = Planner(domain, statistics, volatile, typed)
     plans = [planner.plan(rule) for rule in rules]

@@ -25,7 +25,9 @@ class Writer:
         self.planner = planner
         self.plans = plans
         self.arities = arities  # of every relation the engine keeps, views excepted
-        self.identifiers = unique_identifiers([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE])
+        self.identifiers = unique_identifiers(
+            dict.fromkeys([*domain.predicates, *domain.schemas, *domain.types, ROOT_TYPE, *(r.name for r in arities)])
+        )
         self.views = _used_views(planner, plans)
         self.names = {view.relation: f"view{number}" for number, view in enumerate(self.views)}
         self.names |= {found: f"{found.kind}_{self.identifiers[found.name]}" for found in sorted(arities)}

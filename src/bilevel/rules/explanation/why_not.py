@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bilevel.rules.closures import closures_in, with_closures
 from bilevel.rules.matching import Binding, Match, checked_types, free_variables, unify
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import NO_FACTS, ROOT_TYPE, Atom, Domain, Facts, is_variable
@@ -66,7 +67,8 @@ def nearest(
     """
     predicates = {atom.predicate for rule in rules for atom in rule.state_condition | rule.goal_condition}
     known = frozenset(Atom(_KNOWN, (name,)) for name in objects) if any(map(free_variables, rules)) else NO_FACTS
-    indexes = _Index(state, predicates), _Index(goal - state, predicates), _Index(known, {_KNOWN})
+    present = with_closures(state, closures_in(rules, domain))
+    indexes = _Index(present, predicates), _Index(goal - state, predicates), _Index(known, {_KNOWN})
     misses = [_Search(rule, domain, *indexes, objects).run() for rule in rules]
     found = [miss for miss in misses if miss.missing]
     found.sort(key=lambda miss: (not miss.serves, len(miss.missing), miss.match.rule.priority))

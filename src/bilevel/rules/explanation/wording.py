@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 def _any(words: str) -> str:
@@ -180,6 +180,9 @@ def names_a_kind(predicate: str) -> bool:
 
 def phrase_of(predicate: str, nouns: tuple[str, ...]) -> Phrase:
     """Return what a predicate says of arguments that are called `nouns`."""
+    if predicate.endswith("+"):
+        once = phrase_of(predicate.removesuffix("+"), nouns)
+        return replace(once, rest=f"{once.rest} in one or more steps")
     parts = words(predicate)
     for superfluous in ("is", *nouns[:1]):
         parts = parts[1:] if len(parts) > 1 and parts[0] == superfluous else parts

@@ -136,7 +136,9 @@ class GrownProblem:
                     known.setdefault(self.space.number(Situation(renaming(facts), made)), node)
             return known[node]
 
-        return follow_policy(self.space, self._rules, goal, nodes, len(self.space), every_tie, representative)
+        return follow_policy(
+            self.space, self._rules, goal, nodes, len(self.space), every_tie, representative, rule_ties=False
+        )
 
     def unattainable(self, goal: Facts, graph: RuleGraph) -> int:
         """Return from how many starts no policy surely reaches the goal."""

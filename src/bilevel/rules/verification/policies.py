@@ -147,11 +147,13 @@ def follow_policy(
     every_tie: bool,
     representative: Callable[[int], int] = lambda node: node,
     first_stop: bool = False,
+    rule_ties: bool = True,
 ) -> RuleGraph:
     """Return what the policy does from the starts on.
 
     Names that nature gives are arbitrary: no tie between them is decided. `representative` names the state to be
-    explored in the place of one that is the same up to names.
+    explored in the place of one that is the same up to names. Without `rule_ties`, of rules with the same priority the
+    first in the list fires, as always, and only ties between names are followed every way.
     """
 
     def choices_in(node: int) -> list[Choice[int, Match]] | None:
@@ -159,6 +161,8 @@ def follow_policy(
             return None
         matches = best_matches(rules, space.domain, space.facts(node), goal, space.objects_in(node))
         followed = matches if every_tie or len(space.situations[node].made) > 1 else matches[:1]
+        if not rule_ties:
+            followed = [match for match in followed if match.rule is matches[0].rule]
         first = {match.action: match for match in reversed(followed)}
         return [Choice(match, _outcomes(node, action)) for action, match in reversed(first.items())]
 

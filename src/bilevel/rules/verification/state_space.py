@@ -224,7 +224,8 @@ def _may_bind(rule: Rule, name: str, kind: str, domain: Domain, facts: Facts) ->
     for variable in rule.variables:
         if not domain.is_subtype(kind, variable.type) or any(variable.name in a.terms for a in rule.goal_condition):
             continue
-        conditions = [substitute(atom, {variable.name: name}) for atom in rule.state_condition]
+        known = [atom for atom in rule.state_condition if atom.predicate in domain.predicates]  # no closures
+        conditions = [substitute(atom, {variable.name: name}) for atom in known]
         if all(any(unify(atom, fact) is not None for fact in facts) for atom in conditions):
             return True
     return False

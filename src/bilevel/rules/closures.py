@@ -1,0 +1,70 @@
+"""Closures: `on+(?x, ?y)` in a rule says that ?x is on ?y, or on something that is, however many steps that takes.
+
+So one rule speaks of towers of any height. The facts of a closure follow from those of its predicate; no action and no
+label names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import Atom, Domain, Facts, Predicate
+
+MARK = "+"
+
+
+def closure(atom: Atom) -> Atom:
+    """Return the atom that says the same in one or more steps."""
+    return Atom(atom.predicate + MARK, atom.terms)
+
+
+def predicate_of(name: str, domain: Domain) -> Predicate:
+    """Return the predicate of this name, or that whose closure it names."""
+    return domain.predicates.get(name) or domain.predicates[name.removesuffix(MARK)]
+
+
+def predicates_with_closures(domain: Domain) -> dict[str, Predicate]:
+    """Return all that a rule's state condition may be made of, by name."""
+    chained = {name + MARK: p for name, p in domain.predicates.items() if can_be_chained(p, domain)}
+    return {**chained, **domain.predicates}
+
+
+def can_be_chained(predicate: Predicate, domain: Domain) -> bool:
+    """Return whether one fact of the predicate can go on where another ends."""
+    types = [parameter.type for parameter in predicate.parameters]
+    return len(types) == 2 and (domain.is_subtype(*types) or domain.is_subtype(*reversed(types)))
+
+
+def closures_in(rules: Iterable[Rule], domain: Domain) -> frozenset[str]:
+    """Return the predicates whose closures the rules ask about."""
+    asked = {atom.predicate for rule in rules for atom in rule.state_condition | rule.absent}
+    return frozenset(name.removesuffix(MARK) for name in asked if name.endswith(MARK) and name not in domain.predicates)
+
+
+@lru_cache(maxsize=10_000)
+def with_closures(facts: Facts, predicates: frozenset[str]) -> Facts:
+    """Return the facts and those of the closures of these predicates."""
+    if not predicates:
+        return facts
+    found = set(facts)
+    for name in predicates:
+        steps: dict[str, list[str]] = {}
+        for predicate, terms in facts:
+            if predicate == name:
+                steps.setdefault(terms[0], []).append(terms[1])
+        found.update(Atom(name + MARK, pair) for pair in _pairs(steps))
+    return frozenset(found)
+
+
+def _pairs(steps: Mapping[str, list[str]]) -> Iterable[tuple[str, str]]:
+    for start in steps:
+        seen: dict[str, None] = dict.fromkeys(steps[start])
+        queue = list(seen)
+        for here in queue:  # which grows meanwhile
+            for there in steps.get(here, ()):
+                if there not in seen:
+                    seen[there] = None
+                    queue.append(there)
+        yield from ((start, there) for there in seen)

@@ -1,0 +1,130 @@
+"""Larger problems, which are tried and not proved: drawn at random, or met in episodes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bilevel.rules.completion.completer import LARGER_PROBLEM, Callback, Completer
+from bilevel.rules.solving import Solution, Stop, final_state, solve
+from bilevel.rules.traces import PlanFor, TraceStep
+from bilevel.rules.verification.growing import grow
+from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.plans import Nature
+from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress
+
+LARGER = 2  # times as many objects as in the largest small problems
+MOST_DRAWN = 200  # actions, to find one that can be done
+MOST_HELP = 30  # plans for one problem
+STEPS_PER_GOAL = 1_000
+
+
+def random_larger_problems(
+    seeds: Sequence[Problem], domain: Domain, objects: Mapping[str, int], count: int, seed: int
+) -> list[Problem]:
+    """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
+
+    Where it is not said how many `objects` there may be, they have as many as the seeds.
+    """
+    predicates = {atom.predicate for problem in seeds for atom in problem.goal}
+    larger = {key: LARGER * number for key, number in objects.items()}
+    found = []
+    for number in range(count):
+        rng = random.Random(f"{seed} {number}")
+        problem = seeds[number % len(seeds)]
+        grown = grow(problem, domain, larger) if larger else problem
+        walk = _Walk(domain, grown, rng)
+        start = walk.on(3 * len(grown.objects))
+        known = {**walk.nature.objects}
+        end = walk.on(3 * len(grown.objects))
+        wanted = _drawn_goal(sorted(a for a in end - start if a.predicate in predicates), known, rng)
+        if wanted:
+            objects_then = {name: kind for name, kind in known.items() if name not in domain.constants}
+            found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=wanted))
+    return found
+
+
+def _drawn_goal(facts: Sequence[Atom], known: Mapping[str, str], rng: random.Random) -> Facts:
+    """Return some of the facts about known objects, each of them with the same probability."""
+    possible = [fact for fact in facts if known.keys() >= set(fact.terms)]
+    return frozenset(fact for fact in possible if rng.random() < 0.8) or frozenset(possible[:1])
+
+
+class _Walk:
+    """Random actions from a problem's state on."""
+
+    def __init__(self, domain: Domain, problem: Problem, rng: random.Random) -> None:
+        self.domain, self.rng, self.state = domain, rng, problem.state
+        self.nature = Nature(domain, problem.all_objects(domain), rng)
+
+    def on(self, steps: int) -> Facts:
+        """Go on for up to so many steps and return the state."""
+        for _ in range(self.rng.randrange(steps // 2, steps + 1)):
+            self._step()
+        return self.state
+
+    def _step(self) -> None:
+        schemas, objects = sorted(self.domain.schemas), self.nature.objects
+        for _ in range(MOST_DRAWN):
+            schema = self.domain.schemas[self.rng.choice(schemas)]
+            candidates = [
+                sorted(o for o, kind in objects.items() if self.domain.is_subtype(kind, p.type))
+                for p in schema.parameters
+            ]
+            if all(candidates):
+                action = ground(schema, tuple(map(self.rng.choice, candidates)))
+                if action is not None and applicable(self.state, action):
+                    move = self.nature.move(schema)
+                    self.state = progress(self.state, bind_outcome(action.outcomes[move.outcome], move.binding))
+                    return
+
+
+class Trials:
+    """Solves problems by the rules; where no rule applies, a planner helps, and its plan is learned from."""
+
+    def __init__(self, completer: Completer, plan_for: PlanFor | None, callback: Callback) -> None:
+        self._completer, self._plan_for, self._callback = completer, plan_for, callback
+        self._domain = completer.rules.domain
+        self.solved = self.unknown = 0
+
+    def run(self, problems: Sequence[Problem]) -> None:
+        for done, problem in enumerate(problems, 1):
+            self._try(problem)
+            self._callback("larger problems", done, len(problems))
+
+    def _try(self, problem: Problem) -> None:
+        for _ in range(MOST_HELP):
+            bound = STEPS_PER_GOAL * (len(problem.goal) + 1)
+            rules, commit = self._completer.rules.rules, self._completer.commit
+            solution = solve(self._domain, problem, rules, max_steps=bound, commit=commit)
+            if solution.is_solved:
+                self.solved += 1
+                return
+            if solution.stop is not Stop.NO_RULE:
+                return
+            helped = self._help(problem, solution)
+            if helped is None:
+                self.unknown += 1
+            if not helped:
+                return
+
+    def _help(self, problem: Problem, solution: Solution) -> bool | None:
+        """Plan for a goal fact from where the rules stopped; return whether it taught anything, `None` without one."""
+        if self._plan_for is None:
+            return None
+        state, objects = final_state(self._domain, problem, solution.plan)
+        objects = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
+        known = None
+        for fact in sorted(problem.goal - state):
+            goal = frozenset({fact})
+            plan = self._plan_for(self._domain, replace(problem, objects=objects, state=state, goal=goal))
+            if plan:
+                steps, here = [], state
+                for action, outcome in plan:
+                    steps.append(TraceStep(here, action, outcome, goal))
+                    here = progress(here, outcome)
+                known = self._completer.learn(steps, {**self._domain.constants, **objects}, LARGER_PROBLEM)
+                if known:
+                    return True
+        return known
