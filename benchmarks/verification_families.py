@@ -40,8 +40,8 @@ class Case(NamedTuple):
 
 
 CASES = (
+    Case("blocks", {"block": 4, "place": 4}, "initial"),
     Case("blocks", {"block": 4, "place": 4}),
-    Case("blocks", {"block": 4, "place": 4}, printed=True),
     Case("blocks", {"block": 4, "place": 4}, "initial", printed=True),
     Case("colour", {"block": 4, "colour+tray": 3}, "initial"),
     Case("colour", {"block": 4, "colour+tray": 3}, complete_goals=True),

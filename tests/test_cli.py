@@ -114,13 +114,13 @@ def test_verify_proves_and_refutes(folder: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     code, out, _ = run(capsys, "rules", "verify", folder / "blocks.rules", *files)
     assert (code, out.startswith("small: solved always")) == (0, True)
-    grow = ("--grow", "block=2", "place=2")
+    grow = ("--grow", "block=3", "place=2", "--starts", "initial")
     assert run(capsys, "rules", "verify", folder / "blocks.rules", *files, *grow)[0] == 0
     printed = folder / "printed.rules"
     printed.write_text((folder / "blocks.rules").read_text().replace("clear(?b) & clear(?p) &", "clear(?b) &"))
     code, out, _ = run(capsys, "rules", "verify", printed, *files, *grow)
     assert code == 1
-    assert "counterexample in 1 step\n" in out
+    assert "counterexample in 3 steps\n" in out
     assert "does not hold" in out
     assert "pick(" in out
 

@@ -88,9 +88,9 @@ def _blocks(truth: Truth) -> Iterator[Atom]:
     at = {(i, place) for i in truth.blocks for place in places if truth.is_on(i, place)}
     yield from (Atom("at", (truth.blocks[i], place)) for i, place in at)
     yield from (Atom("clear", (place,)) for place in places if place not in {taken for _, taken in at})
-    for index, block in truth.blocks.items():
-        if truth.visible(block) and index not in truth.held:
-            yield Atom("clear", (block,))
+    for index in truth.blocks.keys() - {i for i, _ in at} - {*truth.held}:
+        if truth.visible(truth.blocks[index]):
+            yield Atom("clear", (truth.blocks[index],))
 
 
 def _swap(truth: Truth) -> Iterator[Atom]:

@@ -111,8 +111,8 @@ def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parame
     domain = shipped_domain("colour")
     determinised, origins = determinise(domain)
     assert determinised.is_deterministic
-    assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "press", "place-goal"]
-    assert [p.name for p in determinised.schemas["a3"].parameters] == ["?x", "?b", "?p", "?c"]
+    assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "put-aside", "press", "place-goal"]
+    assert [p.name for p in determinised.schemas["a4"].parameters] == ["?x", "?b", "?p", "?c"]
 
 
 def test_names_that_only_differ_in_a_dash_are_kept_apart() -> None:

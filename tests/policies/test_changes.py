@@ -35,15 +35,15 @@ def facts(text: str) -> Facts:
 
 PICK, PLACE = Action("pick", ("a",)), Action("place", ("a", "p"))
 BLOCKS = {
-    "before": facts("clear a, clear p, at b q, clear b, gripper-free"),
-    "held": facts("holding a, clear p, at b q, clear b"),
+    "before": facts("clear a, clear p, at b q, gripper-free"),
+    "held": facts("holding a, clear p, at b q"),
     "other-held": facts("clear a, clear p, clear q, holding b"),
     "pushed": facts("clear a, clear p, clear q, clear b, gripper-free"),
     "held-and-pushed": facts("holding a, clear p, clear q, clear b"),
-    "nothing": facts("clear a, clear p, at b q, clear b"),
-    "placed": facts("at a p, clear a, at b q, clear b, gripper-free"),
-    "misplaced": facts("at a r, clear a, clear p, at b q, clear b, gripper-free"),
-    "arrived": facts("holding a, clear p, at b q, clear b, clear c, clear s"),
+    "nothing": facts("clear a, clear p, at b q"),
+    "placed": facts("at a p, at b q, gripper-free"),
+    "misplaced": facts("at a r, clear p, at b q, gripper-free"),
+    "arrived": facts("holding a, clear p, at b q, clear c, clear s"),
 }
 GACHA = {
     "closed": facts("clear box, closed box, gripper-free, colour-of block1 red"),

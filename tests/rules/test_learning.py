@@ -136,7 +136,7 @@ def abstract(task: Task, labels: Sequence[Facts]) -> tuple[Trace, ...]:
 def blocks(number: int) -> Task:
     names = range(number)
     state = facts("gripper-free, " + ", ".join(f"clear b{i}, clear p{i}" for i in names))
-    objects = {f"b{i}": "block" for i in names} | {f"p{i}": "place" for i in names}
+    objects = {f"b{i}": "block" for i in names} | {f"p{i}": "place" for i in names} | {"table": "table"}
     return Task(
         shipped_domain("blocks"), blocks_expert, state, facts(", ".join(f"at b{i} p{i}" for i in names)), objects
     )
@@ -246,7 +246,7 @@ def teleport_block(state: Facts, rng: random.Random) -> Facts:
     if not placed:
         return state
     gone = rng.choice(placed)
-    return (state - {gone}) | {Atom("clear", gone.terms[1:])}
+    return (state - {gone}) | {Atom("clear", (item,)) for item in gone.terms}
 
 
 def teleport_item(state: Facts, rng: random.Random) -> Facts:

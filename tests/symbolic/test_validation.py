@@ -69,7 +69,7 @@ def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
         (Action("pick", ("b9",)), "action 'pick(b9)' cannot be done: there is no block 'b9'"),
         (Action("pick", ("p1",)), "action 'pick(p1)' cannot be done: there is no block 'p1'"),
         (Action("pick"), "action 'pick()' needs 1 arguments, not 0"),
-        (Action("kick", ("b1",)), "unknown action 'kick'; known actions: pick, place"),
+        (Action("kick", ("b1",)), "unknown action 'kick'; known actions: pick, place, put-aside, take"),
     ],
 )
 def test_actions_that_fit_no_schema(action: Action, fault: str) -> None:

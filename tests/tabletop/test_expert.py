@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.symbolic.semantics import applicable, ground, progress
-from bilevel.tabletop.problems import shipped_domain, training_problems
+from bilevel.tabletop.problems import names, shipped_domain, shuffled
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
 
 
@@ -26,12 +28,15 @@ GOAL = "at block1 place1, at block2 place2"
     ("state", "next_action"),
     [
         ("gripper-free, clear block1, clear place1, clear block2, clear place2", "pick block1"),
-        ("gripper-free, clear block1, at block1 place1, clear block2, clear place2", "pick block2"),
+        ("gripper-free, at block1 place1, clear block2, clear place2", "pick block2"),
         ("holding block2, clear block1, clear place1, clear place2", "place block2 place2"),
-        ("holding block2, clear block1, at block1 place2, clear place1", "place block2 place1"),  # out of the way
-        ("gripper-free, clear block1, at block1 place2, clear place1, clear block2", "pick block1"),
-        ("gripper-free, clear block1, clear block2, at block1 place1, at block2 place2", "none"),
-        ("holding block1, clear block2, at block2 place1, at block2 place2", "none"),  # nowhere to put it
+        ("holding block2, at block1 place2, clear place1", "put-aside block2 table"),
+        ("gripper-free, at block1 place2, clear place1, clear block2", "take block1 place2"),
+        ("gripper-free, at block1 place2, at block2 place1", "take block1 place2"),  # to free a place
+        ("holding block1, at block2 place1, clear place2", "put-aside block1 table"),
+        ("gripper-free, at block3 place1, clear block1, at block2 place2", "take block3 place1"),
+        ("holding block3, clear block1, clear place1, at block2 place2", "put-aside block3 table"),
+        ("gripper-free, at block1 place1, at block2 place2", "none"),
     ],
 )
 def test_sorting_blocks(state: str, next_action: str) -> None:
@@ -52,6 +57,7 @@ COLOURS = "tray-colour tray1 red, tray-colour tray2 blue, free table"
         ("holding b, colour-of b blue, free platform", "place-goal b tray2 blue"),
         ("gripper-free, colour-of b blue, achieved-goal b, free platform", "none"),
         ("gripper-free, unknown b, on b platform, unknown c, on c table", "press b button platform"),
+        ("holding b, unknown b, unknown c, on c platform", "put-aside b table"),
     ],
 )
 def test_colouring_blocks(state: str, next_action: str) -> None:
@@ -89,15 +95,29 @@ def test_swapping_blocks(state: str, next_action: str) -> None:
     assert swap.choose(atoms(f"{state}, free table"), atoms(GOAL)) == action(next_action)
 
 
-def test_sorting_solves_the_training_problems_with_applicable_actions() -> None:
-    domain = shipped_domain("blocks")
-    for problem in training_problems("blocks"):
-        state, steps = problem.state, 0
-        while not problem.goal <= state:
-            chosen = blocks.choose(state, problem.goal)
+def random_start(count: int, rng: random.Random) -> tuple[Facts, Facts]:
+    """Blocks on the table, on places or in the hand, as chance has it, and where they belong."""
+    blocks, places = names("block", count), names("place", count)
+    taken = dict(zip(shuffled(blocks, rng)[: rng.randint(0, count)], shuffled(places, rng), strict=False))
+    held = set(shuffled(blocks, rng)[: rng.randint(0, 1)]) - set(taken)
+    state = {Atom("at", pair) for pair in taken.items()} | {Atom("holding", (block,)) for block in held}
+    state |= {Atom("clear", (item,)) for item in {*blocks, *places} - {*taken, *taken.values(), *held}}
+    goal = {Atom("at", pair) for pair in zip(blocks, places, strict=True)}
+    return frozenset(state if held else state | {Atom("gripper-free")}), frozenset(goal)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_sorting_solves_every_tangle_with_applicable_actions(count: int) -> None:
+    domain, rng = shipped_domain("blocks"), random.Random(count)
+    for _ in range(50):
+        state, goal = random_start(count, rng)
+        for _ in range(4 * count):
+            if goal <= state:
+                break
+            chosen = blocks.choose(state, goal)
             assert chosen is not None
             step = ground(domain.schemas[chosen.name], chosen.arguments)
             assert step is not None
             assert applicable(state, step)
-            state, steps = progress(state, step.outcomes[0]), steps + 1
-            assert steps <= 4 * len(problem.goal)
+            state = progress(state, step.outcomes[0])
+        assert goal <= state

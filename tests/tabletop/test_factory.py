@@ -32,16 +32,16 @@ def deliver(world: Factory, block: int) -> tuple[Observation, bool, dict[str, ob
 
 def test_what_is_to_come_is_neither_seen_nor_wanted(world: Factory) -> None:
     observation = world.step(STILL)[0]
-    assert list(world.slots.scene(observation).objects) == ["block1", "block2", "place1", "place2"]
+    assert list(world.slots.scene(observation).objects) == ["block1", "block2", "place1", "place2", "table"]
     assert len(goal(world.slots.scene(observation))) == 2
-    assert observation["visible"].tolist() == [1, 1, 0, 0] * 2
+    assert observation["visible"].tolist() == [*[1, 1, 0, 0] * 2, 1]
     assert not observation["objects"][observation["visible"] == 0].any()
 
 
 def test_a_delivery_brings_a_new_pair_which_is_then_wanted(world: Factory) -> None:
     observation, terminated, info = deliver(world, 2)
     assert info["events"] == ("arrival block4",)
-    assert observation["visible"].tolist() == [1, 1, 0, 1] * 2
+    assert observation["visible"].tolist() == [*[1, 1, 0, 1] * 2, 1]
     assert len(goal(world.slots.scene(observation))) == 3
     assert not terminated
 
@@ -62,4 +62,4 @@ def test_newcomers_bring_nothing(world: Factory) -> None:
     deliver(world, 1)
     observation, _, info = deliver(world, 3)
     assert info["events"] == ()
-    assert observation["visible"].sum() == 6
+    assert observation["visible"].sum() == 7

@@ -73,5 +73,5 @@ def test_perceive_asks_an_environment_for_its_slots() -> None:
     world = blocks.Blocks(1)
     observation, info = world.reset(seed=0)
     scene = perceive(observation, info, world)
-    assert scene.objects == {"block1": "block", "place1": "place"}
+    assert scene.objects == {"block1": "block", "place1": "place", "table": "table"}
     assert scene.spec is blocks.SPEC

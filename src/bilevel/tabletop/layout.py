@@ -14,6 +14,7 @@ ROWS = np.linspace(0.31, 0.69, 5)  # 9.5 cm apart, as the fingers open along y; 
 JITTER = (0.008, 0.006)  # in x and in y
 APART = (0.06, 0.07)  # what lies at least so far apart in x or in y does not touch, nor is it touched by the fingers
 
+MIDDLE = (0.0, 0.5)  # of where things lie
 WORK_AREA = np.array([[-0.46, 0.28], [0.46, 0.74]], np.float32)  # lowest and highest x and y of what can be grasped
 
 
@@ -43,3 +44,8 @@ def clear_of(places: Floats, centres: Floats, half_widths: float | Floats = 0.0)
 def stack(*groups: Floats | Sequence[Floats]) -> Floats:
     """The places of several groups as one array; empty groups are welcome."""
     return np.concatenate([np.asarray(group, float).reshape(-1, 2) for group in groups])
+
+
+def from_the_middle(places: Floats) -> Floats:
+    """The same places, the nearest to the middle of the table first."""
+    return places[np.argsort(np.linalg.norm(places - MIDDLE, axis=1))]

@@ -13,7 +13,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.tabletop.furniture import BOX
+from bilevel.tabletop.furniture import BOX, SPOT
+from bilevel.tabletop.layout import clear_of
 from bilevel.tabletop.observation import SPAN, Bools
 from bilevel.tasks.scene import Array
 
@@ -133,3 +134,18 @@ def is_open(travel: float, filled: bool) -> bool:
     So there is no stretch of its way on which opening or closing it has already had its effect, or neither.
     """
     return travel > (LID_OPEN if filled else LID_SHUT)
+
+
+def spot_aside(spots: NDArray[np.float64], blocks: Array, agent: Array) -> NDArray[np.float64]:
+    """(3,): the first of the spots, (spots, 2), at which there is room for the block in hand, or any other."""
+    return _free_spot(spots, blocks[~holds(agent, blocks), :2].astype(float))
+
+
+@remembered
+def _free_spot(spots: NDArray[np.float64], lying: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(3,): the first of the spots at which nothing lies; where something lies at all of them, the roomiest."""
+    free = clear_of(spots, lying)
+    if not len(free):
+        distances = np.linalg.norm(spots[:, None] - lying[None], axis=2)
+        free = spots[[distances.min(axis=1).argmax()]]
+    return np.append(free[0], SPOT)

@@ -76,7 +76,8 @@ def blocks_problem(size: int, rng: random.Random) -> Problem:
     state = [Atom("clear", (item,)) for item in blocks + places]
     state.append(Atom("gripper-free"))
     goal = [Atom("at", pair) for pair in zip(blocks, shuffled(places, rng), strict=True)]
-    return _assemble("blocks", "blocks", size, {"block": blocks, "place": places}, state, goal)
+    objects = {"block": blocks, "place": places, "table": ["table"]}
+    return _assemble("blocks", "blocks", size, objects, state, goal)
 
 
 def pick_place_problem(size: int, rng: random.Random) -> Problem:

@@ -1,4 +1,7 @@
-"""Blocks: coloured blocks, and for each a place of its colour where it belongs."""
+"""Blocks: coloured blocks, and for each a place of its colour where it belongs.
+
+They begin apart from all places, or else on each other's; what is in the way can be put aside on the table.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,20 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Atom, Facts
+from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import holds, near, same_colour, stands, stands_on
-from bilevel.tabletop.observation import COLOURED, HAND, POSITION, RGB, Bools, Observation, numbered
+from bilevel.tabletop.measurements import holds, near, same_colour, spot_aside, stands, stands_on
+from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
 from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-SPEC = Spec(HAND, {"block": COLOURED, "place": COLOURED})
+SPEC = Spec(HAND, {"block": COLOURED, "place": COLOURED, "table": PLACED})
+APART, TANGLED, CIRCLE = STARTS = ("apart", "tangled", "circle")  # how blocks stand at first; see `draw_start`
+ON_TABLE = -1
 
 
 @dataclass
@@ -29,12 +34,30 @@ class BlocksState(State):
 
 
 class Blocks(Tabletop):
-    """n blocks and n places. A block and a place of one colour belong together."""
+    """n blocks and n places. A block and a place of one colour belong together.
+
+    What is seen of the table is where the next block can be put aside. `start` says where blocks stand at first: apart
+    from all places, tangled, that is, on each other's, or some of them in a circle.
+    """
 
     scene_spec = SPEC
     max_objects: ClassVar[int] = 20
     state_type: ClassVar[type[State]] = BlocksState
     state: BlocksState
+
+    def __init__(
+        self,
+        objects: int = 3,
+        *,
+        start: str = APART,
+        teleport_rate: float = 0.0,
+        render_mode: str | None = None,
+        quality: str = "fast",
+    ) -> None:
+        if start not in STARTS:
+            raise BadInput(f"unknown start '{start}'; known ones: {', '.join(STARTS)}")
+        self.start = start
+        super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
 
     @property
     def pairs(self) -> int:
@@ -42,7 +65,8 @@ class Blocks(Tabletop):
         return self.count
 
     def name_objects(self) -> dict[str, list[str]]:
-        return {"block": numbered("block", self.pairs), "place": numbered("place", self.pairs)}
+        pairs = {kind: numbered(kind, self.pairs) for kind in ("block", "place")}
+        return {**pairs, "table": ["table"]}
 
     def furnish(self) -> Furnishing:
         self._places, self._place_names = self.slots.rows("place"), self.slots.of_type("place")
@@ -52,12 +76,13 @@ class Blocks(Tabletop):
     def arrange(self, rng: np.random.Generator) -> BlocksState:
         self.simulation.reset()
         where = layout.draw(rng, 2 * self.count)
-        for pair in range(self.pairs):
-            self.simulation.hide_spot(self._place_names[pair])
-        for pair in range(self.count):
-            self.appear(pair, where[pair], where[self.count + pair], rng)
-        visible = np.tile(np.arange(self.pairs) < self.count, 2)
-        return BlocksState(visible, rng.permutation(len(furniture.COLOURS))[: self.pairs])
+        places = where[self.count :]
+        for name in self._place_names:
+            self.simulation.hide_spot(name)
+        for block, place in enumerate(draw_start(rng, self.count, self.start)):
+            self.appear(block, where[block] if place == ON_TABLE else places[place], places[block], rng)
+        known = np.arange(self.pairs) < self.count
+        return BlocksState(np.array([*known, *known, True]), rng.permutation(len(furniture.COLOURS))[: self.pairs])
 
     def appear(self, pair: int, block: layout.Floats, place: layout.Floats, rng: np.random.Generator) -> None:
         """Put a block and its place on the table."""
@@ -72,6 +97,10 @@ class Blocks(Tabletop):
         for block, place, colour in zip(self._block_names, self._place_names, colours, strict=True):
             self.simulation.paint(block, colour)
             self.simulation.paint(place, colour)
+        self._aside = layout.from_the_middle(layout.clear_of(layout.grid(), features[self._places, :2].astype(float)))
+
+    def look(self, features: Array, agent: Array) -> None:
+        features[self.slots.row["table"], POSITION] = spot_aside(self._aside, features[self._blocks, POSITION], agent)
 
     @once
     def at_goal(self, observation: Observation) -> Bools:
@@ -98,6 +127,28 @@ class Blocks(Tabletop):
         return layout.stack(self.simulation.blocks()[known, :2], places)
 
 
+def draw_start(rng: np.random.Generator, count: int, start: str) -> NDArray[np.int64]:
+    """(blocks,): on whose place each block stands at first, or ON_TABLE; never on its own.
+
+    Where they are tangled, they stand in a circle in about half of all episodes.
+    """
+    own = np.arange(count)
+    if start == APART:
+        return np.full(count, ON_TABLE)
+    places = rng.permutation(count)
+    if (places == own).all():
+        places = np.roll(places, 1)
+    places[places == own] = ON_TABLE
+    if start == TANGLED and rng.random() < 0.5:  # no circles
+        for block in range(count):
+            follower = places[block]
+            while follower not in (block, ON_TABLE):
+                follower = places[follower]
+            if follower == block:
+                places[block] = ON_TABLE
+    return places
+
+
 # What is said of it
 
 
@@ -112,8 +163,8 @@ def _facts(scene: Scene, held: Bools, at: Bools) -> Iterator[Atom]:
     blocks, places = scene.roster.of_type("block"), scene.roster.of_type("place")
     yield from gripper(blocks, held)
     yield from (Atom("at", (blocks[block], places[place])) for block, place in np.argwhere(at))
-    yield from (Atom("clear", (block,)) for block, is_held in zip(blocks, held, strict=True) if not is_held)
-    yield from (Atom("clear", (place,)) for place, taken in zip(places, np.any(at, axis=0), strict=True) if not taken)
+    yield from (Atom("clear", (blocks[block],)) for block in np.flatnonzero(~held & ~at.any(axis=1)))
+    yield from (Atom("clear", (places[place],)) for place in np.flatnonzero(~at.any(axis=0)))
 
 
 def _wanted(scene: Scene, colours: Array) -> Iterator[Atom]:
@@ -132,18 +183,24 @@ goal = remembering(lambda scene: (scene.features[:, RGB],), _wanted)
 
 
 def choose(state: Facts, goal: Facts) -> Action | None:
-    """Put what is in hand on its place; else fetch a block whose place is free."""
+    """Put what is in hand on its place, or else aside; fetch a block whose place is free; else free a place."""
     now, open_goals = by_predicate(state), by_predicate(goal - state)["at"]
-    clear = {item for (item,) in now["clear"]}
+    ready = {block: place for block, place in open_goals if (place,) in now["clear"]}
+    blocked = {place for _, place in open_goals}
     for (held,) in now["holding"]:
-        wanted = [place for block, place in open_goals if block == held and place in clear]
-        elsewhere = [item for item in sorted(clear) if item.startswith("place")]
-        return next((Action("place", (held, place)) for place in wanted + elsewhere), None)
-    ready = [block for block, place in open_goals if block in clear and place in clear]
-    return next((Action("pick", (block,)) for block in ready), None)
+        return Action("place", (held, ready[held])) if held in ready else Action("put-aside", (held, "table"))
+    picks = [Action("pick", (block,)) for block in ready if (block,) in now["clear"]]
+    takes = [Action("take", pair) for pair in now["at"] if pair[0] in ready]
+    frees = [Action("take", pair) for pair in now["at"] if pair[1] in blocked]
+    return next(iter(picks + takes + frees), None)
 
 
 DOMAIN = shipped_domain("blocks")
-SKILLS: dict[str, skills.Skill] = {"pick": skills.pick, "place": skills.place}
+SKILLS: dict[str, skills.Skill] = {
+    "pick": skills.pick,
+    "take": lambda hand, block, place: skills.pick(hand, block),
+    "place": skills.place,
+    "put-aside": skills.place,
+}
 
 task, noisy = twins(Blocks, DOMAIN, label, goal, choose, SKILLS)

@@ -28,6 +28,12 @@
     :effect (and (on ?x ?p) (gripper-free)
                  (not (holding ?x)) (not (free ?p))))
 
+  (:action put-aside
+    :parameters (?x - block ?t - table)
+    :precondition (holding ?x)
+    :effect (and (on ?x ?t) (gripper-free)
+                 (not (holding ?x))))
+
   (:action press
     :parameters (?x - block ?b - button ?p - platform)
     :precondition (and (on ?x ?p) (unknown ?x) (gripper-free))

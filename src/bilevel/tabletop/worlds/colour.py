@@ -9,7 +9,7 @@ import numpy as np
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import Indices, holds, near, stands, stands_on
+from bilevel.tabletop.measurements import Indices, holds, near, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import (
     COLOUR,
     COLOURED,
@@ -34,14 +34,14 @@ SPEC = Spec(HAND, _TYPES)
 MOST_COLOURS = 3  # a tray of ten spots takes a row of its own
 COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
 LEFT_END = -0.4  # of the part of the table for trays
-TABLE = (0.0, 0.6, 0.0)  # the table's middle
 
 
 class Colour(TrayWorld):
     """n brown blocks, a tray for each of a few colours, a platform, a button.
 
     Which colour a block gets is drawn uniformly, so a tray has a spot for each block; what is seen of a tray is where
-    its next free spot is, and from where to where its spots go.
+    its next free spot is, and from where to where its spots go; what is seen of the table is where the next block can
+    be put aside.
     """
 
     scene_spec = SPEC
@@ -99,9 +99,14 @@ class Colour(TrayWorld):
 
     def describe(self, features: Array) -> None:
         super().describe(features)
-        features[self.slots.row["table"], POSITION] = TABLE
         features[self.slots.row["platform"], POSITION] = self.simulation.spot("platform")
         features[self._button, POSITION] = self.simulation.fixture(0)
+        apart = layout.clear_of(layout.grid(COLUMNS), self._middles(self.state.trays), self.tray_length / 2)
+        self._aside = layout.from_the_middle(apart)
+
+    def look(self, features: Array, agent: Array) -> None:
+        super().look(features, agent)
+        features[self.slots.row["table"], POSITION] = spot_aside(self._aside, features[self._blocks, POSITION], agent)
 
     def achieved(self, observation: Observation) -> Bools:
         return np.asarray(self.on_own_tray(observation).any(axis=1))
@@ -168,7 +173,10 @@ goal = remembering(lambda scene: (), _wanted)
 
 
 def choose(state: Facts, goal: Facts) -> Action | None:
-    """Finish with the block on the platform; else bring home one that has a colour; else colour another."""
+    """Finish with the block on the platform; else bring home one that has a colour; else colour another.
+
+    One that has no colour yet is put aside while another is on the platform.
+    """
     now = by_predicate(state)
     wanted = {block for (block,) in by_predicate(goal - state)["achieved-goal"]}
     colours, trays = colours_and_trays(now)
@@ -176,7 +184,7 @@ def choose(state: Facts, goal: Facts) -> Action | None:
     for (held,) in now["holding"]:
         if held in colours:
             return Action("place-goal", (held, trays[colours[held]], colours[held]))
-        return next((Action("place", (held, platform)) for platform in free_platforms), None)
+        return Action("place", (held, free_platforms[0])) if free_platforms else Action("put-aside", (held, "table"))
     lying = [(block, surface) for block, surface in now["on"] if block in wanted]
     lying.sort(key=lambda pair: (pair[1] == "table", pair[0] not in colours))
     for block, surface in lying:
@@ -190,6 +198,7 @@ def choose(state: Facts, goal: Facts) -> Action | None:
 SKILLS: dict[str, skills.Skill] = {
     "pick": lambda hand, block, surface: skills.pick(hand, block),
     "place": skills.place,
+    "put-aside": skills.place,
     "press": lambda hand, block, button, platform: skills.press(hand, button),
     "place-goal": lambda hand, block, tray, colour: skills.place(hand, block, tray),
 }

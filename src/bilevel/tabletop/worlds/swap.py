@@ -5,70 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, Atom, Facts
-from bilevel.tabletop import furniture, layout, skills
-from bilevel.tabletop.measurements import holds, remembered
-from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, Bools
+from bilevel.tabletop import skills
+from bilevel.tabletop.observation import Bools
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.world_tasks import by_predicate, gripper, remembering, twins
-from bilevel.tabletop.worlds.blocks import Blocks, BlocksState, goal, relations
-from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Spec
-
-SPEC = Spec(HAND, {"block": COLOURED, "place": COLOURED, "table": PLACED})
-MIDDLE = (0.0, 0.5)  # of where things lie; blocks are put aside as near to it as there is room
-ON_TABLE = -1
+from bilevel.tabletop.worlds.blocks import TANGLED, Blocks, goal, relations
+from bilevel.tasks.scene import Scene
 
 
 class Swap(Blocks):
-    """n blocks and n places. What is seen of the table is where the next block can be put aside."""
+    """n blocks and n places, told of in other words."""
 
-    scene_spec = SPEC
-
-    def name_objects(self) -> dict[str, list[str]]:
-        return {**super().name_objects(), "table": ["table"]}
-
-    def arrange(self, rng: np.random.Generator) -> BlocksState:
-        self.simulation.reset()
-        where = layout.draw(rng, 2 * self.count)
-        places = where[self.count :]
-        for block, place in enumerate(draw_start(rng, self.count)):
-            self.appear(block, where[block] if place == ON_TABLE else places[place], places[block], rng)
-        return BlocksState(np.ones(len(self.slots), bool), rng.permutation(len(furniture.COLOURS))[: self.count])
-
-    def describe(self, features: Array) -> None:
-        super().describe(features)
-        apart = layout.clear_of(layout.grid(), features[self._places, :2].astype(float))
-        self._aside = apart[np.argsort(np.linalg.norm(apart - MIDDLE, axis=1))]  # where a block may be put aside
-
-    def look(self, features: Array, agent: Array) -> None:
-        blocks = features[self._blocks, POSITION]
-        lying = blocks[~holds(agent, blocks), :2].astype(float)
-        features[self.slots.row["table"], POSITION] = _free_spot(self._aside, lying)
-
-
-@remembered
-def _free_spot(spots: layout.Floats, blocks: layout.Floats) -> layout.Floats:
-    """(3,): the first of the spots at which no block is."""
-    return np.append(layout.clear_of(spots, blocks)[0], furniture.SPOT)
-
-
-def draw_start(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """(blocks,): on whose place each block stands at first, or ON_TABLE; never on its own."""
-    places = rng.permutation(count)
-    if (places == np.arange(count)).all():
-        places = np.roll(places, 1)
-    places[places == np.arange(count)] = ON_TABLE
-    if rng.random() < 0.5:  # no circles
-        for block in range(count):
-            follower = places[block]
-            while follower not in (block, ON_TABLE):
-                follower = places[follower]
-            if follower == block:
-                places[block] = ON_TABLE
-    return places
+    def __init__(
+        self,
+        objects: int = 3,
+        *,
+        start: str = TANGLED,
+        teleport_rate: float = 0.0,
+        render_mode: str | None = None,
+        quality: str = "fast",
+    ) -> None:
+        super().__init__(objects, start=start, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
 
 
 # What is said of it

@@ -1,5 +1,5 @@
 (define (problem blocks-1)
   (:domain blocks)
-  (:objects a - block left right - place)
+  (:objects a - block left right - place bench - table)
   (:init (clear a) (clear left) (clear right) (gripper-free))
   (:goal (at a right)))

@@ -1,5 +1,5 @@
 (define (problem blocks-2)
   (:domain blocks)
-  (:objects a b - block left right - place)
+  (:objects a b - block left right - place bench - table)
   (:init (clear a) (clear b) (clear left) (clear right) (gripper-free))
   (:goal (and (at a right) (at b left))))

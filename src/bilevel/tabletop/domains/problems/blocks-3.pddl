@@ -1,5 +1,5 @@
 (define (problem blocks-3)
   (:domain blocks)
-  (:objects a b c - block left middle right - place)
+  (:objects a b c - block left middle right - place bench - table)
   (:init (clear a) (clear b) (clear c) (clear left) (clear middle) (clear right) (gripper-free))
   (:goal (and (at a right) (at b left) (at c middle))))
