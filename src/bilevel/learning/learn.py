@@ -19,6 +19,7 @@ import msgspec
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import remove_leftovers, write_atomically
+from bilevel.learning.completion import Beginnings
 from bilevel.learning.dagger import BilevelLearner, Practice
 from bilevel.learning.networks import (
     Callback,
@@ -38,7 +39,7 @@ from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPo
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene_env import SceneEnv
@@ -128,6 +129,7 @@ class Study:
     rules: tuple[Rule, ...]
     encoding: Encoding
     samples: Samples
+    beginnings: tuple[Problem, ...]  # one of each kind
     traces: int
     exogenous: int  # changes that no action explains
     ambiguous: int  # changes that several actions explain
@@ -137,6 +139,7 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
     """Label every demonstration, learn the rules, and encode the samples."""
     encoding = encoding_of(demonstrations.domain, demonstrations.spec)
     abstractions: list[Abstraction] = []
+    beginnings = Beginnings(demonstrations.domain)
     parts: list[Samples] = []
     for number, demonstration in enumerate(demonstrations):
         scenes = demonstration.scenes(demonstrations.spec)
@@ -145,6 +148,7 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         situations = list(zip(states, goals, found.actions, strict=False))
         targets = demonstrations.controls.encode(demonstration.controls)
         abstractions.append(found)
+        beginnings.note(states[0], goals[0], scenes[0].objects)
         parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
         callback(Progress("labelling", number + 1, len(demonstrations)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]
@@ -155,6 +159,7 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         rules=rules,
         encoding=encoding,
         samples=Samples.concatenate(parts),
+        beginnings=beginnings.problems,
         traces=len(traces),
         exogenous=sum(abstraction.exogenous for abstraction in abstractions),
         ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),

@@ -86,9 +86,10 @@ class Completion:
         if not self.unsolved:
             return f"the budget is used up before all problems of {self.sizes} were looked at; nothing is proved"
         space, goal, (state, stops, _) = self.unsolved[0]
-        how = "no rule applies" if stops else "the rules go round in circles"
+        how = "no rule applies" if stops else "the rules go round in circles, or into a dead end"
+        goals = f"{len(self.unsolved)} goal{'' if len(self.unsolved) == 1 else 's'}"
         return (
-            f"not complete: {how}, and no rule that could be found helps ({len(self.unsolved)} goals of {self.sizes})\n"
+            f"not complete: {how}, and no rule that could be found helps ({goals} in problems of {self.sizes})\n"
             f"  for example from {listed(space.space.facts(state))}\n  with the goal {listed(goal)}"
         )
 

@@ -198,6 +198,11 @@ class PolicySpace:
                     before.setdefault(result.node, []).append(node)
         return _distances(before, [node for node in sorted(inside) if wanted <= self.space.facts(node)])
 
+    def successors(self, state: int) -> Iterator[int]:
+        """Yield the states that some action may lead to."""
+        for action in self.space.actions(state):
+            yield from (result.node for result in self.space.results(state, action) or ())
+
     def _moves(self, state: int, inside: frozenset[int]) -> Iterator[tuple[Action, tuple[Result, ...]]]:
         """Yield the actions that surely stay inside, with what they may lead to."""
         for action in self.space.actions(state):

@@ -12,39 +12,35 @@ from bilevel.symbolic.domain import Atom, Domain, Facts, Outcome, Schema
 
 @dataclass(frozen=True)
 class NoWayOut:
-    """From how many of the states with goals no policy surely gets to the goal, and an example.
+    """How many dead ends there are: states, with a goal, that an action leads to and from which no policy gets there.
 
-    `lasting` are facts that some action takes away and none gives back, as text.
+    One of them is an example. `lasting` are facts that some action takes away and none gives back, as text.
     """
 
-    stuck: int
-    problems: int
+    dead_ends: int
     state: Facts
     goal: Facts
     lasting: tuple[str, ...]
 
     def __str__(self) -> str:
-        share = f"from {self.stuck} of {self.problems} states with goals no policy can reach the goal"
+        share = f"actions lead to {self.dead_ends} states from which no policy surely reaches the goal"
         example = f"for example {listed(self.goal)} from {listed(self.state)}"
         missing = f"; the domain has no action that gives back {', '.join(self.lasting)}" if self.lasting else ""
         return f"no way out: {share}{missing}\n  {example}"
 
 
 def no_way_out(spaces: Sequence[PolicySpace], domain: Domain) -> NoWayOut | None:
-    """Return what is known of states from which a goal that other states reach cannot be reached."""
-    stuck = problems = 0
+    """Return what is known of the dead ends, if there are any."""
+    dead_ends = 0
     example: tuple[Facts, Facts] | None = None
     for space in spaces:
         for goal in space.goals:
             able = space.attainable(goal)
-            problems += len(space.space)
-            stuck += len(space.space) - len(able)
-            if example is None and len(able) < len(space.space):
-                state = next(node for node in range(len(space.space)) if node not in able)
-                example = space.space.facts(state), goal
-    if example is None:
-        return None
-    return NoWayOut(stuck, problems, *example, tuple(lasting_losses(domain)))
+            after = {node for state in able for node in space.successors(state)}
+            dead_ends += len(after - able)
+            if example is None and after - able:
+                example = space.space.facts(min(after - able)), goal
+    return NoWayOut(dead_ends, *example, tuple(lasting_losses(domain))) if example else None
 
 
 def lasting_losses(domain: Domain) -> Iterator[str]:
