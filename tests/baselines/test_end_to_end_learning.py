@@ -15,6 +15,7 @@ from bilevel.baselines.graph_encoding import ENCODINGS, GraphSamples
 from bilevel.baselines.learning import EndToEndLearner, learn_end_to_end, study_graphs
 from bilevel.learning.dagger import DaggerConfig, dagger_rollouts
 from bilevel.learning.networks import LearningConfig, LearningOptions, Progress
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.training import Epoch, TrainingConfig, split
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
@@ -150,7 +151,7 @@ def learner(folder: Path) -> EndToEndLearner:
 def taught(ours: EndToEndLearner, config: DaggerConfig, number: int, steps: int) -> list[Control | None]:
     """What an expert says at each step of an episode of the first round."""
     env = SceneEnv(TINY, 2)
-    policy, _ = ours.begin(env)
+    policy = ours.begin(env).policy
     expert = expert_policy(env)
     said: list[Control | None] = []
 
@@ -166,7 +167,9 @@ def taught(ours: EndToEndLearner, config: DaggerConfig, number: int, steps: int)
 
 def test_the_controls_to_learn_are_those_of_an_expert_that_decides_by_itself(tmp_path: Path) -> None:
     ours, config = learner(tmp_path), DaggerConfig(rounds=1, episodes=2, patience=30)
-    for number, found in enumerate(dagger_rollouts(as_received(ours), PRACTICE, config, 1)):
+    for number, episode in enumerate(dagger_rollouts(as_received(ours), PRACTICE, config, 1)):
+        found = episode.samples
+        assert episode.gaps == RuleGaps()
         said = taught(ours, config, number, len(found))
         assert np.array_equal(found.targets, ours.controls.encode(np.array(said)))
         assert len(found) > config.patience
@@ -176,7 +179,8 @@ def test_steps_for_which_the_expert_knows_nothing_are_left_out(tmp_path: Path) -
     assert isinstance(TINY.expert, Expert)
     task = replace(TINY, expert=replace(TINY.expert, choose=lambda state, goal: None))
     config = DaggerConfig(rounds=1, episodes=1, patience=10, noise=0.0)
-    (found,) = dagger_rollouts(learner(tmp_path), partial(SceneEnv, task, 2), config, 1)
+    (episode,) = dagger_rollouts(learner(tmp_path), partial(SceneEnv, task, 2), config, 1)
+    found = episode.samples
     assert (len(found), len(found.counts)) == (0, 0)
     joined = GraphSamples.concatenate([samples(), found])
     assert len(joined) == len(samples())

@@ -15,7 +15,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.dagger import DaggerConfig, DaggerEpisode
 from bilevel.learning.networks import (
     dagger_fingerprint,
     fingerprint,
@@ -24,11 +24,16 @@ from bilevel.learning.networks import (
     write_checkpoint,
     write_episode,
 )
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Training, TrainingConfig
+from bilevel.rules.traces import Trace, TraceStep
+from bilevel.symbolic.domain import Action, Atom, Problem
+from bilevel.symbolic.semantics import ground_action
 from tiny_demonstrations import samples, shown, studied
+from tiny_task import TINY
 
 SHORT = TrainingConfig(epochs=3, batch=32)
 
@@ -121,21 +126,32 @@ def test_a_fingerprint_depends_on_all_that_a_run_depends_on() -> None:
 
 # DAgger rollouts
 
+STEP = ground_action(TINY.domain, Action("pick", ("parcel1",)))
+MET = frozenset({Atom("free"), Atom("lying", ("parcel1",)), Atom("empty", ("spot1",))})
+WANTED = frozenset({Atom("at", ("parcel1", "spot1"))})
+OBJECTS = {"parcel1": "parcel", "spot1": "spot"}
+GAPS = RuleGaps(
+    (Problem("no-rule", "delivery", OBJECTS, MET, WANTED),),
+    (Trace((TraceStep(MET, STEP, STEP.outcomes[0], WANTED),), OBJECTS),),
+)
+
 
 def test_an_episode_is_read_as_it_was_written(tmp_path: Path) -> None:
     path, ours = tmp_path / "folder" / "episode", samples()
-    for episode in (ours, ours.where(np.zeros(len(ours), np.bool_))):
-        write_episode(path, episode, "run")
+    for part, gaps in ((ours, GAPS), (ours.where(np.zeros(len(ours), np.bool_)), RuleGaps())):
+        write_episode(path, DaggerEpisode(part, gaps), "run")
         found = read_episode(path, ours, "run")
-        assert isinstance(found, Samples)
-        pairs = zip(found.arrays(), episode.arrays(), strict=True)
+        assert found is not None
+        assert isinstance(found.samples, Samples)
+        assert found.gaps == gaps
+        pairs = zip(found.samples.arrays(), part.arrays(), strict=True)
         assert all(one.dtype == other.dtype and np.array_equal(one, other) for one, other in pairs)
 
 
 def test_a_damaged_episode_is_none_and_so_is_one_of_another_run(tmp_path: Path) -> None:
     path = tmp_path / "episode"
     assert read_episode(path, samples(), "run") is None
-    write_episode(path, samples(), "run")
+    write_episode(path, DaggerEpisode(samples(), GAPS), "run")
     assert read_episode(path, samples(), "another run") is None
     data = path.read_bytes()
     for damaged in (data[:-1], data[:100], b"", data[:-1] + bytes([data[-1] ^ 1])):
@@ -186,7 +202,7 @@ def test_damage_never_leads_astray(whole: bytes, tmp_path: Path, change: Change,
     assert numbers(training) == (numbers(first_epoch()) if resumed else untouched)
 
 
-@pytest.mark.parametrize("part", [b"best_loss", b'\\"number\\"', b"curve", b"digest", b"F32", b"exp_avg_sq"])
+@pytest.mark.parametrize("part", [b"best_loss", b'\\"number\\"', b"text", b"digest", b"F32", b"exp_avg_sq"])
 def test_a_misspelt_part_is_damage_too(whole: bytes, tmp_path: Path, part: bytes) -> None:
     assert part in whole
     (tmp_path / "misspelt").write_bytes(whole.replace(part, part[:-1] + bytes([part[-1] ^ 1])))

@@ -17,9 +17,10 @@ from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamp
 from bilevel.baselines.graph_network import EndToEndNetwork
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
-from bilevel.learning.dagger import Teacher
+from bilevel.learning.dagger import Apprentice
 from bilevel.learning.learn import make_card, practice_for, with_task, write_curve
 from bilevel.learning.networks import Callback, LearningOptions, Progress, silent, train_network
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Situation
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Trained
@@ -41,9 +42,9 @@ class EndToEndLearner:
     rounds: int
     seed: int
 
-    def begin(self, env: SceneEnv) -> tuple[EndToEndPolicy, Teacher]:
+    def begin(self, env: SceneEnv) -> Apprentice:
         policy = EndToEndPolicy(self.encoding, self.controls, self.weights, self.rounds, env.labels)
-        return policy, expert_policy(env).act
+        return Apprentice(policy, expert_policy(env).act)
 
     def encode(
         self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
@@ -74,7 +75,7 @@ def learn_end_to_end(
     options = with_task(options, demonstrations)
     encoding, controls = ENCODINGS[method](demonstrations.domain, demonstrations.spec), demonstrations.controls
 
-    def learner(trained: Trained) -> EndToEndLearner:
+    def learner(trained: Trained, gaps: RuleGaps) -> EndToEndLearner:
         return EndToEndLearner(encoding, controls, trained.weights, config.rounds, options.seed)
 
     samples = study_graphs(demonstrations, encoding, options.task, options.callback)

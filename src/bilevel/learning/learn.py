@@ -1,7 +1,7 @@
 """Learning a bilevel policy from demonstrations: the rules of its high level and the network of its low level.
 
 Every demonstration is labelled once, which gives the traces that rules are learned from and the samples that the
-network is trained on. With DAgger, the policy then acts, and its network is trained further on what it met.
+network is trained on. With DAgger, the policy then acts, and both are learned further from what it met.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from bilevel.learning.networks import (
     silent,
     train_network,
 )
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPolicy, NetworkShape, symbols_of
-from bilevel.rules.learning import learn_rules
+from bilevel.rules.learning import extend_rules, learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput, Problem
@@ -86,21 +87,24 @@ def learn_bilevel(
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     shape = _shape(make_network(found.encoding, demonstrations.controls))
 
-    def learner(trained: Trained) -> BilevelLearner:
+    def rules_beyond(gaps: RuleGaps) -> tuple[Rule, ...]:
+        return extend_rules(found.rules, gaps.traces, demonstrations.domain)
+
+    def learner(trained: Trained, gaps: RuleGaps) -> BilevelLearner:
         about = found.encoding, demonstrations.controls, trained.weights
         make_low: Callable[[], LowLevelPolicy]
         if shape.kind == GRAPH:
             make_low = partial(NumpyNetwork, *about, shape.rounds)
         else:
             make_low = partial(_by_torch, make_network, *about)
-        return BilevelLearner(demonstrations.domain, found.rules, found.encoding, make_low, options.seed)
+        return BilevelLearner(demonstrations.domain, rules_beyond(gaps), found.encoding, make_low, options.seed)
 
     make_ours = partial(make_network, found.encoding, demonstrations.controls)
     practice = practice_for(demonstrations, options)
     learned = train_network(found.samples, make_ours, learner, practice, options)
     counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
-    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, found.rules)
+    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, rules_beyond(learned.gaps))
     write_curve(output, learned)
     policy.write(output)
     return policy

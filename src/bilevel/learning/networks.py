@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from bilevel.files import write_atomically
-from bilevel.learning.dagger import DaggerConfig, Learner, Practice, dagger_rollouts
+from bilevel.learning.dagger import DaggerConfig, DaggerEpisode, Learner, Practice, dagger_rollouts
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
@@ -89,26 +90,33 @@ class TrainedNetwork:
     trained: Trained
     curve: tuple[tuple[int, Epoch], ...]  # epochs on the demonstrations, round 0, and after rounds of DAgger
     samples: int  # that it was last trained on
+    gaps: RuleGaps = field(default_factory=RuleGaps)  # of the rules, found by DAgger
 
 
 def train_network(
     samples: Found,
     make_network: Callable[[], ImitationNetwork],
-    learner: Callable[[Trained], Learner[Found]],
+    learner: Callable[[Trained, RuleGaps], Learner[Found]],
     practice: Practice | None,
     options: LearningOptions,
 ) -> TrainedNetwork:
-    """Train a network; where there is `practice`, let it act there as the `learner` that it makes, and train again."""
+    """Train a network; where there is `practice`, let it act there as the `learner` that it makes, and train again.
+
+    A learner is made of a network and of the gaps that its rules had so far.
+    """
     trainer, dagger = _Trainer(make_network, options), options.settings.dagger
     network = trainer.train(samples)
     if practice is None:
         return network
     for round_ in range(1, dagger.rounds + 1):
-        rollouts = partial(dagger_rollouts, learner(network.trained), practice, dagger, round_, options.workers)
-        run = dagger_fingerprint(network.trained, samples, dagger, round_)
-        samples = samples.followed_by(list(trainer.kept(rollouts, run, samples, round_)))
+        now = learner(network.trained, network.gaps)
+        rollouts = partial(dagger_rollouts, now, practice, dagger, round_, options.workers)
+        run = dagger_fingerprint(network.trained, samples, dagger, round_, network.gaps.to_json())
+        episodes = list(trainer.kept(rollouts, run, samples, round_))
+        samples = samples.followed_by([episode.samples for episode in episodes])
+        gaps = sum((episode.gaps for episode in episodes), network.gaps)
         after = trainer.train(samples, round_, network.trained.weights)
-        network = replace(after, curve=network.curve + after.curve)
+        network = replace(after, curve=network.curve + after.curve, gaps=gaps)
     return network
 
 
@@ -137,11 +145,13 @@ class _Trainer:
             self.options.callback(Progress(stage, training.epoch, config.epochs, epoch))
         return TrainedNetwork(training.result(), tuple((round_, epoch) for epoch in training.curve), len(samples))
 
-    def kept(self, rollouts: Callable[[int], Iterator[Found]], run: str, like: Found, round_: int) -> Iterator[Found]:
+    def kept(
+        self, rollouts: Callable[[int], Iterator[DaggerEpisode[Found]]], run: str, like: Found, round_: int
+    ) -> Iterator[DaggerEpisode[Found]]:
         """The episodes of a round: those that were kept, then those from the next one on, kept as well."""
         folder, total = self.options.checkpoints, self.options.settings.dagger.episodes
         paths = [folder / f"{run[:16]}-{number:03d}.safetensors" for number in range(total)] if folder else []
-        known: list[Found] = []
+        known: list[DaggerEpisode[Found]] = []
         for path in paths:
             episode = read_episode(path, like, run)
             if episode is None:
@@ -191,18 +201,24 @@ def resume(path: Path, training: Training, run: str) -> bool:
     return True
 
 
-def write_episode(path: Path, episode: ImitationSamples, run: str) -> None:
-    _write(path, run, {f"{number:02d}": array for number, array in enumerate(episode.arrays())})
+def write_episode(path: Path, episode: DaggerEpisode[Found], run: str) -> None:
+    arrays = {f"{number:02d}": array for number, array in enumerate(episode.samples.arrays())}
+    _write(path, run, arrays, episode.gaps.to_json())
 
 
-def read_episode(path: Path, like: Found, run: str) -> Found | None:
-    """An episode that was kept, if it is whole and of this run."""
+def read_episode(path: Path, like: Found, run: str) -> DaggerEpisode[Found] | None:
+    """An episode that was kept, if it is whole and of this run; its samples are of the same type as these."""
     found = _read(path, run)
-    return type(like)(*(array for _, array in sorted(found[0].items()))) if found else None
+    if found is None:
+        return None
+    arrays, gaps = found
+    samples = type(like)(*(array for _, array in sorted(arrays.items())))
+    return DaggerEpisode(samples, RuleGaps.from_json(gaps))
 
 
-def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], curve: str = "") -> None:
-    about = {"run": run, "curve": curve, "digest": _digest(state, curve)}
+def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], text: str) -> None:
+    """Write arrays and a text: the curve of a training run, or the gaps of an episode."""
+    about = {"run": run, "text": text, "digest": _digest(state, text)}
     contiguous = {name: np.array(array, order="C") for name, array in state.items()}  # keeps the shape, even ()
     write_atomically(path, save(contiguous, about))
 
@@ -214,8 +230,8 @@ def _read(path: Path, run: str) -> tuple[dict[str, NDArray[Any]], str] | None:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
     except (OSError, SafetensorError):
         return None
-    curve = about.get("curve", "")
-    return (state, curve) if about.get("run") == run and about.get("digest") == _digest(state, curve) else None
+    text = about.get("text", "")
+    return (state, text) if about.get("run") == run and about.get("digest") == _digest(state, text) else None
 
 
 def _digest(state: Mapping[str, NDArray[Any]], curve: str) -> str:

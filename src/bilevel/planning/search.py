@@ -25,9 +25,16 @@ Operators = list[GroundOperator]
 
 
 def search(
-    domain: Domain, problem: Problem, time_limit: float, breadth_first_states: int = BREADTH_FIRST_STATES
+    domain: Domain,
+    problem: Problem,
+    time_limit: float,
+    breadth_first_states: int = BREADTH_FIRST_STATES,
+    most_states: int | None = None,
 ) -> PlanResult:
-    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
+    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far.
+
+    Greedy search gives up after `most_states`, if that is a number: a bound that does not depend on the machine.
+    """
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED)
     deadline = Deadline(time_limit)
@@ -40,7 +47,7 @@ def search(
             task = ground_task(domain, problem, deadline, pool)
             finished, plan = breadth_first(task, deadline, breadth_first_states) if task else (True, None)
             if task and not finished:
-                plan = greedy_best_first(task, deadline)
+                plan = greedy_best_first(task, deadline, most_states)
             if plan is not None:
                 steps = [operator.step for operator in plan]
                 return PlanResult(Status.SOLVED, without_needless_steps(domain, problem, steps, deadline))
@@ -80,7 +87,7 @@ def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[boo
     return True, None
 
 
-def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
+def greedy_best_first(task: Task, deadline: Deadline, most_states: int | None = None) -> Operators | None:
     """Always the step from the state that looks nearest to the goal; states are estimated when they are taken up.
 
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
@@ -93,6 +100,8 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     nearest, serial = len(task.literals) * len(task.operators) + 1, 0
     while any(queues):
         deadline.check()
+        if most_states is not None and len(parents) >= most_states:
+            raise TimeUp
         which = 1 if queues[1] and (turns[1] <= turns[0] or not queues[0]) else 0
         turns[which] += 1
         *_, before, index = heapq.heappop(queues[which])
