@@ -7,10 +7,11 @@ network is trained on. With DAgger, the policy then acts, and its network is tra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPo
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene_env import SceneEnv
@@ -60,6 +61,7 @@ def learn(
     workers: int = 1,
     checkpoints: Path | None = None,
     callback: Callback = silent,
+    met: Sequence[Problem] = (),
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder.
 
@@ -69,9 +71,10 @@ def learn(
 
     The `task` gives labels and, for DAgger, the environment and the expert; by default it is the one registered under
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. `network`
-    makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`.
+    makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`. `met` are
+    situations in which an earlier policy was at a loss; see `read_problems`.
     """
-    options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback)
+    options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback, met)
     return learn_bilevel(demonstrations, Path(output), options, network)
 
 
@@ -99,6 +102,8 @@ def learn_bilevel(
     learned = train_network(found.samples, make_ours, learner, practice, options)
     counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
+    switches = list(options.task.switches) if options.task else []
+    card = msgspec.structs.replace(card, longest=found.longest, switches=switches)
     policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, found.rules)
     write_curve(output, learned)
     policy.write(output)
@@ -131,6 +136,7 @@ class Study:
     traces: int
     exogenous: int  # changes that no action explains
     ambiguous: int  # changes that several actions explain
+    longest: dict[str, int]  # demonstration of each schema, in steps
 
 
 def study(demonstrations: Demonstrations, task: Task | None, callback: Callback = silent) -> Study:
@@ -158,7 +164,18 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         traces=len(traces),
         exogenous=sum(abstraction.exogenous for abstraction in abstractions),
         ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
+        longest=longest_actions(abstractions),
     )
+
+
+def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:
+    """For each schema, how many steps the longest of its actions took."""
+    found: dict[str, int] = {}
+    for abstraction in abstractions:
+        for action, steps in groupby(abstraction.actions):
+            if action is not None:
+                found[action.name] = max(found.get(action.name, 0), len(list(steps)))
+    return dict(sorted(found.items()))
 
 
 def practice_for(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> Practice | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -26,6 +26,7 @@ from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
+from bilevel.symbolic.domain import Problem
 from bilevel.tasks.task import Task
 
 Found = TypeVar("Found", bound=ImitationSamples)
@@ -76,6 +77,7 @@ class LearningOptions:
     workers: int = 1
     checkpoints: Path | None = None
     callback: Callback = silent
+    met: Sequence[Problem] = ()  # situations in which a policy was at a loss
 
     @property
     def settings(self) -> LearningConfig:

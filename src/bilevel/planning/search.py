@@ -28,9 +28,15 @@ def search(
     domain: Domain, problem: Problem, time_limit: float, breadth_first_states: int = BREADTH_FIRST_STATES
 ) -> PlanResult:
     """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
+    return search_until(Deadline(time_limit), domain, problem, breadth_first_states)
+
+
+def search_until(
+    deadline: Deadline, domain: Domain, problem: Problem, breadth_first_states: int = BREADTH_FIRST_STATES
+) -> PlanResult:
+    """The same until a deadline of the caller's, which may be one of effort instead of time."""
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED)
-    deadline = Deadline(time_limit)
     pools = [0]
     if makers_of_new_objects(domain, problem):
         goals = len(problem.goal) + len(problem.negative_goal)

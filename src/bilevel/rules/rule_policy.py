@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bilevel.rules.engine import RuleEngine
 from bilevel.rules.explanation.why_not import why_not
-from bilevel.rules.matching import Match, bind_action, bindings
+from bilevel.rules.matching import Match, bind_action, bindings, matches_in_order
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
@@ -47,6 +47,14 @@ class RulePolicy:
         engine = self._following(state, goal)
         instance = engine.choose()
         return bind_action(engine.rules[instance[0]].action, engine.binding(instance)) if instance else None
+
+    def alternatives(self, state: Facts, goal: Facts) -> Iterator[Action]:
+        """Yield the actions of all rules that apply, each once; the first is what `choose` returns.
+
+        This asks every rule about the whole state, so it takes longer.
+        """
+        found = matches_in_order(self.rules, self.domain, state, goal, self._objects)
+        yield from dict.fromkeys(match.action for match in found)
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
