@@ -14,23 +14,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
-from bilevel.planning.planner import Effort, NoModel
-from bilevel.planning.planners import PlanGuide
-from bilevel.planning.search import search_until
 from bilevel.policies.incidents import NO_RULE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation
 from bilevel.policies.stalls import StallWatch
 from bilevel.rules.rule_policy import RulePolicy
+from bilevel.rules.traces import implied_types
 from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
+
+if TYPE_CHECKING:
+    from bilevel.planning.planners import PlanGuide
 
 OFF = "off"
 BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for any
@@ -159,7 +161,7 @@ class RecoveringPolicy(BilevelPolicy):
             self._retries.clear()  # as something has come of what was done
 
     def _note(self, kind: str, reason: str) -> None:
-        objects = dict(self.scene.objects)
+        objects = {**implied_types(self._rules.domain, [self.state, self.goal]), **self._rules.objects}
         self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, objects, self.action))
 
     def _stop(self, reason: str, detail: str) -> None:
@@ -209,6 +211,8 @@ class RecoveringPolicy(BilevelPolicy):
 
         Rules that lead back to where none of them applies would else do so for ever.
         """
+        from bilevel.planning.planners import PlanGuide  # which most policies never need
+
         here = self.state, self.goal
         self._committed = here in self._plans
         if not self._committed:
@@ -224,11 +228,13 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _plan(self) -> tuple[Action, ...]:
         """A plan for the present state, or nothing. It counts on nature being kind: if not, there is another one."""
+        from bilevel.planning.planner import Effort, NoModel
+        from bilevel.planning.search import search_until
+
         domain = self._rules.domain
         if not self._recovery.plan:
             return ()
-        objects = {name: kind for name, kind in self.scene.objects.items() if name not in domain.constants}
-        problem = Problem("at-hand", domain.name, objects, self.state, self.goal)
+        problem = Problem("at-hand", domain.name, self._rules.objects, self.state, self.goal)
         try:
             found = search_until(Effort(self._recovery.plan), domain, problem, BREADTH_FIRST_STATES)
         except NoModel:

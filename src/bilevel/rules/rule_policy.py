@@ -34,6 +34,11 @@ class RulePolicy:
         self._state, self._goal = state, goal
         self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects)
 
+    @property
+    def objects(self) -> Mapping[str, str]:
+        """The objects known so far in this episode, with their types; without the domain's constants."""
+        return {name: kind for name, kind in self._objects.items() if name not in self.domain.constants}
+
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since the episode began."""
         for name, kind in objects.items():
