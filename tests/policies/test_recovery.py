@@ -111,6 +111,12 @@ def test_of_discrete_controls_the_last_is_repeated() -> None:
     assert (body.still(None), body.still(np.int64(4))) == (None, 4)
 
 
+def test_a_control_that_the_task_names_holds_still() -> None:
+    assert Body(DiscreteControls(5, 1), named=[5.0]).still(np.int64(4)) == 5
+    body = Body(CONTROLS, TINY.switches, named=[0.05, 0.0, 0.0])
+    assert np.allclose(body.still(np.array([0.1, -0.05, 1.0], np.float32)), [0.05, 0, 1])
+
+
 LOOP = parse_domain("""
 (define (domain loop)
   (:predicates (a) (b) (done))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
@@ -40,7 +41,7 @@ from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput, Problem
-from bilevel.tasks.controls import Controls
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
@@ -102,12 +103,21 @@ def learn_bilevel(
     learned = train_network(found.samples, make_ours, learner, practice, options)
     counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
-    switches = list(options.task.switches) if options.task else []
-    card = msgspec.structs.replace(card, longest=found.longest, switches=switches)
+    card = msgspec.structs.replace(card, longest=found.longest, **_body(options.task, demonstrations.controls))
     policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, found.rules)
     write_curve(output, learned)
     policy.write(output)
     return policy
+
+
+def _body(task: Task | None, controls: Controls) -> dict[str, Any]:
+    """What a folder says of the robot that the task knows: its switches, and the control that does nothing."""
+    if task is None:
+        return {}
+    still = None if task.still is None else np.asarray(task.still, np.float64).reshape(-1).tolist()
+    if still is not None and len(still) != (controls.size if isinstance(controls, BoxControls) else 1):
+        raise BadInput(f"the task '{task.name}' names {task.still} as `still`, which is none of its controls")
+    return {"switches": list(task.switches), "still": still}
 
 
 def with_task(options: LearningOptions, demonstrations: Demonstrations) -> LearningOptions:

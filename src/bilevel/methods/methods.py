@@ -178,7 +178,7 @@ def learned_policy(
 
 def _make_bilevel(found: LearnedPolicy, recovery: Recovery, env: SceneEnv) -> BilevelPolicy:
     found.check_controls(env.controls)
-    return found.bind(env.labels, recovery=recovery)
+    return found.bind(env.labels, recovery=recovery, switches=env.task.switches)
 
 
 def _make_planning(found: LearnedPolicy, planning: Planning, replan: bool, env: SceneEnv) -> BilevelPolicy:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,8 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: dict[str, str]
     recovery: Recovery = Recovery()  # what it does where it is at a loss
     longest: dict[str, int] = {}  # demonstration of each schema, in steps
-    switches: list[int] = []  # numbers of a control that open or close something
+    switches: list[int] | None = None  # numbers of a control that open or close something, if that is known
+    still: list[float] | None = None  # a control that does nothing, if the task names one
 
 
 @dataclass(frozen=True)
@@ -160,18 +161,19 @@ class LearnedPolicy(LearnedNetwork):
         labels: Labels,
         network: Callable[[Encoding, Controls], Any] | None = None,
         recovery: Recovery | None = None,
+        switches: Sequence[int] = (),
     ) -> BilevelPolicy:
         """The policy with somebody's labels. A network that is not ours must be handed over again, as a class.
 
-        The `recovery` is that of the folder, if none is given.
+        The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
         """
         high, low, card = RulePolicy(self.rules, self.domain), self.low(network), self.card
         recovery = card.recovery if recovery is None else recovery
         if recovery == NO_RECOVERY:
             return BilevelPolicy(labels, high, low)
-        return RecoveringPolicy(
-            labels, high, low, recovery, Body(card.controls, card.switches, card.longest, card.seed)
-        )
+        switches = switches if card.switches is None else card.switches
+        body = Body(card.controls, switches, card.longest, card.still, card.seed)
+        return RecoveringPolicy(labels, high, low, recovery, body)
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
         encoding, shape = encoding_of(self.domain, self.spec), self.card.network
@@ -213,7 +215,7 @@ def load_policy(
             "hand over the task, or its label and goal"
         )
     found.check_task(task)
-    return found.bind(task.labels, network, strategy)
+    return found.bind(task.labels, network, strategy, task.switches)
 
 
 # Reading

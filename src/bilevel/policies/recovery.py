@@ -78,17 +78,20 @@ class Body:
     controls: Controls
     switches: Sequence[int] = ()  # numbers of a control that open or close something
     longest: Mapping[str, int] = field(default_factory=dict)  # demonstration of each schema, in steps
+    named: Sequence[float] | None = None  # the control that holds still, if the task names one
     seed: int = 0  # of the pushes
 
     def still(self, last: Control | None) -> Control | None:
         """A control that holds still, as far as one is known, after the last one.
 
-        Of a Box it is the middle, where a velocity is nought, with the switches as they were. No control of a Discrete
-        space is known to do nothing, so the last one is repeated.
+        If the task names none, it is the middle of a Box, where a velocity is nought. No control of a Discrete space is
+        known to do nothing, so the last one is repeated. Switches stay as they were.
         """
         if not isinstance(self.controls, BoxControls):
-            return last
+            return last if self.named is None else np.int64(self.named[0])
         held = np.zeros(self.controls.size, np.float32)
+        if self.named is not None:
+            held[:] = self.controls.encode(np.array(self.named))[0]
         if last is not None and self.switches:
             switches = list(self.switches)
             held[switches] = self.controls.encode(last)[0, switches]
