@@ -16,10 +16,11 @@ import pytest
 import tiny_task
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.experiments.evaluation import EpisodeRunner
+from bilevel.policies.incidents import read_problems
 from bilevel.policies.policy_folder import read_policy
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import Atom, BadInput
 from command_line import run
-from tiny_policies import learned_folder, still_folder
+from tiny_policies import PICK, RULES_TEXT, learned_folder, still_folder, still_policy
 
 TINY = f"{tiny_task.__file__}:TINY"
 EXPERT = ("evaluate", "--method", "expert", "--task", TINY)
@@ -68,6 +69,27 @@ def test_arguments_of_the_environment_are_kept(tmp_path: Path, capsys: pytest.Ca
     assert (code, err) == (2, f"bilevel: {output}: made with another --noise; choose another --output\n")
 
 
+def test_where_it_was_at_a_loss_is_counted_and_kept_where_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    still_policy(rules=RULES_TEXT.replace(PICK, "")).write(tmp_path)
+    command = ("evaluate", "--policy", tmp_path, "--task", TINY, *ONE, "--recovery", "wait=4")
+    code, out, _ = run(capsys, *command, "--output", tmp_path / "a.jsonl")
+    assert (code, out.splitlines()[2].split()[-3:]) == (0, ["no", "rule", "1"])
+    assert "at a loss: 1 waits, 0 plans, 0 retries, 0 other choices, 1 stops" in out
+    (line,) = lines(tmp_path / "a.jsonl")
+    assert (line["recovery"], line["incidents"], line["steps"]) == ({"wait": 1, "stop": 1}, None, 4)
+    assert line["settings"] == {"recovery": "wait=4"}
+    found = json.loads(run(capsys, *command, "--keep-incidents", "--json", "--output", tmp_path / "b.jsonl")[1])
+    assert found["total"]["recovery"] == {"wait": 1, "plan": 0, "retry": 0, "other": 0, "stop": 1}
+    (line,) = lines(tmp_path / "b.jsonl")
+    assert [(incident["step"], incident["kind"]) for incident in line["incidents"]] == [(0, "wait"), (4, "stop")]
+    (problem,) = read_problems([tmp_path / "b.jsonl"], tiny_task.DOMAIN)
+    assert problem.goal == {Atom("at", ("parcel1", "spot1"))}
+    refused = run(capsys, *command[:-1], "off", "--output", tmp_path / "a.jsonl")[2]
+    assert "made with other settings of the method" in refused
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -87,6 +109,8 @@ def test_arguments_of_the_environment_are_kept(tmp_path: Path, capsys: pytest.Ca
         (("--seed", "-1"), "--seed must be at least 0, but is -1"),
         (("--noise", "nan"), "--noise must be at least 0, but is nan"),
         (("--env-args", "draw=uniform"), "the task 'tiny' takes no argument 'draw'; it takes: slip_rate"),
+        (("--recovery", "pray"), "--recovery takes off, or some of wait=20,"),
+        (("--recovery", "off"), "the method 'expert' takes no --recovery: only bison does"),
         (("--output", "."), ".: cannot be written: Is a directory"),
     ],
 )

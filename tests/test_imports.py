@@ -37,7 +37,7 @@ LAYERS: Mapping[str, Allowed] = {
     "planning": Allowed(("symbolic",), ("matplotlib",)),
     "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
-    "policies": Allowed(("symbolic", "rules", "tasks", "lowlevel", *TOOLS), NUMERICAL),
+    "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
     "demonstrations": Allowed(
         ("symbolic", "rules", "tasks", "policies", *TOOLS), (*NUMERICAL, "gymnasium", "minari", "h5py", "PIL")
     ),

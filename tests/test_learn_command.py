@@ -21,6 +21,7 @@ from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
 from bilevel.policies.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
+from bilevel.policies.recovery import Recovery
 from bilevel.processes import WorkerDied
 from command_line import run
 from tiny_demonstrations import EPISODES, shown
@@ -104,6 +105,9 @@ def test_it_learns_a_policy_and_says_so(dataset: Path, tmp_path: Path, capsys: p
     ]
     assert (found.card.task, found.card.seed, found.card.settings["preset"]) == ("tiny", 5, "paper")
     assert found.card.settings["training"]["epochs"] == EPOCHS
+    assert (found.card.recovery, found.card.switches) == (Recovery(), [2])
+    assert set(found.card.longest) == {"pick", "put"}
+    assert min(found.card.longest.values()) > 3
     assert {"torch", "safetensors", "numpy", "bilevel"} <= found.card.versions.keys()
 
 
@@ -239,6 +243,7 @@ def test_a_worker_that_dies_is_no_reason_to_begin_anew(
         (("--dagger-rounds", "-1"), "--dagger-rounds must be at least 0, but is -1"),
         (("--task", "nowhere:task"), "nowhere:task: there is no module 'nowhere'; is it installed?"),
         (("--method", "magic"), "unknown method 'magic'; known methods: bison, "),
+        (("--from-episodes", "nowhere.jsonl"), "nowhere.jsonl: there is no such file"),
         (
             ("--method", "expert"),
             "the method 'expert' is not learned: `bilevel evaluate --method expert` runs it as it is",

@@ -13,8 +13,8 @@ import pytest
 from plan_oracle import achieves_goal
 
 from bilevel.planning.grounding import MADE, reachable_instances
-from bilevel.planning.planner import Deadline, PlanStep, Status, TimeUp, without_needless_steps
-from bilevel.planning.search import search
+from bilevel.planning.planner import Deadline, Effort, PlanStep, Status, TimeUp, without_needless_steps
+from bilevel.planning.search import search, search_until
 from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
 
 
@@ -285,6 +285,18 @@ def test_the_deadline_ends_the_search() -> None:
     assert (result.status, result.steps) == (Status.TIMED_OUT, ())
 
 
+def test_effort_ends_the_search_always_at_the_same_place() -> None:
+    problem = make_problem("free, clear b1, clear b2, clear l1, clear l2", "at b1 l1, at b2 l2", **TWO)
+
+    def found(effort: int) -> Status:
+        return search_until(Effort(effort), BLOCKS, problem).status
+
+    enough = next(effort for effort in range(1, 1000) if found(effort) is Status.SOLVED)
+    assert enough > 10
+    assert {found(enough - 1), found(enough // 2)} == {Status.TIMED_OUT}
+    assert found(enough) is found(10 * enough) is Status.SOLVED
+
+
 def test_the_deadline_ends_grounding() -> None:
     domain = make_domain(schema("mix", "?a:object ?b:object ?c:object ?d:object", "", add="mixed ?a ?b ?c ?d"))
     problem = make_problem("", "done", **{f"n{i}": "object" for i in range(200)})
@@ -292,6 +304,8 @@ def test_the_deadline_ends_grounding() -> None:
         reachable_instances(domain, problem, Deadline(0.2))
     assert search(domain, problem, time_limit=0.2).status is Status.TIMED_OUT
 
+
+TWO = {"b1": "block", "b2": "block", "l1": "place", "l2": "place"}
 
 PRINT_PLANS = """
 from test_search import BLOCKS, COLOUR, FERRY, blocks, make_problem

@@ -22,6 +22,7 @@ from bilevel.policies.narration import (
     why_failed,
 )
 from bilevel.policies.policy import ObservedPolicy, expert_policy
+from bilevel.policies.recovery import NO_RECOVERY
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom
@@ -172,7 +173,7 @@ def test_a_policy_that_is_stuck_says_at_what_and_for_how_long() -> None:
 
 def test_where_no_rule_applies_it_says_what_the_nearest_lacks() -> None:
     only_put = f"variables: ?p - parcel, ?s - spot\n{PUT}"
-    assert why(lambda env: still_policy(rules=only_put).bind(env.labels)) == (
+    assert why(lambda env: still_policy(rules=only_put).bind(env.labels, recovery=NO_RECOVERY)) == (
         "it does not know what to do: no rule applies\n  rule 1 put(parcel1, spot1): carrying(parcel1) does not hold"
     )
 

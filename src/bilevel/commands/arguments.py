@@ -18,6 +18,7 @@ from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
 
 if TYPE_CHECKING:
+    from bilevel.policies.recovery import Recovery
     from bilevel.tasks.task import Task
 
 DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN", help="PDDL domain file.")]
@@ -34,6 +35,11 @@ ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0
 EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
 Noise = Annotated[float, tyro.conf.arg(help=NOISE_HELP)]
+RECOVERY_HELP = (
+    "What a bilevel policy does where it is at a loss, such as wait=20,plan,retry=2,other=3, or off (by default as the "
+    "policy says)."
+)
+RecoveryText = Annotated[str | None, tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
 OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]
@@ -76,6 +82,13 @@ def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             arguments[name] = value
     return arguments
+
+
+def recovery_of(text: str | None) -> Recovery | None:
+    """Return the strategy of `--recovery`, if there is one."""
+    from bilevel.policies.recovery import parse_recovery
+
+    return None if text is None else parse_recovery(text)
 
 
 def task_of(name: str, source: str | None, whose: str) -> Task:

@@ -18,13 +18,11 @@ from bilevel.commands.arguments import (
     require_at_least,
 )
 from bilevel.files import write_atomically
-from bilevel.planning.planners import plan_function
+from bilevel.planning.planners import bounded_plan
 from bilevel.rules.completion import Completion, complete_rules, problems_from_rules
 from bilevel.rules.completion.completing import BUDGET, MAX_STATES, RANDOM_PROBLEMS
 from bilevel.rules.rule_file import domain_line, format_rules, read_rules
 from bilevel.rules.verification.growing import parse_counts
-
-PLANNING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class CompleteRules:
                 domain,
                 problems or problems_from_rules(rules, domain),
                 objects=parse_counts(self.objects),
-                plan_for=plan_function("search", PLANNING_SECONDS),
+                plan_for=bounded_plan,
                 random_problems=self.random_problems,
                 max_states=self.max_states,
                 budget=self.budget,

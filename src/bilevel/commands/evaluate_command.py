@@ -14,10 +14,12 @@ from bilevel.commands.arguments import (
     Noise,
     OptionalTask,
     Output,
+    RecoveryText,
     answer,
     count,
     env_arguments,
     progress_bar,
+    recovery_of,
     require_at_least,
     require_positive,
     resumable,
@@ -64,6 +66,9 @@ class Evaluate:
     workers: int = 1
     """How many processes run episodes at the same time."""
     noise: Noise = 0.0
+    recovery: RecoveryText = None
+    keep_incidents: bool = False
+    """Keep the states in which the policy was at a loss, for `bilevel learn --from-episodes`."""
     env_args: EnvArguments = ()
     json: Json = False
 
@@ -90,12 +95,21 @@ class Evaluate:
         from bilevel.policies.policy_folder import BISON
 
         method = self.method or (method_of(self.policy) if self.policy else BISON)
-        policy = find_policy(method, self.policy, self.planner, self.planning_seconds)
+        policy = find_policy(method, self.policy, self.planner, self.planning_seconds, recovery_of(self.recovery))
         if policy.task is None and self.task is None:
             raise BadInput(f"the method '{method}' needs a --task")
         task = task_of(policy.task or "", self.task, str(self.policy))
         objects = parse_numbers(self.objects, policy.max_objects(task))
-        return Evaluation(policy, task, objects, self.episodes, self.seed, self.noise, env_arguments(self.env_args))
+        return Evaluation(
+            policy,
+            task,
+            objects,
+            self.episodes,
+            self.seed,
+            self.noise,
+            env_arguments(self.env_args),
+            self.keep_incidents,
+        )
 
     def _state(self, results: Results) -> str:
         return f"{len(results.records)} of {count(results.evaluation.jobs, 'episode')} are in {self.output}"

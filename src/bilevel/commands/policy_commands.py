@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+EpisodeFiles = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
 OptionalCount = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 
@@ -63,6 +64,8 @@ class Learn:
     """How often training goes over the demonstrations (by default as the preset says)."""
     dagger_rounds: OptionalCount = None
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
+    from_episodes: EpisodeFiles = ()
+    """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
     workers: int = 1
     """How many processes run DAgger rollouts at the same time; the policy is the same for any number."""
     tensorboard: OptionalFolder = None
@@ -75,11 +78,13 @@ class Learn:
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.learning.networks import PRESETS, LearningOptions
         from bilevel.methods.methods import check_learned, train
+        from bilevel.policies.incidents import read_problems
         from bilevel.policies.policy_folder import UNFINISHED
         from bilevel.processes import WorkerDied
 
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
+        met = read_problems(self.from_episodes, demonstrations.domain)
         config = self._config(PRESETS[self.preset])
         task = self._task(demonstrations, config)
         with ExitStack() as open_things:
@@ -88,7 +93,7 @@ class Learn:
             open_things.enter_context(watch.bar)
             open_things.enter_context(resumable(lambda: f"learning came to {watch.far}", WorkerDied))
             options = LearningOptions(
-                task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch
+                task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch, met
             )
             learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)

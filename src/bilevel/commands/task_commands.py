@@ -17,11 +17,13 @@ from bilevel.commands.arguments import (
     Json,
     Noise,
     OptionalOutput,
+    RecoveryText,
     TaskName,
     answer,
     count,
     env_arguments,
     print_json,
+    recovery_of,
     require_at_least,
 )
 from bilevel.files import require_writable, write_atomically
@@ -94,6 +96,7 @@ class Run:
     seed: int = 0
     """Decides how the episode begins and all that nature does in it."""
     noise: Noise = 0.0
+    recovery: RecoveryText = None
     env_args: EnvArguments = ()
     video: OptionalOutput = None
     """Where to write a video (mp4), with the current action as its caption."""
@@ -131,7 +134,9 @@ class Run:
         from bilevel.methods.methods import MethodOptions, find_method, method_of
 
         folder = None if self.policy == EXPERT else Path(self.policy)
-        evaluated = find_method(self.method or method_of(folder)).load(MethodOptions(folder))
+        evaluated = find_method(self.method or method_of(folder)).load(
+            MethodOptions(folder, recovery=recovery_of(self.recovery))
+        )
         evaluated.check_task(task)
         return evaluated
 
@@ -210,6 +215,7 @@ class Run:
             return
         found: dict[str, object] = {name: getattr(self, name) for name in ("task", "policy", "objects", "seed")}
         found |= {"outcome": run.outcome, "reason": run.reason, "why": why, "steps": run.steps}
+        found |= {"incidents": [incident.as_json() for incident in run.incidents]}
         if self.explain:
             unexpected = [{"step": change.timestep, "kind": change.kind} for change in surprises(log, domain)]
             found |= {"decisions": [as_json(entry) for entry in log.decisions()], "unexpected": unexpected}

@@ -20,6 +20,7 @@ from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, read
 from bilevel.files import taken_by_another
 from bilevel.methods.methods import EXPERT, EvaluatedPolicy, method_of
 from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.incidents import count_incidents
 from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
@@ -42,6 +43,7 @@ class Evaluation:
     seed: int = 0
     noise: float = 0.0  # amplitude of the control noise
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
+    keep_incidents: bool = False  # the states in which the policy was at a loss
 
     @property
     def jobs(self) -> list[tuple[int, int]]:
@@ -101,6 +103,8 @@ def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
             changes=found.changes,
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
             peak_mebibytes=own_peak(),
+            recovery=count_incidents(found.incidents),
+            incidents=list(found.incidents) if evaluation.keep_incidents else None,
         )
 
     return run

@@ -16,6 +16,7 @@ from bilevel.methods.methods import EvaluatedPolicy, Method, MethodOptions
 from bilevel.planning.planners import Failure, find_plan, planner_named
 from bilevel.policies.changes import Changes
 from bilevel.policies.episode_run import EpisodeRun, Seconds
+from bilevel.policies.recovery import Recovery
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.problems import generate_problem
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -112,7 +113,11 @@ def find_method(name: str) -> Method:
 
 
 def find_policy(
-    method: str, policy: Path | None = None, planner: str | None = None, planning_seconds: float | None = None
+    method: str,
+    policy: Path | None = None,
+    planner: str | None = None,
+    planning_seconds: float | None = None,
+    recovery: Recovery | None = None,
 ) -> EvaluatedPolicy:
     """What is to be measured; `BadInput` where something is missing, or given and not needed."""
-    return find_method(method).load(MethodOptions(policy, planner, planning_seconds))
+    return find_method(method).load(MethodOptions(policy, planner, planning_seconds, recovery))

@@ -6,11 +6,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bilevel.json_files import decode
 from bilevel.policies.changes import Changes
+from bilevel.policies.incidents import KINDS, Incident
 from bilevel.tasks.scene_env import SUCCESS
 
 BEGINNING = b'{"task": "'  # of every line
@@ -52,13 +53,17 @@ class EpisodeRecord:
     settings: dict[str, Any] = field(default_factory=dict)  # of the method
     detail: str | None = None  # what the policy itself says about why it did not succeed
     peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
+    recovery: dict[str, int] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did
+    incidents: list[Incident] | None = None  # the same one by one, where they were to be kept
 
     @property
     def success(self) -> bool:
         return self.outcome == SUCCESS
 
     def line(self) -> str:
-        return json.dumps({**asdict(self), "changes": _counts(self.changes)}) + "\n"
+        incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
+        flat = asdict(replace(self, incidents=None))
+        return json.dumps({**flat, "changes": _counts(self.changes), "incidents": incidents}) + "\n"
 
 
 def read_record(line: bytes | str, where: object = "the record") -> EpisodeRecord:
@@ -91,6 +96,7 @@ class Row:
     mean_steps: float | None  # of the successes
     reasons: Mapping[str, int]  # of the failures, the commonest first
     changes: Changes
+    recovery: Mapping[str, int]  # how often the policy was at a loss, by what it then did
 
     def as_json(self) -> dict[str, object]:
         steps = None if self.mean_steps is None else round(self.mean_steps, 1)
@@ -109,6 +115,7 @@ def make_row(records: Sequence[EpisodeRecord]) -> Row:
         mean_steps=sum(steps) / len(steps) if steps else None,
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         changes=sum((record.changes for record in records), Changes()),
+        recovery={kind: sum(record.recovery.get(kind, 0) for record in records) for kind in KINDS},
     )
 
 
@@ -123,7 +130,7 @@ def table(records: Sequence[EpisodeRecord]) -> list[str]:
     rows = {**{str(size): row for size, row in rows_by_objects(records).items()}, "total": total}
     lines = [f"{'objects':>7}  {'successes':>9}  {'95% interval':>13}  {'mean steps':>10}  failures"]
     lines += [_line(name, row).rstrip() for name, row in rows.items()]
-    return [*lines, *_refinement(total.changes)]
+    return [*lines, *_refinement(total.changes), *_recovery(total)]
 
 
 def _line(name: str, row: Row) -> str:
@@ -131,6 +138,13 @@ def _line(name: str, row: Row) -> str:
     steps = "–" if row.mean_steps is None else f"{row.mean_steps:.0f}"
     reasons = ", ".join(f"{reason} {number}" for reason, number in row.reasons.items())
     return f"{name:>7}  {f'{row.successes}/{row.episodes}':>9}  {interval:>13}  {steps:>10}  {reasons}"
+
+
+def _recovery(row: Row) -> list[str]:
+    if not any(row.recovery.values()):
+        return []
+    names = {"wait": "waits", "plan": "plans", "retry": "retries", "other": "other choices", "stop": "stops"}
+    return ["at a loss: " + ", ".join(f"{row.recovery[kind]} {name}" for kind, name in names.items())]
 
 
 def _refinement(changes: Changes) -> list[str]:

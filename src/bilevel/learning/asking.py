@@ -7,17 +7,15 @@ action done. An episode may also begin with a few random actions, so that it see
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from enum import Enum
-from functools import partial
 
 import numpy as np
 
 from bilevel.learning.rule_gaps import Decision, RuleGaps, find_gaps
-from bilevel.planning.planners import PlannedPolicy
-from bilevel.planning.search import search
+from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import BilevelPolicy, ChoosingExpert, ControllingExpert, HighLevelPolicy, LowLevelPolicy
-from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.verification.state_space import groundings
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
@@ -25,8 +23,6 @@ from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
-
-PLANNED_STATES = 100_000  # that the planner looks at before it gives up
 
 
 class Decider(Enum):
@@ -40,11 +36,11 @@ class Decider(Enum):
 class AskingRules:
     """Rules, and a teacher who is asked where none applies; at first, if that is wanted, some random actions."""
 
-    def __init__(self, rules: Sequence[Rule], domain: Domain, teacher: HighLevelPolicy) -> None:
-        self.domain = domain
+    def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy) -> None:
+        self.domain = rules.domain
         self.decider = Decider.RULES
         self.objects: Mapping[str, str] = {}
-        self._rules, self._teacher = RulePolicy(rules, domain), teacher
+        self._rules, self._teacher = rules, teacher
         self._random_actions, self._rng = 0, np.random.default_rng(0)
 
     def scramble(self, actions: int, rng: np.random.Generator) -> None:
@@ -133,7 +129,7 @@ class AskingPolicy(BilevelPolicy):
         return find_gaps(self.high.domain, self._decisions, self.labels.state(scene), self.labels.goal(scene))
 
 
-def asking_policy(env: SceneEnv, domain: Domain, rules: Sequence[Rule], network: LowLevelPolicy) -> AskingPolicy:
+def asking_policy(env: SceneEnv, rules: RulePolicy, network: LowLevelPolicy) -> AskingPolicy:
     """Return the policy with the teachers that a task has: its expert, and a planner where that cannot choose."""
     expert = env.expert
     if expert is None or expert.control is None:
@@ -142,6 +138,5 @@ def asking_policy(env: SceneEnv, domain: Domain, rules: Sequence[Rule], network:
     if expert.choose is not None:
         teacher = ChoosingExpert(expert.choose)
     else:
-        planner = partial(search, most_states=PLANNED_STATES)
-        teacher = PlannedPolicy(domain, planner, replan=True, time_limit=float("inf"))
-    return AskingPolicy(env, AskingRules(rules, domain, teacher), network, ControllingExpert(expert.control))
+        teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
+    return AskingPolicy(env, AskingRules(rules, teacher), network, ControllingExpert(expert.control))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from bilevel.planning.planners import plan_function
-from bilevel.rules.completion import Completion, complete_rules
+from bilevel.learning.rule_gaps import RuleGaps
+from bilevel.planning.planners import bounded_plan
+from bilevel.rules.completion import complete_rules
 from bilevel.rules.completion.completer import Callback
+from bilevel.rules.learning import extend_rules
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Facts, Problem
 
@@ -15,24 +18,56 @@ MAX_STATES = 600  # of a small problem; larger ones are left to chance
 BUDGET = 3_000_000
 RANDOM_PROBLEMS = 20
 MOST_SEEDS = 4
-PLANNING_SECONDS = 5.0
 
 
-def complete_learned(
-    rules: Sequence[Rule], domain: Domain, seeds: Sequence[Problem], met: Sequence[Problem], callback: Callback
-) -> Completion:
-    """Return the rules, completed for problems like the seeds, with fewer objects too, and for those that were met."""
-    return complete_rules(
-        rules,
-        domain,
-        seeds,
-        met=met,
-        plan_for=plan_function("search", PLANNING_SECONDS),
-        random_problems=RANDOM_PROBLEMS,
-        max_states=MAX_STATES,
-        budget=BUDGET,
-        callback=callback,
-    )
+@dataclass(frozen=True)
+class LearnedRules:
+    """Rules, the first `shown` of them from demonstrations, and what completing them has proved, if it was done."""
+
+    rules: tuple[Rule, ...]
+    shown: int
+    commit: bool = False
+    statement: str = ""
+
+
+class RuleLearner:
+    """Completes the rules of the demonstrations, and again with what a rollout has met, which the seeds are like."""
+
+    def __init__(
+        self,
+        shown: tuple[Rule, ...],
+        domain: Domain,
+        seeds: Sequence[Problem],
+        met: Sequence[Problem],
+        complete: bool,
+        callback: Callback,
+    ) -> None:
+        self._domain, self._seeds, self._met, self._callback = domain, seeds, met, callback
+        self._is_completing = complete and bool(seeds)
+        self._first = self._completed(LearnedRules(shown, len(shown)), ())
+
+    def beyond(self, gaps: RuleGaps) -> LearnedRules:
+        """Return the rules with those that fill the gaps behind them."""
+        rules = extend_rules(self._first.rules, gaps.traces, self._domain)
+        if rules == self._first.rules and not gaps.problems:
+            return self._first
+        return self._completed(replace(self._first, rules=rules), gaps.problems)
+
+    def _completed(self, known: LearnedRules, met: Sequence[Problem]) -> LearnedRules:
+        if not self._is_completing:
+            return known
+        found = complete_rules(
+            known.rules,
+            self._domain,
+            self._seeds,
+            met=[*self._met, *met],
+            plan_for=bounded_plan,
+            random_problems=RANDOM_PROBLEMS,
+            max_states=MAX_STATES,
+            budget=BUDGET,
+            callback=self._callback,
+        )
+        return LearnedRules(found.rules, known.shown, found.commit, str(found))
 
 
 class Beginnings:

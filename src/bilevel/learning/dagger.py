@@ -25,6 +25,7 @@ from bilevel.policies.policy import LowLevelPolicy, ObservedPolicy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.processes import Work, in_order, spread
 from bilevel.rules.rule import Rule
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import dagger_seed
 from bilevel.symbolic.domain import Domain
 from bilevel.tasks.controls import Control
@@ -104,9 +105,10 @@ class BilevelLearner:
     encoding: Encoding
     make_low: Callable[[], LowLevelPolicy]
     seed: int
+    commit: bool = False
 
     def begin(self, env: SceneEnv) -> Apprentice:
-        policy = asking_policy(env, self.domain, self.rules, self.make_low())
+        policy = asking_policy(env, RulePolicy(self.rules, self.domain, commit=self.commit), self.make_low())
         return Apprentice(policy, policy.teach, policy.high.scramble, policy.gaps)
 
     def encode(

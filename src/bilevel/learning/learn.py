@@ -7,19 +7,21 @@ network is trained on. With DAgger, the policy then acts, and both are learned f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import remove_leftovers, write_atomically
-from bilevel.learning.completion import Beginnings
+from bilevel.learning.completion import Beginnings, RuleLearner
 from bilevel.learning.dagger import BilevelLearner, Practice
 from bilevel.learning.networks import (
     Callback,
@@ -37,11 +39,11 @@ from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPolicy, NetworkShape, symbols_of
-from bilevel.rules.learning import extend_rules, learn_rules
+from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Abstraction
 from bilevel.symbolic.domain import BadInput, Problem
-from bilevel.tasks.controls import Controls
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
@@ -62,6 +64,7 @@ def learn(
     workers: int = 1,
     checkpoints: Path | None = None,
     callback: Callback = silent,
+    met: Sequence[Problem] = (),
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder.
 
@@ -71,9 +74,10 @@ def learn(
 
     The `task` gives labels and, for DAgger, the environment and the expert; by default it is the one registered under
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. `network`
-    makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`.
+    makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`. `met` are
+    situations in which an earlier policy was at a loss; see `read_problems`.
     """
-    options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback)
+    options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback, met)
     return learn_bilevel(demonstrations, Path(output), options, network)
 
 
@@ -87,8 +91,14 @@ def learn_bilevel(
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     shape = _shape(make_network(found.encoding, demonstrations.controls))
 
-    def rules_beyond(gaps: RuleGaps) -> tuple[Rule, ...]:
-        return extend_rules(found.rules, gaps.traces, demonstrations.domain)
+    rules = RuleLearner(
+        found.rules,
+        demonstrations.domain,
+        found.beginnings,
+        options.met,
+        config.complete,
+        lambda stage, done, total: options.callback(Progress(stage, done, total)),
+    )
 
     def learner(trained: Trained, gaps: RuleGaps) -> BilevelLearner:
         about = found.encoding, demonstrations.controls, trained.weights
@@ -97,17 +107,38 @@ def learn_bilevel(
             make_low = partial(NumpyNetwork, *about, shape.rounds)
         else:
             make_low = partial(_by_torch, make_network, *about)
-        return BilevelLearner(demonstrations.domain, rules_beyond(gaps), found.encoding, make_low, options.seed)
+        known = rules.beyond(gaps)
+        about_us = demonstrations.domain, known.rules, found.encoding, make_low, options.seed, known.commit
+        return BilevelLearner(*about_us)
 
     make_ours = partial(make_network, found.encoding, demonstrations.controls)
     practice = practice_for(demonstrations, options)
     learned = train_network(found.samples, make_ours, learner, practice, options)
-    counts = {"traces": found.traces, "exogenous": found.exogenous, "ambiguous": found.ambiguous}
+    known = rules.beyond(learned.gaps)
+    counts = {
+        "traces": found.traces,
+        "exogenous": found.exogenous,
+        "ambiguous": found.ambiguous,
+        "rules_shown": known.shown,
+        "completion": known.statement,
+    }
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
-    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, rules_beyond(learned.gaps))
+    body = _body(options.task, demonstrations.controls)
+    card = msgspec.structs.replace(card, longest=found.longest, commit=known.commit, **body)
+    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, known.rules)
     write_curve(output, learned)
     policy.write(output)
     return policy
+
+
+def _body(task: Task | None, controls: Controls) -> dict[str, Any]:
+    """What a folder says of the robot that the task knows: its switches, and the control that does nothing."""
+    if task is None:
+        return {}
+    still = None if task.still is None else np.asarray(task.still, np.float64).reshape(-1).tolist()
+    if still is not None and len(still) != (controls.size if isinstance(controls, BoxControls) else 1):
+        raise BadInput(f"the task '{task.name}' names {task.still} as `still`, which is none of its controls")
+    return {"switches": list(task.switches), "still": still}
 
 
 def with_task(options: LearningOptions, demonstrations: Demonstrations) -> LearningOptions:
@@ -137,6 +168,7 @@ class Study:
     traces: int
     exogenous: int  # changes that no action explains
     ambiguous: int  # changes that several actions explain
+    longest: dict[str, int]  # demonstration of each schema, in steps
 
 
 def study(demonstrations: Demonstrations, task: Task | None, callback: Callback = silent) -> Study:
@@ -167,7 +199,18 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         traces=len(traces),
         exogenous=sum(abstraction.exogenous for abstraction in abstractions),
         ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
+        longest=longest_actions(abstractions),
     )
+
+
+def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:
+    """For each schema, how many steps the longest of its actions took."""
+    found: dict[str, int] = {}
+    for abstraction in abstractions:
+        for action, steps in groupby(abstraction.actions):
+            if action is not None:
+                found[action.name] = max(found.get(action.name, 0), len(list(steps)))
+    return dict(sorted(found.items()))
 
 
 def practice_for(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> Practice | None:
@@ -204,7 +247,7 @@ def make_card(
     method: str,
     encoding: dict[str, Any],
     shape: NetworkShape,
-    counts: Mapping[str, int],
+    counts: Mapping[str, object],
 ) -> Card:
     """policy.json of a network that was learned from demonstrations; `counts` join its summary."""
     network = learned.trained

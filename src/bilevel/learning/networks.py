@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -27,6 +27,7 @@ from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
+from bilevel.symbolic.domain import Problem
 from bilevel.tasks.task import Task
 
 Found = TypeVar("Found", bound=ImitationSamples)
@@ -39,13 +40,14 @@ class LearningConfig(msgspec.Struct, frozen=True):
 
     hidden: int = 64
     rounds: int = 2  # of messages in the network
+    complete: bool = False  # the rules, for what nobody has shown
     training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
     dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)
 
 
 PRESETS: Mapping[str, LearningConfig] = {
     "paper": LearningConfig(),
-    "best": LearningConfig(training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)),
+    "best": LearningConfig(complete=True, training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)),
 }
 
 
@@ -77,6 +79,7 @@ class LearningOptions:
     workers: int = 1
     checkpoints: Path | None = None
     callback: Callback = silent
+    met: Sequence[Problem] = ()  # situations in which a policy was at a loss
 
     @property
     def settings(self) -> LearningConfig:

@@ -12,6 +12,7 @@ from bilevel.planning import fast_downward
 from bilevel.policies.episode_run import EpisodeRun
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
+from bilevel.policies.recovery import Recovery
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
@@ -79,6 +80,7 @@ class MethodOptions:
     policy: Path | None = None  # a folder that `bilevel learn` made
     planner: str | None = None
     planning_seconds: float | None = None
+    recovery: Recovery | None = None  # by default that of the policy
 
 
 class Planning(NamedTuple):
@@ -113,6 +115,8 @@ class Method:
             raise BadInput(
                 f"the method '{self.name}' cannot plan with '{options.planner}', but with {', '.join(self.planners)}"
             )
+        if self.name != BISON and options.recovery is not None:
+            raise BadInput(f"the method '{self.name}' takes no --recovery: only {BISON} does")
         return self.build(self, options)
 
     def missing(self) -> str | None:
@@ -144,8 +148,12 @@ def _bilevel(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
     found, planning = read_policy(options.policy), method.planning(options)
-    make = partial(_make_bilevel, found, planning, method.replan)
-    return learned_policy(method.name, found, options.policy, make, planning._asdict() if planning else {})
+    if planning:
+        make = partial(_make_planning, found, planning, method.replan)
+        return learned_policy(method.name, found, options.policy, make, planning._asdict())
+    recovery = found.card.recovery if options.recovery is None else options.recovery
+    make = partial(_make_bilevel, found, recovery)
+    return learned_policy(method.name, found, options.policy, make, {"recovery": str(recovery)})
 
 
 def learned_policy(
@@ -168,15 +176,18 @@ def learned_policy(
     )
 
 
-def _make_bilevel(found: LearnedPolicy, planning: Planning | None, replan: bool, env: SceneEnv) -> BilevelPolicy:
+def _make_bilevel(found: LearnedPolicy, recovery: Recovery, env: SceneEnv) -> BilevelPolicy:
     found.check_controls(env.controls)
-    policy = found.bind(env.labels)
-    if planning:
-        from bilevel.planning.planners import PLANNERS, PlannedPolicy
+    return found.bind(env.labels, recovery=recovery, switches=env.task.switches)
 
-        name, seconds = planning
-        policy.high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
-    return policy
+
+def _make_planning(found: LearnedPolicy, planning: Planning, replan: bool, env: SceneEnv) -> BilevelPolicy:
+    from bilevel.planning.planners import PLANNERS, PlannedPolicy
+
+    found.check_controls(env.controls)
+    name, seconds = planning
+    high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
+    return BilevelPolicy(env.labels, high, found.low())
 
 
 def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:

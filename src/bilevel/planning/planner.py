@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,25 @@ class Deadline:
 
     def check(self) -> None:
         if time.monotonic() >= self._end:
+            raise TimeUp
+
+
+class Effort(Deadline):
+    """A deadline that does not look at the clock: after so many checks it has passed, always at the same place.
+
+    Planners check their deadline once for each state and each operator that they take up.
+    """
+
+    def __init__(self, checks: int) -> None:
+        self._left = checks
+
+    @property
+    def seconds_left(self) -> float:
+        return math.inf if self._left > 0 else 0.0
+
+    def check(self) -> None:
+        self._left -= 1
+        if self._left <= 0:
             raise TimeUp
 
 

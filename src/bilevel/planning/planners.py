@@ -8,6 +8,7 @@ NdtPlan in the paper) or asks for another one from there (DetReplan and NdtRepla
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -16,8 +17,8 @@ from typing import NamedTuple
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, NoModel, Planner, PlanResult, Status
-from bilevel.planning.search import search
+from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status
+from bilevel.planning.search import search, search_until
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
@@ -65,6 +66,7 @@ def plan(domain: Domain, problem: Problem, *, planner: str = "auto", time_limit:
 
 
 GroundPlan = list[tuple[GroundAction, Outcome]]
+MOST_CHECKS = 200_000  # of the states and operators that a bounded search takes up
 
 
 def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
@@ -80,6 +82,20 @@ def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem]
         return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
     return plan_for
+
+
+def bounded_search(domain: Domain, problem: Problem, time_limit: float, checks: int = MOST_CHECKS) -> PlanResult:
+    """Plan with the built-in search until an effort is made, whatever the time: always with the same result."""
+    return search_until(Effort(checks), domain, problem)
+
+
+def bounded_plan(domain: Domain, problem: Problem) -> GroundPlan | None:
+    """Return a plan spelt out, or `None` where `bounded_search` finds none."""
+    try:
+        result = bounded_search(domain, problem, math.inf)
+    except NoModel:
+        return None
+    return None if result.plan is None else [step.ground(domain) for step in result.steps]
 
 
 class Failure(NamedTuple):

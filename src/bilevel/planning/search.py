@@ -25,19 +25,18 @@ Operators = list[GroundOperator]
 
 
 def search(
-    domain: Domain,
-    problem: Problem,
-    time_limit: float,
-    breadth_first_states: int = BREADTH_FIRST_STATES,
-    most_states: int | None = None,
+    domain: Domain, problem: Problem, time_limit: float, breadth_first_states: int = BREADTH_FIRST_STATES
 ) -> PlanResult:
-    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far.
+    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
+    return search_until(Deadline(time_limit), domain, problem, breadth_first_states)
 
-    Greedy search gives up after `most_states`, if that is a number: a bound that does not depend on the machine.
-    """
+
+def search_until(
+    deadline: Deadline, domain: Domain, problem: Problem, breadth_first_states: int = BREADTH_FIRST_STATES
+) -> PlanResult:
+    """The same until a deadline of the caller's, which may be one of effort instead of time."""
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED)
-    deadline = Deadline(time_limit)
     pools = [0]
     if makers_of_new_objects(domain, problem):
         goals = len(problem.goal) + len(problem.negative_goal)
@@ -47,7 +46,7 @@ def search(
             task = ground_task(domain, problem, deadline, pool)
             finished, plan = breadth_first(task, deadline, breadth_first_states) if task else (True, None)
             if task and not finished:
-                plan = greedy_best_first(task, deadline, most_states)
+                plan = greedy_best_first(task, deadline)
             if plan is not None:
                 steps = [operator.step for operator in plan]
                 return PlanResult(Status.SOLVED, without_needless_steps(domain, problem, steps, deadline))
@@ -87,7 +86,7 @@ def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[boo
     return True, None
 
 
-def greedy_best_first(task: Task, deadline: Deadline, most_states: int | None = None) -> Operators | None:
+def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     """Always the step from the state that looks nearest to the goal; states are estimated when they are taken up.
 
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
@@ -100,8 +99,6 @@ def greedy_best_first(task: Task, deadline: Deadline, most_states: int | None = 
     nearest, serial = len(task.literals) * len(task.operators) + 1, 0
     while any(queues):
         deadline.check()
-        if most_states is not None and len(parents) >= most_states:
-            raise TimeUp
         which = 1 if queues[1] and (turns[1] <= turns[0] or not queues[0]) else 0
         turns[which] += 1
         *_, before, index = heapq.heappop(queues[which])

@@ -22,6 +22,7 @@ Why an episode did not succeed follows from these changes: one reason for each, 
 | no model | the same, as its planner cannot express what may happen |
 | no plan | the same, as its planner found none, or none in time |
 | plan broken | the same, as its plan is not for what happened |
+| unseen | the same, as an object that its action names is not seen |
 | physics | ended because the simulation became unstable |
 | terminated | was ended by the environment, for a reason of its own |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
@@ -221,6 +222,7 @@ REASONS: Mapping[str, str] = {  # in words
     "no model": "its planner cannot plan here",
     "no plan": "its planner found no plan",
     "plan broken": "what happened is not what it had planned for",
+    "unseen": "an object that it needs is not seen",
     "physics": "the simulation became unstable",
     "terminated": "the environment ended the episode",
     "label": "its labels flicker: {flicker} changes of the state were undone at once",

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from bilevel.policies.incidents import Incident
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
+from bilevel.policies.recovery import RecoveringPolicy
 from bilevel.policies.rollout import Episode, Transition
 from bilevel.rules.explanation.formats import sentence
 from bilevel.rules.matching import Match
@@ -33,6 +35,7 @@ class Entry:
     action: Action | None
     events: tuple[str, ...] = ()
     match: Match | None = None
+    incidents: tuple[Incident, ...] = ()  # at this very step
 
     @property
     def sentence(self) -> str | None:
@@ -66,6 +69,7 @@ class EpisodeLog:
         self.explains = explain and self.rules is not None
         self.entries: list[Entry] = []
         self.steps = 0
+        self._incidents = 0  # that are noted
 
     def __call__(self, transition: Transition) -> None:
         self._note(self._policy.state, self._policy.goal, self._policy.action, transition.events)
@@ -78,13 +82,17 @@ class EpisodeLog:
 
     def _note(self, state: Facts, goal: Facts, action: Action | None, events: tuple[str, ...]) -> None:
         last = self.entries[-1] if self.entries else None
-        if last is not None and not events and _same(last, state, goal, action):
+        incidents = tuple(incidents_of(self._policy)[self._incidents :])
+        if last is not None and not events and not incidents and _same(last, state, goal, action):
             return
+        self._incidents += len(incidents)
         match = None
         if self.explains and self.rules is not None and action is not None:
             again = last is not None and last.action == action and last.state == state and last.goal == goal
             match = last.match if again and last else self.rules.explain(state, goal)
-        self.entries.append(Entry(self.steps, state, goal, action, events, match))
+        if match is not None and match.action != action:  # what is done is not what the rules say
+            match = None
+        self.entries.append(Entry(self.steps, state, goal, action, events, match, incidents))
         if self._listener:
             self._listener(self.entries[-1], last)
 
@@ -118,6 +126,11 @@ class EpisodeLog:
     def events(self) -> dict[str, int]:
         """How many events of each kind the environment reported."""
         return dict(Counter(kinds(event for entry in self.entries for event in entry.events)))
+
+
+def incidents_of(policy: ObservedPolicy) -> Sequence[Incident]:
+    """The times that a policy was at a loss in this episode, if it says so."""
+    return policy.incidents if isinstance(policy, RecoveringPolicy) else ()
 
 
 def rules_of(policy: ObservedPolicy) -> RulePolicy | None:

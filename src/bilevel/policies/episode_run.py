@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bilevel.policies.changes import Changes, count_changes, find_changes, reason_of_failure
-from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.episode_log import EpisodeLog, incidents_of
+from bilevel.policies.incidents import Incident
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
 from bilevel.policies.rollout import (
     NO_ACTION,
@@ -49,6 +50,7 @@ class EpisodeRun:
     durations: Mapping[str, Sequence[int]]  # for each schema, how many steps each of its actions took
     changes: Changes  # of the high-level state
     seconds: Seconds = field(compare=False)
+    incidents: Sequence[Incident] = ()  # the times that the policy was at a loss
 
 
 def run_episode(
@@ -76,7 +78,7 @@ def measured_episode(
     changes = find_changes(env.task.domain, log.stretches(), episode.scene.objects)
     failure: tuple[str, str] | None = None  # the reason in short, and in one line, from a high level that says so
     if episode.outcome == NO_ACTION and isinstance(policy, BilevelPolicy):
-        failure = getattr(policy.high, "failure", None)
+        failure = getattr(policy, "failure", None) or getattr(policy.high, "failure", None)
     outcome = SETTLED if episode.outcome == STOPPED else episode.outcome
     run = EpisodeRun(
         seed=seed,
@@ -88,6 +90,7 @@ def measured_episode(
         durations=log.durations(),
         changes=count_changes(changes),
         seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
+        incidents=tuple(incidents_of(policy)),
     )
     return run, episode
 

@@ -9,7 +9,7 @@ from typing import Any
 from bilevel.policies.changes import REASONS, UNEXPECTED, Change, find_changes
 from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.policies.episode_run import EpisodeRun
-from bilevel.policies.rollout import NO_ACTION
+from bilevel.policies.incidents import NO_RULE
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.symbolic.domain import Domain, Facts
 from bilevel.tasks.scene import Scene
@@ -23,10 +23,20 @@ SURPRISES = {
     "flicker": "a flicker: during {action} the labels did not settle",
 }
 
+AT_A_LOSS = {"no rule": "no rule applies", "unseen": "what it needs is not seen", "stall": "nothing comes of it"}
+INCIDENTS = {
+    "wait": "{why}: it waits",
+    "plan": "{why}: it follows a plan",
+    "retry": "{why}: it backs off and tries again",
+    "other": "{why}: it does something else",
+    "stop": "{why}: it stops",
+}
+
 
 def lines_of(entry: Entry, before: Entry | None) -> list[str]:
     """What to say about an entry: events, what is done now and why; where the policy does not say it, what changed."""
     lines = [f"({event})" for event in entry.events]
+    lines += [INCIDENTS[incident.kind].format(why=AT_A_LOSS[incident.reason]) for incident in entry.incidents]
     if entry.action is not None and (before is None or before.action != entry.action):
         lines += ["\n".join([str(entry.action), *reasons(entry)])]
     if entry.action is None and before is not None and before.action is None and before.state != entry.state:
@@ -85,7 +95,7 @@ def why_failed(run: EpisodeRun, log: EpisodeLog, scene: Scene) -> str | None:
     if run.reason is None:
         return None
     why = REASONS[run.reason].format(**asdict(run.changes))
-    if run.outcome == NO_ACTION and log.rules is not None:
+    if run.reason == NO_RULE and log.rules is not None:
         last, domain = log.entries[-1], log.rules.domain
         lacking = why_not(log.rules.rules, domain, last.state, last.goal, {**domain.constants, **scene.objects})
         return "\n".join([f"{why}: no rule applies", *(f"  {line}" for line in lacking.splitlines())])

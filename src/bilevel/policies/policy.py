@@ -67,23 +67,35 @@ class BilevelPolicy(LabellingPolicy):
     def __init__(self, labels: Labels, high: HighLevelPolicy, low: LowLevelPolicy) -> None:
         super().__init__(labels)
         self.high, self.low = high, low
+        self.scene: Scene  # seen last
         self._begun = False
 
     def reset(self, scene: Scene) -> None:
-        self._begun = True
+        self._begun, self.scene = True, scene
         super().reset(scene)
         self.high.reset(self.state, self.goal, scene.objects)
         self.action = self.high.choose(self.state, self.goal)
 
     def act(self, scene: Scene) -> Control | None:
+        self.look(scene)
+        return None if self.action is None else self.control(self.action)
+
+    def look(self, scene: Scene) -> bool:
+        """Label what is seen now, and choose anew where state or goal have changed; return whether they have."""
         if not self._begun:
             self.reset(scene)
+        self.scene = scene
         state, goal = self.labels.state(scene), self.labels.goal(scene)
-        if not (_same(state, self.state) and _same(goal, self.goal)):  # else the action stays the same, too
-            self.high.declare(scene.objects)
-            self.action = self.high.choose(state, goal)
-            self.state, self.goal = state, goal
-        return None if self.action is None else self.low.control(scene, state, goal, self.action)
+        if _same(state, self.state) and _same(goal, self.goal):  # then the action stays the same, too
+            return False
+        self.high.declare(scene.objects)
+        self.action = self.high.choose(state, goal)
+        self.state, self.goal = state, goal
+        return True
+
+    def control(self, action: Action) -> Control:
+        """How to do an action in what was seen last."""
+        return self.low.control(self.scene, self.state, self.goal, action)
 
 
 def _same(first: Facts, second: Facts) -> bool:

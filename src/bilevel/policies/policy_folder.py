@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from bilevel.lowlevel.numpy_network import (
     weights_data,
 )
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
+from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
     consistent_names,
@@ -79,6 +80,11 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: dict[str, Any]
     summary: dict[str, Any]
     versions: dict[str, str]
+    commit: bool = False  # to a goal until it holds, where the rules need it
+    recovery: Recovery = Recovery()  # what it does where it is at a loss
+    longest: dict[str, int] = {}  # demonstration of each schema, in steps
+    switches: list[int] | None = None  # numbers of a control that open or close something, if that is known
+    still: list[float] | None = None  # a control that does nothing, if the task names one
 
 
 @dataclass(frozen=True)
@@ -148,12 +154,30 @@ class LearnedPolicy(LearnedNetwork):
     rules: tuple[Rule, ...]
 
     def texts(self) -> dict[str, str]:
+        shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
         about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
+        if statement:
+            about += [f"these show the first {shown}; the others complete them:", *str(statement).splitlines()]
         return {RULES: format_rules(consistent_names(self.rules), about), **super().texts()}
 
-    def bind(self, labels: Labels, network: Callable[[Encoding, Controls], Any] | None = None) -> BilevelPolicy:
-        """The policy with somebody's labels. A network that is not ours must be handed over again, as a class."""
-        return BilevelPolicy(labels, RulePolicy(self.rules, self.domain), self.low(network))
+    def bind(
+        self,
+        labels: Labels,
+        network: Callable[[Encoding, Controls], Any] | None = None,
+        recovery: Recovery | None = None,
+        switches: Sequence[int] = (),
+    ) -> BilevelPolicy:
+        """The policy with somebody's labels. A network that is not ours must be handed over again, as a class.
+
+        The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
+        """
+        high, low, card = RulePolicy(self.rules, self.domain, commit=self.card.commit), self.low(network), self.card
+        recovery = card.recovery if recovery is None else recovery
+        if recovery == NO_RECOVERY:
+            return BilevelPolicy(labels, high, low)
+        switches = switches if card.switches is None else card.switches
+        body = Body(card.controls, switches, card.longest, card.still, card.seed)
+        return RecoveringPolicy(labels, high, low, recovery, body)
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
         encoding, shape = encoding_of(self.domain, self.spec), self.card.network
@@ -173,6 +197,7 @@ def load_policy(
     label: Callable[[Scene], Iterable[Atom]] | None = None,
     goal: Callable[[Scene], Iterable[Atom]] | None = None,
     network: Callable[[Encoding, Controls], Any] | None = None,
+    recovery: str | None = None,
 ) -> BilevelPolicy:
     """The bilevel policy in a folder, ready to `act(scene)`; it needs neither torch nor a simulator.
 
@@ -180,11 +205,13 @@ def load_policy(
         control = policy.act(scene)
 
     Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
-    registered under the name in the folder. Nothing that the folder names is imported.
+    registered under the name in the folder. Nothing that the folder names is imported. A `recovery`, such as
+    "wait=20,plan" or "off", goes before the folder's.
     """
     found = read_policy(Path(folder))
+    strategy = None if recovery is None else parse_recovery(recovery)
     if label is not None and goal is not None:
-        return found.bind(Labels(label, goal), network)
+        return found.bind(Labels(label, goal), network, strategy)
     task = task or registered_task(found.card.task)
     if task is None:
         raise BadInput(
@@ -192,7 +219,7 @@ def load_policy(
             "hand over the task, or its label and goal"
         )
     found.check_task(task)
-    return found.bind(task.labels, network)
+    return found.bind(task.labels, network, strategy, task.switches)
 
 
 # Reading

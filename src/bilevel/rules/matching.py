@@ -11,7 +11,7 @@ So the choice is a function of state and goal alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import groupby, product
 from typing import NamedTuple
 
 from bilevel.rules.closures import closures_in, predicate_of, with_closures
@@ -113,20 +113,21 @@ def unify(atom: Atom, fact: Atom) -> Binding | None:
     return binding
 
 
+def matches_in_order(
+    rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
+) -> Iterator[Match]:
+    """Yield every applicable instance, the one that fires first, then those that would without the ones before."""
+    for rule in sorted(rules, key=lambda rule: rule.priority):  # stable: ties keep the given order
+        for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b)):
+            yield Match(rule, binding)
+
+
 def best_matches(
     rules: Sequence[Rule], domain: Domain, state: Facts, goal: Facts, objects: Mapping[str, str]
 ) -> list[Match]:
     """Return every applicable instance of lowest priority, in the order in which ties are decided."""
-    for priority in sorted({rule.priority for rule in rules}):
-        found = [
-            Match(rule, binding)
-            for rule in rules
-            if rule.priority == priority
-            for binding in sorted(bindings(rule, domain, state, goal, objects), key=lambda b: _tie_break(rule, b))
-        ]
-        if found:
-            return found
-    return []
+    matches = matches_in_order(rules, domain, state, goal, objects)
+    return list(next((group for _, group in groupby(matches, key=lambda match: match.rule.priority)), ()))
 
 
 def output_variables(rule: Rule) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bilevel.rules.commitment import CommittedChoice
 from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.explanation.why_not import why_not
-from bilevel.rules.matching import Match, bind_action, bindings
+from bilevel.rules.matching import Match, bind_action, bindings, matches_in_order
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
@@ -39,6 +39,11 @@ class RulePolicy:
         self._engine = RuleEngine(self.rules, self.domain, state, goal, self._objects, commit=self.commit)
         self._choose = CommittedChoice(self._engine) if self.commit else self._engine.choose
 
+    @property
+    def objects(self) -> Mapping[str, str]:
+        """The objects known so far in this episode, with their types; without the domain's constants."""
+        return {name: kind for name, kind in self._objects.items() if name not in self.domain.constants}
+
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since the episode began."""
         for name, kind in objects.items():
@@ -52,6 +57,14 @@ class RulePolicy:
         engine = self._following(state, goal)
         instance = self._choose()
         return bind_action(engine.rules[instance[0]].action, engine.binding(instance)) if instance else None
+
+    def alternatives(self, state: Facts, goal: Facts) -> Iterator[Action]:
+        """Yield the actions of all rules that apply, each once; the first is what `choose` returns.
+
+        This asks every rule about the whole state, so it takes longer.
+        """
+        found = matches_in_order(self.rules, self.domain, state, goal, self._objects)
+        yield from dict.fromkeys(match.action for match in found)
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""

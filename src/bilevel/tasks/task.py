@@ -117,6 +117,7 @@ class Task:
     - `steps_per_object`: an episode ends after so many steps for each object, if the environment does not end it.
     - `max_objects`: the most objects that `make_env` takes.
     - `switches`: which numbers of a control open or close something; noise flips these where it pushes the others.
+    - `still`: a control that does nothing; else the middle of a Box is taken for one.
     - `save(env)` and `restore(env, snapshot)`: the whole simulator as arrays, and back; then demonstrations can be
       entered at any timestep. `restore` returns an observation and its `info`.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
@@ -134,6 +135,7 @@ class Task:
     steps_per_object: int = STEPS_PER_OBJECT
     max_objects: int | None = None
     switches: Sequence[int] = ()
+    still: Control | None = None
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
     packages: Sequence[str] = ()

@@ -63,6 +63,7 @@ CAUSES: Mapping[str, Cause] = {
     "no model": Cause("#8d99ae", "#7d889c", "the planner cannot express what may happen, such as objects to come"),
     "no plan": Cause("#4c5a73", "#a9b4c8", "the planner found no plan, or none in time"),
     "plan broken": Cause("#e69f00", "#e8a91c", "what happened is not in the plan, and planning again is not allowed"),
+    "unseen": Cause("#44aa99", "#5fbfae", "an object that it needed was not seen"),
     "physics": Cause("#222222", "#f5f5f5", "the simulation became unstable"),
     "terminated": Cause("#882255", "#b8527f", "the environment ended the episode, for a reason of its own"),
     "label": Cause("#f0e442", "#f0e442", "the labels flickered: changes of the symbolic state were undone at once"),

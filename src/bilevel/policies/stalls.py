@@ -1,0 +1,74 @@
+"""Noticing that nothing comes of an action, by how long the demonstrations took for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bilevel.symbolic.domain import Action, Facts
+
+MARGIN = 3  # times the longest demonstration of an action, for one attempt at it
+MANY_TIMES = 10  # times the same, for all attempts at it in the same state together
+LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and for those that no demonstration shows
+SETTLING = 5  # steps that a state may be left for without being another attempt
+
+Situation = tuple[Facts, Facts, Action]  # state, goal, and what is being done
+
+
+@dataclass(slots=True)
+class _Visits:
+    """What is known of a situation: when it was left last, the steps of that attempt, and the steps of all."""
+
+    left: float = -math.inf
+    attempt: int = 0
+    total: int = 0
+
+
+class StallWatch:
+    """Says until when something must have changed; the one who acts compares that with the present step.
+
+    Only a change of the symbols counts, and not if it is undone at once. Where the same few states come again and
+    again, the steps in each of them add up: then it is the total that ends the patience.
+    """
+
+    def __init__(self, longest: Mapping[str, int]) -> None:
+        """`longest` gives the steps of the longest demonstration of each schema."""
+        self._longest = longest
+        self.reset()
+
+    def reset(self) -> None:
+        self._visits: dict[Situation, _Visits] = {}
+        self._here: Situation | None = None
+        self._began = 0
+        self.deadline = math.inf  # the step at which a stall is to be noticed
+
+    def patience(self, schema: str) -> int:
+        """Return for how many steps an attempt may be without effect."""
+        return max(LEAST, MARGIN * self._longest[schema]) if schema in self._longest else UNKNOWN
+
+    def enter(self, step: int, situation: Situation | None) -> bool:
+        """Note that this is the situation from now on, `None` where nothing is being done; return whether it is new."""
+        self._leave(step)
+        self._here, self._began, self.deadline = situation, step, math.inf
+        if situation is None:
+            return False
+        is_new = situation not in self._visits
+        visits = self._visits.setdefault(situation, _Visits())
+        if step - visits.left > SETTLING:
+            visits.attempt = 0
+        patience = self.patience(situation[2].name)
+        self.deadline = step + min(patience - visits.attempt, MANY_TIMES * patience // MARGIN - visits.total)
+        return is_new
+
+    def forgive(self, step: int) -> None:
+        """Give the present situation its whole time again."""
+        here, self._here = self._here, None
+        if here is not None:
+            self._visits.pop(here, None)
+        self.enter(step, here)
+
+    def _leave(self, step: int) -> None:
+        if self._here is not None:
+            visits, steps = self._visits[self._here], step - self._began
+            visits.left, visits.attempt, visits.total = step, visits.attempt + steps, visits.total + steps

@@ -1,0 +1,249 @@
+"""What a policy does where no rule applies, where an object is not seen, and where nothing comes of what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bilevel.lowlevel.encoding import Unseen
+from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy
+from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery, parse_recovery
+from bilevel.policies.rollout import NO_ACTION, Transition
+from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
+from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.semantics import ground_action, progress
+from bilevel.tasks.controls import BoxControls, Control, DiscreteControls
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import Labels
+from tiny_policies import CONTROLS, PICK, PUT, RULES_TEXT
+from tiny_task import SPEC, TINY, control
+
+LONGEST = {"pick": 20, "put": 20}
+BODY = Body(CONTROLS, TINY.switches, LONGEST, seed=3)
+USUAL = Recovery()
+ONLY_PUT = RULES_TEXT.replace(PICK, "")
+
+
+def policy(
+    env: SceneEnv, rules: str = RULES_TEXT, low: LowLevelPolicy | None = None, recovery: Recovery = USUAL
+) -> RecoveringPolicy:
+    high = RulePolicy(parse_rules(rules), TINY.domain)
+    return RecoveringPolicy(env.labels, high, low or ControllingExpert(control), recovery, BODY)
+
+
+def run(objects: int = 1, **about: object) -> tuple[EpisodeRun, list[Control]]:
+    """An episode, and its controls."""
+    env = SceneEnv(TINY, objects)
+    controls: list[Control] = []
+
+    def note(transition: Transition) -> None:
+        controls.append(transition.control)
+
+    return run_episode(env, policy(env, **about), 1, callback=note), controls  # type: ignore[arg-type]
+
+
+def kinds(found: EpisodeRun) -> list[tuple[str, str]]:
+    return [(incident.kind, incident.reason) for incident in found.incidents]
+
+
+class Low:
+    """The expert, but for what a test says about each step."""
+
+    def __init__(self, odd: Callable[[int, Scene, Action], Control | None]) -> None:
+        self._odd, self._calls = odd, 0
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        self._calls += 1
+        odd = self._odd(self._calls - 1, scene, action)
+        return control(scene, action) if odd is None else odd
+
+
+def test_where_all_is_well_it_does_what_a_policy_without_recovery_does() -> None:
+    found, controls = run(3)
+    env = SceneEnv(TINY, 3)
+    plain = BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), TINY.domain), ControllingExpert(control))
+    seen: list[Control] = []
+    without = run_episode(env, plain, 1, callback=lambda transition: seen.append(transition.control))
+    assert (found, found.incidents) == (without, ())
+    assert np.array_equal(controls, seen)
+
+
+# No rule applies
+
+
+def test_it_waits_then_plans_until_a_rule_applies() -> None:
+    found, controls = run(rules=ONLY_PUT)
+    assert (found.outcome, kinds(found)) == (SUCCESS, [("wait", "no rule"), ("plan", "no rule")])
+    wait, plan = found.incidents
+    assert (wait.step, wait.action, plan.step, plan.action) == (0, None, 20, Action("pick", ("parcel1",)))
+    assert (wait.objects, wait.goal) == ({"parcel1": "parcel", "spot1": "spot"}, {Atom("at", ("parcel1", "spot1"))})
+    assert np.allclose(controls[:20], [0, 0, 0.5])  # velocities of nought, and a grip of which nothing is known yet
+
+
+def test_parts_that_are_off_are_left_out() -> None:
+    found, controls = run(rules=ONLY_PUT, recovery=Recovery(wait=5, plan=0))
+    assert (found.outcome, found.reason, len(controls)) == (NO_ACTION, "no rule", 5)
+    assert kinds(found) == [("wait", "no rule"), ("stop", "no rule")]
+    found, _ = run(rules=ONLY_PUT, recovery=Recovery(wait=0))
+    assert kinds(found) == [("plan", "no rule")]
+
+
+def test_a_search_that_does_not_get_far_enough_finds_no_plan() -> None:
+    found, _ = run(rules=ONLY_PUT, recovery=Recovery(wait=0, plan=2))
+    assert (found.reason, found.detail) == ("no rule", "no rule applies, and there is no plan from here")
+
+
+def test_while_it_waits_switches_stay_as_they_were() -> None:
+    assert np.allclose(BODY.still(np.array([0.1, -0.05, 1.0], np.float32)), [0, 0, 1])
+    assert BODY.still(None).dtype == np.float32
+    shaped = Body(BoxControls([-1.0] * 4, [1.0] * 4, [2, 2]), [3])
+    assert shaped.still(np.full((2, 2), -1, np.float32)).tolist() == [[0, 0], [0, -1]]
+
+
+def test_of_discrete_controls_the_last_is_repeated() -> None:
+    body = Body(DiscreteControls(5, 1))
+    assert (body.still(None), body.still(np.int64(4))) == (None, 4)
+
+
+def test_a_control_that_the_task_names_holds_still() -> None:
+    assert Body(DiscreteControls(5, 1), named=[5.0]).still(np.int64(4)) == 5
+    body = Body(CONTROLS, TINY.switches, named=[0.05, 0.0, 0.0])
+    assert np.allclose(body.still(np.array([0.1, -0.05, 1.0], np.float32)), [0.05, 0, 1])
+
+
+LOOP = parse_domain("""
+(define (domain loop)
+  (:predicates (a) (b) (done))
+  (:action on :parameters () :precondition (a) :effect (and (b) (not (a))))
+  (:action back :parameters () :precondition (b) :effect (and (a) (not (b))))
+  (:action finish :parameters () :precondition (b) :effect (and (done) (not (b)))))
+""")
+
+
+def test_rules_that_lead_back_are_not_followed_for_ever() -> None:
+    """The plan is on, finish; but between the two, a rule says back."""
+    state = frozenset({Atom("a")})
+    labels = Labels(lambda scene: state, lambda scene: [Atom("done")])
+    high = RulePolicy(parse_rules("1: b() & goal done() -> back()"), LOOP)
+    low = Low(lambda call, scene, action: np.zeros(3, np.float32))
+    found = RecoveringPolicy(labels, high, low, Recovery(wait=1), Body(CONTROLS))
+    done = []
+    while Atom("done") not in state:
+        found.act(Scene(SPEC, {"x": 0.0, "y": 0.0, "closed": 0.0}, {"parcel": {}, "spot": {}}))
+        if found.action is not None:
+            done.append(found.action.name)
+            state = progress(state, ground_action(LOOP, found.action).outcomes[0])
+    assert done == ["on", "back", "on", "finish"]
+
+
+# What the action names is not seen
+
+
+def test_what_is_not_seen_for_a_while_is_waited_for() -> None:
+    def hidden(call: int, scene: Scene, action: Action) -> None:
+        if 5 <= call < 9:
+            raise Unseen("the parcel is behind something")
+
+    found, controls = run(low=Low(hidden))
+    assert (found.outcome, kinds(found)) == (SUCCESS, [("wait", "unseen")])
+    assert (found.incidents[0].step, found.incidents[0].action) == (5, Action("put", ("parcel1", "spot1")))
+    assert np.array_equal(controls[5:9], [[0, 0, 1]] * 4)  # it is still held
+    assert found.steps == run()[0].steps + 4
+
+
+def test_what_is_never_seen_is_left_and_something_else_is_done() -> None:
+    def hidden(call: int, scene: Scene, action: Action) -> None:
+        if "parcel1" in action.arguments:
+            raise Unseen("the parcel is behind something")
+
+    found, _ = run(2, low=Low(hidden))
+    assert (found.outcome, found.reason) == (NO_ACTION, "unseen")
+    assert kinds(found)[-1] == ("stop", "unseen")
+    assert "names an object that is not seen" in str(found.detail)
+
+
+# Stalls
+
+
+def stuck(call: int, scene: Scene, action: Action) -> Control:
+    return np.array([0, 0, 1], np.float32)
+
+
+def test_a_stall_is_retried_after_backing_off_and_then_it_stops() -> None:
+    found, controls = run(low=Low(stuck))
+    assert (found.outcome, found.reason) == (NO_ACTION, "stall")
+    assert found.detail == "nothing came of pick(parcel1) in 60 steps, 2 retries"
+    assert [(i.step, i.kind) for i in found.incidents] == [(60, "retry"), (120, "retry"), (180, "stop")]
+    pushed = [step for step, given in enumerate(controls) if not np.array_equal(given, [0, 0, 1])]
+    assert pushed == [*range(60, 75), *range(120, 150)]
+    assert {given[2] for given in controls} == {1.0}  # the switch
+
+
+def test_a_push_is_enough_where_a_robot_has_caught_on_something() -> None:
+    """It hangs at one place, and only there."""
+    places: list[tuple[float, float]] = []
+
+    def caught(call: int, scene: Scene, action: Action) -> Control | None:
+        places.append((scene.agent.x, scene.agent.y))
+        return np.zeros(3, np.float32) if places[-1] == places[0] else None
+
+    found, _ = run(low=Low(caught))
+    assert (found.outcome, kinds(found)) == (SUCCESS, [("retry", "stall")])
+
+
+def test_what_stalls_again_is_left_and_another_binding_is_tried() -> None:
+    def heavy(call: int, scene: Scene, action: Action) -> Control | None:
+        return np.zeros(3, np.float32) if action == Action("pick", ("parcel1",)) else None
+
+    found, _ = run(2, low=Low(heavy), recovery=Recovery(retry=1))
+    assert kinds(found) == [("retry", "stall"), ("other", "stall"), ("retry", "stall"), ("stop", "stall")]
+    other = found.incidents[1]
+    assert other.action == Action("pick", ("parcel2",))
+    assert found.durations["put"]  # of the second parcel, before the first is tried again
+
+
+def test_the_same_episode_is_the_same_again_and_nothing_is_remembered() -> None:
+    env = SceneEnv(TINY, 1)
+    acting = policy(env, low=Low(stuck))
+    first, second = (run_episode(env, acting, 1) for _ in range(2))
+    assert first == second
+    assert len(first.incidents) == 3
+
+
+def test_without_retries_and_other_choices_nothing_stalls() -> None:
+    found, _ = run(low=Low(stuck), recovery=parse_recovery("wait,plan"))
+    assert (found.outcome, found.incidents) == ("step limit", ())
+
+
+# The strategy as text
+
+
+def test_a_strategy_is_written_as_it_is_read() -> None:
+    assert str(Recovery()) == "wait=20,plan=50000,retry=2,other=3"
+    assert parse_recovery(str(Recovery())) == parse_recovery("wait,plan,retry,other") == Recovery()
+    assert (parse_recovery("off"), str(NO_RECOVERY)) == (NO_RECOVERY, "off")
+    assert parse_recovery("wait=7, plan") == Recovery(wait=7, retry=0, other=0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "on", "wait=", "wait=-1", "wait=1.5", "wait;plan", "off,wait", "plan=99999999999"]
+)
+def test_nonsense_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match=r"--recovery takes off, or some of wait=20,.*, not"):
+        parse_recovery(text)
+
+
+def test_rules_say_what_else_they_would_do() -> None:
+    state = frozenset({Atom("free"), Atom("lying", ("p1",)), Atom("lying", ("p2",)), Atom("empty", ("s1",))})
+    goal = frozenset({Atom("at", ("p1", "s1")), Atom("at", ("p2", "s1"))})
+    rules = RulePolicy(parse_rules(f"{RULES_TEXT.splitlines()[0]}\n{PUT}\n{PICK}"), TINY.domain)
+    rules.reset(state, goal, {"p1": "parcel", "p2": "parcel", "s1": "spot"})
+    found = list(rules.alternatives(state, goal))
+    assert found == [Action("pick", ("p1",)), Action("pick", ("p2",))]
+    assert found[0] == rules.choose(state, goal)
