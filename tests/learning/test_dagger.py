@@ -12,11 +12,13 @@ import pytest
 import torch
 
 from bilevel.learning.dagger import BilevelLearner, DaggerConfig, Practice, dagger_rollouts
+from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.lowlevel.training import Training, TrainingConfig
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
+from bilevel.rules.learning import extend_rules
 from bilevel.seeds import dagger_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control
@@ -161,3 +163,22 @@ def test_an_expert_that_fails_is_named() -> None:
     broken = replace(TINY, expert=Expert(control=lambda scene, action: 1 / 0))
     with pytest.raises(BadInput, match=r"the expert's control\(scene, pick\(parcel1\)\) raised ZeroDivisionError"):
         rollouts(learner(), practice=partial(SceneEnv, broken, 2))
+
+
+# Both levels
+
+
+def test_one_of_three_episodes_begins_with_random_actions() -> None:
+    usual = rollouts(learner(), changed(episodes=6, noise=0.0))
+    scrambled = rollouts(learner(), changed(episodes=6, noise=0.0, random_actions=50))
+    alike = [content([ours]) == content([theirs]) for ours, theirs in zip(usual, scrambled, strict=True)]
+    assert alike == [True, True, False] * 2
+
+
+def test_what_the_rules_lack_is_found_with_each_episode() -> None:
+    config = changed(episodes=1, noise=0.0, patience=60)
+    (found,) = dagger_rollouts(replace(learner(), rules=()), PRACTICE, config, 1)
+    assert found.gaps.problems
+    assert extend_rules((), found.gaps.traces, TINY.domain) == learner().rules
+    (none,) = dagger_rollouts(learner(), PRACTICE, config, 1)
+    assert none.gaps == RuleGaps()

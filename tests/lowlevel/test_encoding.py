@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, encoding_of
+from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
@@ -171,6 +171,20 @@ def test_a_spec_that_differs_in_what_is_not_told_is_accepted() -> None:
     assert accepts(less).features.told == ENCODING.features.told
     unseen = Spec(AGENT, {"peg": {"red": LabelOnly}, "sock": SOCK, "line": LINE})
     assert ENCODING.for_spec(unseen).features.told == ENCODING.features.told
+
+
+def test_a_spec_with_further_types_is_accepted() -> None:
+    further, action = (
+        Spec(AGENT, {"peg": LINE, "sock": SOCK, "line": LINE}),
+        Action("hang", ("sock1", "sock1", "line1")),
+    )
+    samples = [
+        encode_episode(encoding, [seen], [(facts(), facts(), action)], np.zeros((1, 1), np.float32), 0)
+        for encoding, seen in ((ENCODING, scene()), (ENCODING.for_spec(further), scene(further)))
+    ]
+    assert np.array_equal(samples[0].objects, samples[1].objects)
+    with pytest.raises(BadInput, match="the scenes have other features"):
+        encoding_of(DOMAIN, further).for_spec(ENCODING.spec)
 
 
 def test_a_spec_in_another_order_is_accepted() -> None:

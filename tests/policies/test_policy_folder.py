@@ -276,12 +276,19 @@ def test_a_domain_must_know_what_the_labels_say(folder: Path) -> None:
     text = write_domain(TINY.domain)
     for old, new, lacking in (
         ("(free)", "(free) (heavy ?p - parcel)", "the predicate 'heavy' with 1 arguments"),
-        ("parcel spot", "parcel spot van", "the type 'van'"),
+        ("parcel spot", "heavy - parcel parcel spot", "the type 'heavy'"),
     ):
         assert old in text
         other = replace(TINY, name="other", domain=parse_domain(text.replace(old, new, 1)))
         with pytest.raises(BadInput, match=f"the policy was learned on 'tiny': its domain lacks {lacking} of 'other'"):
             load_policy(folder, other)
+
+
+def test_a_domain_need_not_know_types_of_which_the_labels_say_nothing(folder: Path) -> None:
+    domain = parse_domain(write_domain(TINY.domain).replace("parcel spot", "parcel spot van", 1))
+    assert "van" in domain.types
+    env = SceneEnv(TINY, 1)
+    assert load_policy(folder, replace(TINY, name="other", domain=domain)).act(env.reset(0)) is not None
 
 
 def test_rules_may_name_a_constant_that_is_not_seen(folder: Path) -> None:

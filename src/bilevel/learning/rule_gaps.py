@@ -46,14 +46,11 @@ def find_gaps(domain: Domain, decisions: Sequence[Decision], state: Facts, goal:
     """Return the gaps of an episode from what was decided at each timestep; `state` and `goal` are those at its end."""
     problems: dict[tuple[Facts, Facts], Problem] = {}
     traces: list[Trace] = []
-    was_asked = False
     for start, decision in enumerate(decisions):
-        if decision.asked:
+        if decision.asked and not (start and decisions[start - 1] == decision):
             unruled = Problem("no-rule", domain.name, decision.objects, decision.state, decision.goal)
             problems.setdefault((decision.state, decision.goal), unruled)
-            if not was_asked:
-                traces += _trace_to_a_goal(domain, decisions[start:], state, goal)
-        was_asked = decision.asked
+            traces += _trace_to_a_goal(domain, decisions[start:], state, goal)
     return RuleGaps(tuple(problems.values()), tuple(traces))
 
 

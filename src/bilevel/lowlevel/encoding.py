@@ -116,8 +116,19 @@ class FeatureEncoder:
     @property
     def told(self) -> tuple[object, ...]:
         """What is told, in order: equal for specs that differ only in what the network does not see."""
-        masks = {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
-        return self._agent_told, self._columns, masks, self.spec.frame
+        return *self._told_of_all, self._told_by_type
+
+    @property
+    def _told_of_all(self) -> tuple[object, ...]:
+        return self._agent_told, self._columns, self.spec.frame
+
+    @property
+    def _told_by_type(self) -> dict[str, list[float]]:
+        return {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
+
+    def tells_as(self, other: FeatureEncoder) -> bool:
+        """Whether the same is told, in the same order, of all types that the other encoder knows."""
+        return self._told_of_all == other._told_of_all and other._told_by_type.items() <= self._told_by_type.items()
 
     def agent(self, values: Array) -> Array:
         """(..., agent size) of the agent's features, (..., features)."""
@@ -226,11 +237,14 @@ class Encoding:
         return rows, self.features.mask(self.padded([types.get(name) for name in action.arguments]))
 
     def for_spec(self, spec: Spec) -> Encoding:
-        """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`."""
+        """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`.
+
+        There may be objects of further types, which are never named to the network.
+        """
         if spec is self.spec:
             return self
         found = replace(self, spec=spec, like=self.features)
-        if found.features.told != self.features.told:
+        if not found.features.tells_as(self.features):
             raise BadInput(
                 "the scenes have other features, or in other roles, than those that the network was trained on"
             )

@@ -119,7 +119,7 @@ class LearnedNetwork:
     def check_task(self, task: Task) -> None:
         """`BadInput` where the domain does not know all that the task's labels say."""
         known, wanted = (
-            [f"the type '{name}'" for name in domain.types]
+            [f"the type '{name}'" for name in domain.types if _is_said_of(name, domain)]
             + [f"the predicate '{name}' with {len(p.parameters)} arguments" for name, p in domain.predicates.items()]
             for domain in (self.domain, task.domain)
         )
@@ -145,6 +145,12 @@ class LearnedNetwork:
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             remove_leftovers(folder / name)
             write_atomically(folder / name, content)
+
+
+def _is_said_of(kind: str, domain: Domain) -> bool:
+    """Whether a predicate can be said of objects of this type."""
+    parameters = (parameter for predicate in domain.predicates.values() for parameter in predicate.parameters)
+    return any(domain.is_subtype(kind, parameter.type) for parameter in parameters)
 
 
 @dataclass(frozen=True)
