@@ -20,7 +20,9 @@ from bilevel.tasks.scene import Array
 
 GRASP_HEIGHT = 0.02  # the hand's centre is so far above that of a block it holds
 GRIP = 0.58  # fingers closer than this hold what is between them; around a block they stop at 0.46 to 0.49
-GRIP_REACH = np.array([0.03, 0.03, 0.035], np.float32)  # how far off the grasp point a held block may be
+# How far off the grasp point a held block may be: along x, across the fingers, it swings while it is carried, and they
+# hold it until half a block and half a finger, 2 and 1.5 cm, are between the two.
+GRIP_REACH = np.array([0.035, 0.03, 0.035], np.float32)
 LOW = 0.035  # the centre of a block that stands on the table is at 0.02
 NEAR = 0.03  # from the middle of a place, in xy
 TRAY_MARGIN = 0.024  # how far from a tray's middle line, and beyond the centre of its outermost spot
