@@ -40,6 +40,16 @@ RECOVERY_HELP = (
     "policy says)."
 )
 RecoveryText = Annotated[str | None, tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
+PERCEPTION_HELP = (
+    "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
+    "swapped); success is judged on what is."
+)
+PerceptionText = Annotated[str, tyro.conf.arg(metavar="NAME=VALUE,...", help=PERCEPTION_HELP)]
+ESTIMATION_HELP = (
+    "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, as the "
+    "expert needs one (by default as the policy was learned)."
+)
+EstimationName = Annotated[str | None, tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
 OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]

@@ -16,6 +16,7 @@ from bilevel.commands.arguments import (
     EnvArguments,
     Json,
     OptionalTask,
+    PerceptionText,
     TaskName,
     answer,
     count,
@@ -61,6 +62,7 @@ class Collect:
     noise: float | None = None
     """Perturb the expert's controls by bursts of this amplitude, such as 0.7; what it wanted and what was done are both
     kept."""
+    perception: PerceptionText = ""
     env_args: EnvArguments = ()
     json: Json = False
 
@@ -72,7 +74,9 @@ class Collect:
         started = time.perf_counter()
         require_at_least(1, workers=self.workers)
         task, further = find_task(self.task), env_arguments(self.env_args)
-        settings = collection_settings(task, self.objects, seed=self.seed, noise=self.noise, **further)
+        settings = collection_settings(
+            task, self.objects, seed=self.seed, noise=self.noise, perception=self.perception, **further
+        )
         with open_collection(task, self.output, settings, self.episodes) as collection:
             kept = len(collection.entries)
             for problem in () if self.json else collection.broken:

@@ -10,10 +10,12 @@ import tyro
 
 from bilevel.commands.arguments import (
     EnvArguments,
+    EstimationName,
     Json,
     Noise,
     OptionalTask,
     Output,
+    PerceptionText,
     RecoveryText,
     answer,
     count,
@@ -69,6 +71,8 @@ class Evaluate:
     recovery: RecoveryText = None
     keep_incidents: bool = False
     """Keep the states in which the policy was at a loss, for `bilevel learn --from-episodes`."""
+    perception: PerceptionText = ""
+    estimation: EstimationName = None
     env_args: EnvArguments = ()
     json: Json = False
 
@@ -93,9 +97,12 @@ class Evaluate:
         from bilevel.experiments.methods import find_policy
         from bilevel.methods.methods import method_of
         from bilevel.policies.policy_folder import BISON
+        from bilevel.tasks.perception import read_perception
 
         method = self.method or (method_of(self.policy) if self.policy else BISON)
-        policy = find_policy(method, self.policy, self.planner, self.planning_seconds, recovery_of(self.recovery))
+        policy = find_policy(
+            method, self.policy, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
+        )
         if policy.task is None and self.task is None:
             raise BadInput(f"the method '{method}' needs a --task")
         task = task_of(policy.task or "", self.task, str(self.policy))
@@ -109,6 +116,7 @@ class Evaluate:
             self.noise,
             env_arguments(self.env_args),
             self.keep_incidents,
+            read_perception(self.perception),
         )
 
     def _state(self, results: Results) -> str:

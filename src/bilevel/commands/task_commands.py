@@ -14,9 +14,11 @@ import tyro
 
 from bilevel.commands.arguments import (
     EnvArguments,
+    EstimationName,
     Json,
     Noise,
     OptionalOutput,
+    PerceptionText,
     RecoveryText,
     TaskName,
     answer,
@@ -97,6 +99,8 @@ class Run:
     """Decides how the episode begins and all that nature does in it."""
     noise: Noise = 0.0
     recovery: RecoveryText = None
+    perception: PerceptionText = ""
+    estimation: EstimationName = None
     env_args: EnvArguments = ()
     video: OptionalOutput = None
     """Where to write a video (mp4), with the current action as its caption."""
@@ -135,7 +139,7 @@ class Run:
 
         folder = None if self.policy == EXPERT else Path(self.policy)
         evaluated = find_method(self.method or method_of(folder)).load(
-            MethodOptions(folder, recovery=recovery_of(self.recovery))
+            MethodOptions(folder, recovery=recovery_of(self.recovery), estimation=self.estimation)
         )
         evaluated.check_task(task)
         return evaluated
@@ -143,9 +147,11 @@ class Run:
     # The environment and its pictures
 
     def _env(self, task: Task, render_mode: str | None, quality: str) -> SceneEnv:
+        from bilevel.tasks.perception import read_perception
         from bilevel.tasks.scene_env import SceneEnv
 
-        return SceneEnv(task, self.objects, render_mode=render_mode, quality=quality, **env_arguments(self.env_args))
+        seen, further = read_perception(self.perception), env_arguments(self.env_args)
+        return SceneEnv(task, self.objects, render_mode=render_mode, quality=quality, perception=seen, **further)
 
     def _draws(self, task: Task) -> bool:
         """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
@@ -176,6 +182,7 @@ class Run:
         headline = f"{stage.task.name}, {count(self.objects, 'object')}: {run.outcome} after {run.steps} steps"
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
         details = f"{who}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
+        details += f", perception {self.perception}" if self.perception else ""
         return draw_sheet(stage, shots, headline, details)
 
     # The episode

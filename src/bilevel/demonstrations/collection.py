@@ -37,6 +37,7 @@ from bilevel.json_files import Damaged
 from bilevel.processes import Work, spread
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import write_domain
+from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.task import Task
 from bilevel.versions import differences, versions
 
@@ -51,6 +52,7 @@ def collect(
     episodes: int = 200,
     seed: int = 0,
     noise: float | None = None,
+    perception: Perception | str = PERFECT,
     workers: int = 1,
     callback: Callable[[int, int], None] | None = None,
     **arguments: Any,
@@ -58,12 +60,13 @@ def collect(
     """Let a task's expert demonstrate it, and keep the episodes that succeed in a folder.
 
     What is there already is kept, so a collection that was stopped goes on. `noise` is the amplitude of the bursts
-    that perturb the expert's controls, such as 0.7; `arguments` are further ones of the task's `make_env`. The files
+    that perturb the expert's controls, such as 0.7; `perception`, such as "noise=0.005,missed=0.01", is what is wrong
+    with what the expert sees; `arguments` are further ones of the task's `make_env`. The files
     are the same for any number of `workers`. `callback` is told how many episodes are there, and how many are wanted.
 
         data = collect(task, "build/cubes", objects=3, episodes=200, workers=2)
     """
-    settings = collection_settings(task, objects, seed=seed, noise=noise, **arguments)
+    settings = collection_settings(task, objects, seed=seed, noise=noise, perception=perception, **arguments)
     with open_collection(task, Path(output), settings, episodes) as collection:
         for _ in collection.record_missing(workers):
             if callback:

@@ -23,6 +23,7 @@ from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Controls
+from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.spec import Spec, read_spec
 from bilevel.tasks.task import OBJECTS
 from bilevel.versions import differences
@@ -40,13 +41,14 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """All that an episode depends on besides its number."""
 
     task: str
     arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
     noise: Perturbation | None
     seed: Annotated[int, msgspec.Meta(ge=0)]
+    perception: Perception = PERFECT
 
     def __post_init__(self) -> None:
         if type(self.arguments.get(OBJECTS)) is not int:
@@ -54,7 +56,16 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     def differences(self, other: CollectionSettings) -> str:
         """Say where these settings differ from others: `objects 3 instead of 4`."""
-        ours, theirs = ({"task": s.task, **s.arguments, "noise": s.noise, "seed": s.seed} for s in (self, other))
+        ours, theirs = (
+            {
+                "task": s.task,
+                **s.arguments,
+                "noise": s.noise,
+                "seed": s.seed,
+                "perception": str(s.perception) or "perfect",
+            }
+            for s in (self, other)
+        )
         names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
         return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
 
@@ -65,6 +76,7 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         words += ["--env-args", *(f"{name}={_text(value)}" for name, value in further.items())] if further else []
         words += [f"--episodes {episodes} --seed {self.seed}"]
         words += [f"--noise {self.noise.amplitude}"] if self.noise else []
+        words += [f"--perception {self.perception}"] if self.perception != PERFECT else []
         return " ".join(words)
 
 

@@ -17,6 +17,7 @@ from bilevel.policies.rollout import Episode, Perturb, Perturbation, Transition,
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control
+from bilevel.tasks.perception import PERFECT, Perception, read_perception
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
@@ -25,11 +26,18 @@ MOST_ATTEMPTS = 20
 
 
 def collection_settings(
-    task: Task, objects: int = 3, *, seed: int = 0, noise: float | None = None, **arguments: Any
+    task: Task,
+    objects: int = 3,
+    *,
+    seed: int = 0,
+    noise: float | None = None,
+    perception: Perception | str = PERFECT,
+    **arguments: Any,
 ) -> CollectionSettings:
     """Return what to record, with every argument of the environment spelt out.
 
-    `noise` is the amplitude of the bursts that perturb the expert's controls, 0 or `None` for none.
+    `noise` is the amplitude of the bursts that perturb the expert's controls, 0 or `None` for none; `perception` is
+    what is wrong with what the expert sees, and with what is recorded.
     """
     task.check_arguments(arguments)
     if seed < 0:
@@ -41,7 +49,8 @@ def collection_settings(
             raise BadInput(f"the argument '{name}' is {value!r}, which cannot be kept in a data set: JSON has no such")
     defaults = {name: value for name, value in task.arguments.items() if _is_plain(value)}
     spelt_out = {OBJECTS: objects, **defaults, **arguments}
-    return CollectionSettings(task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed)
+    seen = read_perception(perception) if isinstance(perception, str) else perception
+    return CollectionSettings(task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed, seen)
 
 
 def _is_plain(value: Any) -> bool:
@@ -57,7 +66,7 @@ class Recorder:
 
     def __init__(self, task: Task, settings: CollectionSettings) -> None:
         self.settings = settings
-        self.env = SceneEnv(task, **settings.arguments)
+        self.env = SceneEnv(task, **settings.arguments, perception=settings.perception)
         self.expert = expert_policy(self.env)
 
     def record(self, index: int) -> Demonstration:

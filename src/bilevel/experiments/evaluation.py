@@ -24,6 +24,7 @@ from bilevel.policies.incidents import count_incidents
 from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.perception import PERFECT, Perception, read_perception
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
 from bilevel.versions import versions
@@ -44,6 +45,7 @@ class Evaluation:
     noise: float = 0.0  # amplitude of the control noise
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
     keep_incidents: bool = False  # the states in which the policy was at a loss
+    perception: Perception = PERFECT
 
     @property
     def jobs(self) -> list[tuple[int, int]]:
@@ -55,7 +57,7 @@ class Evaluation:
         if self.episodes < 1:
             raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
         for objects in (min(self.objects), max(self.objects)):
-            self.policy.check_run(self.task, objects, self.noise, self.arguments)
+            self.policy.check_run(self.task, objects, self.noise, self.arguments, self.perception)
 
     @cached_property
     def _versions(self) -> dict[str, str]:
@@ -71,6 +73,7 @@ class Evaluation:
             "seed": evaluation_seed(self.seed, episode),
             "noise": self.noise,
             "arguments": dict(self.arguments),
+            "perception": str(self.perception),
             "versions": self._versions,
         }
 
@@ -83,7 +86,7 @@ class Evaluation:
 
 def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
     """What runs the job of a number, and keeps the last environment for those of the same size."""
-    runner = EpisodeRunner(evaluation.policy, evaluation.task, evaluation.arguments)
+    runner = EpisodeRunner(evaluation.policy, evaluation.task, evaluation.arguments, evaluation.perception)
 
     def run(index: int) -> tuple[int, EpisodeRecord]:
         objects, episode = evaluation.jobs[index]
@@ -113,8 +116,10 @@ def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
 class EpisodeRunner:
     """Runs episodes of one policy on one task; the environment is made anew only for another number of objects."""
 
-    def __init__(self, policy: EvaluatedPolicy, task: Task, arguments: Mapping[str, Any]) -> None:
-        self._policy, self._task, self._arguments = policy, task, arguments
+    def __init__(
+        self, policy: EvaluatedPolicy, task: Task, arguments: Mapping[str, Any], perception: Perception = PERFECT
+    ) -> None:
+        self._policy, self._task, self._arguments, self._perception = policy, task, arguments, perception
         self._made: tuple[int, SceneEnv, Any] | None = None
 
     def run(self, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
@@ -125,7 +130,9 @@ class EpisodeRunner:
         if self._made is None or self._made[0] != objects:
             if self._made is not None:
                 self._made[1].close()
-            env = SceneEnv(self._task, objects, render_mode=policy.render_mode, **self._arguments)
+            env = SceneEnv(
+                self._task, objects, render_mode=policy.render_mode, perception=self._perception, **self._arguments
+            )
             self._made = objects, env, policy.make(env)
         _, env, acting = self._made
         return run_episode(env, acting, seed, noise)
@@ -206,9 +213,12 @@ def evaluate(
     seed: int = 0,
     noise: float = 0.0,
     workers: int = 1,
+    perception: Perception | str = PERFECT,
     **arguments: Any,
 ) -> list[EpisodeRecord]:
     """Run a policy in episodes that it has not seen; a record for each. The policy is a folder, or the word "expert".
+
+    With a `perception`, such as "noise=0.01,missed=0.05", that is what it sees of them; success is judged on what is.
 
     records = evaluate("build/policy", task, objects=[3, 10], episodes=20)
     rate = sum(record.success for record in records) / len(records)
@@ -218,4 +228,7 @@ def evaluate(
     if not isinstance(policy, EvaluatedPolicy):
         folder = None if policy == EXPERT else Path(policy)
         policy = find_policy(method_of(folder), folder)
-    return list(Evaluation(policy, task, tuple(objects), episodes, seed, noise, arguments).run(workers))
+    seen = read_perception(perception) if isinstance(perception, str) else perception
+    return list(
+        Evaluation(policy, task, tuple(objects), episodes, seed, noise, arguments, perception=seen).run(workers)
+    )

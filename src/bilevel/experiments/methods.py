@@ -118,6 +118,7 @@ def find_policy(
     planner: str | None = None,
     planning_seconds: float | None = None,
     recovery: Recovery | None = None,
+    estimation: str | None = None,
 ) -> EvaluatedPolicy:
     """What is to be measured; `BadInput` where something is missing, or given and not needed."""
-    return find_method(method).load(MethodOptions(policy, planner, planning_seconds, recovery))
+    return find_method(method).load(MethodOptions(policy, planner, planning_seconds, recovery, estimation))

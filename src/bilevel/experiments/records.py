@@ -26,6 +26,7 @@ IDENTITY = {
     "seed": "another --seed",
     "noise": "another --noise",
     "arguments": "other --env-args",
+    "perception": "another --perception",
     "versions": "other versions of bilevel or of what it uses",
 }
 
@@ -51,6 +52,7 @@ class EpisodeRecord:
     versions: dict[str, str]
     seconds: dict[str, float] = field(compare=False)
     settings: dict[str, Any] = field(default_factory=dict)  # of the method
+    perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
     detail: str | None = None  # what the policy itself says about why it did not succeed
     peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
     recovery: dict[str, int] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did

@@ -23,6 +23,7 @@ from bilevel.demonstrations.traces import explain, label
 from bilevel.files import remove_leftovers, write_atomically
 from bilevel.learning.completion import Beginnings, RuleLearner
 from bilevel.learning.dagger import BilevelLearner, Practice
+from bilevel.learning.estimation import fit_estimation
 from bilevel.learning.networks import (
     Callback,
     LearningConfig,
@@ -124,7 +125,8 @@ def learn_bilevel(
     }
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
     body = _body(options.task, demonstrations.controls)
-    card = msgspec.structs.replace(card, longest=found.longest, commit=known.commit, **body)
+    estimation = fit_estimation(demonstrations)
+    card = msgspec.structs.replace(card, longest=found.longest, commit=known.commit, estimation=estimation, **body)
     policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, known.rules)
     write_curve(output, learned)
     policy.write(output)

@@ -14,6 +14,9 @@ from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.policies.recovery import Recovery
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.estimation import Estimation
+from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
 
@@ -47,16 +50,19 @@ class EvaluatedPolicy:
         if self.check is not None:
             self.check(task)
 
-    def check_run(self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any]) -> None:
-        """`BadInput` for a task, a number of objects, or noise or arguments that it is not measured with."""
+    def check_run(
+        self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any], perception: Perception = PERFECT
+    ) -> None:
+        """`BadInput` for a task, a number of objects, or other settings that it is not measured with."""
         self.check_task(task)
         most = self.max_objects(task)
         if objects < 1 or (most is not None and objects > most):
             raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
         if self.make:
             SceneEnv(task, objects, **arguments).close()
-        elif noise or arguments:
-            names = [*(["noise"] if noise else []), *(["env-args"] if arguments else [])]
+        elif noise or arguments or perception != PERFECT:
+            given = {"noise": noise, "env-args": arguments, "perception": str(perception)}
+            names = [name for name, value in given.items() if value]
             options = " and no ".join(f"--{name}" for name in names)
             raise BadInput(f"the method '{self.method}' is measured without an environment: it takes no {options}")
 
@@ -70,6 +76,7 @@ class EvaluatedPolicy:
 EXPERT = "expert"
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # what is learned
+ON, OFF = "on", "off"  # state estimation
 CLASSICAL, CONTINGENT = ("lama", "search"), ("fond",)  # planners
 
 
@@ -81,6 +88,7 @@ class MethodOptions:
     planner: str | None = None
     planning_seconds: float | None = None
     recovery: Recovery | None = None  # by default that of the policy
+    estimation: str | None = None  # on, off, or the folder of a policy whose estimation to use; `None`: its own, if any
 
 
 class Planning(NamedTuple):
@@ -117,6 +125,8 @@ class Method:
             )
         if self.name != BISON and options.recovery is not None:
             raise BadInput(f"the method '{self.name}' takes no --recovery: only {BISON} does")
+        if options.estimation is not None and self.build not in (_bilevel, _expert):
+            raise BadInput(f"the method '{self.name}' has no state estimation: it takes no --estimation")
         return self.build(self, options)
 
     def missing(self) -> str | None:
@@ -141,19 +151,50 @@ class Method:
 
 
 def _expert(method: Method, options: MethodOptions) -> EvaluatedPolicy:
-    return EvaluatedPolicy(method.name, expert_policy)
+    """The expert sees as a learned policy does, where one is named for its estimation."""
+    if options.estimation in (None, OFF):
+        return EvaluatedPolicy(method.name, expert_policy)
+    if options.estimation == ON:
+        raise BadInput("the expert has no state estimation of its own: name the folder of a policy after --estimation")
+    estimation = _estimation_in(Path(options.estimation or ""))
+    settings = {"estimation": estimation.digest}
+    return EvaluatedPolicy(method.name, partial(_make_expert, estimation), settings=settings)
+
+
+def _make_expert(estimation: Estimation, env: SceneEnv) -> ObservedPolicy:
+    return expert_policy(env, Estimator(env.task.spec, estimation))
+
+
+def _estimation_in(folder: Path) -> Estimation:
+    """The estimation in a policy folder; `BadInput` where there is none."""
+    estimation = read_card(folder).estimation
+    if estimation is None:
+        raise BadInput(f"{folder}: the policy was learned without state estimation; learn it again")
+    return estimation
 
 
 def _bilevel(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
     found, planning = read_policy(options.policy), method.planning(options)
+    estimation, settings = _estimation_of(found, options)
     if planning:
-        make = partial(_make_planning, found, planning, method.replan)
-        return learned_policy(method.name, found, options.policy, make, planning._asdict())
+        make = partial(_make_planning, found, planning, method.replan, estimation)
+        return learned_policy(method.name, found, options.policy, make, {**planning._asdict(), **settings})
     recovery = found.card.recovery if options.recovery is None else options.recovery
-    make = partial(_make_bilevel, found, recovery)
-    return learned_policy(method.name, found, options.policy, make, {"recovery": str(recovery)})
+    make = partial(_make_bilevel, found, recovery, estimation)
+    return learned_policy(method.name, found, options.policy, make, {"recovery": str(recovery), **settings})
+
+
+def _estimation_of(found: LearnedPolicy, options: MethodOptions) -> tuple[Estimation | None, dict[str, str]]:
+    """The estimation of a policy, and what results have to say about it if it is not the policy's own."""
+    if options.estimation is None:
+        return found.card.estimation, {}
+    if options.estimation == OFF:
+        return None, {"estimation": OFF}
+    assert options.policy is not None
+    estimation = _estimation_in(options.policy if options.estimation == ON else Path(options.estimation))
+    return estimation, {} if estimation == found.card.estimation else {"estimation": estimation.digest}
 
 
 def learned_policy(
@@ -176,18 +217,25 @@ def learned_policy(
     )
 
 
-def _make_bilevel(found: LearnedPolicy, recovery: Recovery, env: SceneEnv) -> BilevelPolicy:
+def _make_bilevel(
+    found: LearnedPolicy, recovery: Recovery, estimation: Estimation | None, env: SceneEnv
+) -> BilevelPolicy:
     found.check_controls(env.controls)
-    return found.bind(env.labels, recovery=recovery, switches=env.task.switches)
+    policy = found.bind(env.labels, recovery=recovery, switches=env.task.switches)
+    policy.estimator = Estimator(found.spec, estimation) if estimation else None
+    return policy
 
 
-def _make_planning(found: LearnedPolicy, planning: Planning, replan: bool, env: SceneEnv) -> BilevelPolicy:
+def _make_planning(
+    found: LearnedPolicy, planning: Planning, replan: bool, estimation: Estimation | None, env: SceneEnv
+) -> BilevelPolicy:
     from bilevel.planning.planners import PLANNERS, PlannedPolicy
 
     found.check_controls(env.controls)
     name, seconds = planning
     high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
-    return BilevelPolicy(env.labels, high, found.low())
+    estimator = Estimator(found.spec, estimation) if estimation else None
+    return BilevelPolicy(env.labels, high, found.low(), estimator)
 
 
 def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:

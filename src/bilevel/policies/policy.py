@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from bilevel.lowlevel.encoding import Unseen
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
 from bilevel.tasks.controls import Control
+from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels, call
@@ -64,13 +66,19 @@ class LowLevelPolicy(Protocol):
 class BilevelPolicy(LabellingPolicy):
     """Label, choose, control. What is being done is kept for whoever wants to show or record it."""
 
-    def __init__(self, labels: Labels, high: HighLevelPolicy, low: LowLevelPolicy) -> None:
+    def __init__(
+        self, labels: Labels, high: HighLevelPolicy, low: LowLevelPolicy, estimator: Estimator | None = None
+    ) -> None:
+        """With an `estimator`, what is labelled and acted upon is its estimate of what is seen."""
         super().__init__(labels)
-        self.high, self.low = high, low
-        self.scene: Scene  # seen last
+        self.high, self.low, self.estimator = high, low, estimator
+        self.scene: Scene  # seen last, or what is estimated from that
         self._begun = False
 
     def reset(self, scene: Scene) -> None:
+        if self.estimator:
+            self.estimator.reset()
+            scene = self.estimator.update(scene)
         self._begun, self.scene = True, scene
         super().reset(scene)
         self.high.reset(self.state, self.goal, scene.objects)
@@ -78,14 +86,18 @@ class BilevelPolicy(LabellingPolicy):
 
     def act(self, scene: Scene) -> Control | None:
         self.look(scene)
-        return None if self.action is None else self.control(self.action)
+        return None if self.action is None else self.given(self.control(self.action))
 
     def look(self, scene: Scene) -> bool:
         """Label what is seen now, and choose anew where state or goal have changed; return whether they have."""
         if not self._begun:
             self.reset(scene)
+        if self.estimator:
+            scene = self.estimator.update(scene)
         self.scene = scene
         state, goal = self.labels.state(scene), self.labels.goal(scene)
+        if self.estimator:
+            state = self.estimator.believe(state)
         if _same(state, self.state) and _same(goal, self.goal):  # then the action stays the same, too
             return False
         self.high.declare(scene.objects)
@@ -96,6 +108,12 @@ class BilevelPolicy(LabellingPolicy):
     def control(self, action: Action) -> Control:
         """How to do an action in what was seen last."""
         return self.low.control(self.scene, self.state, self.goal, action)
+
+    def given(self, control: Control | None) -> Control | None:
+        """Note the control that is given, which the estimator has to know, and return it."""
+        if self.estimator and control is not None:
+            self.estimator.act(control)
+        return control
 
 
 def _same(first: Facts, second: Facts) -> bool:
@@ -129,6 +147,9 @@ class ControllingExpert:
         self._control = control
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        for name in action.arguments:
+            if name not in scene:
+                raise Unseen(f"the expert wants {action}, but no '{name}' is seen")
         return call("the expert's control(scene, {1})", self._control, scene, action)
 
 
@@ -144,7 +165,7 @@ class ActingExpert(LabellingPolicy):
         return call("the expert's act(scene)", self._act, scene)
 
 
-def expert_policy(env: SceneEnv) -> ObservedPolicy:
+def expert_policy(env: SceneEnv, estimator: Estimator | None = None) -> ObservedPolicy:
     """The expert of a task at work in an environment of it; `BadInput` where there is none that can show it."""
     expert = env.expert
     if expert is None or not expert.can_show:
@@ -153,4 +174,4 @@ def expert_policy(env: SceneEnv) -> ObservedPolicy:
         return ActingExpert(expert.act, env.labels)
     assert expert.choose is not None
     assert expert.control is not None
-    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control))
+    return BilevelPolicy(env.labels, ChoosingExpert(expert.choose), ControllingExpert(expert.control), estimator)

@@ -43,6 +43,8 @@ from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import parse_domain, write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
+from bilevel.tasks.estimation import Estimation
+from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec, read_spec
@@ -85,6 +87,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     longest: dict[str, int] = {}  # demonstration of each schema, in steps
     switches: list[int] | None = None  # numbers of a control that open or close something, if that is known
     still: list[float] | None = None  # a control that does nothing, if the task names one
+    estimation: Estimation | None = None  # of what is seen; older policies have none
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,10 @@ class LearnedNetwork:
     def digest(self) -> str:
         """Equal for policies that decide and move alike."""
         found = hashlib.sha256()
-        for part in (*(text.encode() for text in self.texts().values()), weights_data(self.weights)):
+        parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
+        if self.card.estimation:
+            parts.append(self.card.estimation.digest.encode())
+        for part in parts:
             found.update(hashlib.sha256(part).digest())
         return found.hexdigest()
 
@@ -179,11 +185,12 @@ class LearnedPolicy(LearnedNetwork):
         """
         high, low, card = RulePolicy(self.rules, self.domain, commit=self.card.commit), self.low(network), self.card
         recovery = card.recovery if recovery is None else recovery
+        estimator = Estimator(self.spec, card.estimation) if card.estimation else None
         if recovery == NO_RECOVERY:
-            return BilevelPolicy(labels, high, low)
+            return BilevelPolicy(labels, high, low, estimator)
         switches = switches if card.switches is None else card.switches
         body = Body(card.controls, switches, card.longest, card.still, card.seed)
-        return RecoveringPolicy(labels, high, low, recovery, body)
+        return RecoveringPolicy(labels, high, low, recovery, body, estimator)
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
         encoding, shape = encoding_of(self.domain, self.spec), self.card.network
@@ -269,7 +276,9 @@ def read_card(folder: Path) -> Card:
     _check_format(data, path)
     card = decode(data, Card, path)
     try:
-        read_spec(card.spec)
+        spec = read_spec(card.spec)
+        if card.estimation:
+            Estimator(spec, card.estimation)
     except BadInput as error:
         raise Damaged(f"{path}: {error}") from None
     for key, number, most in (("hidden", card.network.hidden, MAX_HIDDEN), ("rounds", card.network.rounds, MAX_ROUNDS)):

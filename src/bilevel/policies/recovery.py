@@ -28,6 +28,7 @@ from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import implied_types
 from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
 from bilevel.tasks.controls import BoxControls, Control, Controls
+from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
 
@@ -104,8 +105,16 @@ class RecoveringPolicy(BilevelPolicy):
     `incidents` are the times that it was, in this episode; `failure` says why it has stopped, in short and in a line.
     """
 
-    def __init__(self, labels: Labels, high: RulePolicy, low: LowLevelPolicy, recovery: Recovery, body: Body) -> None:
-        super().__init__(labels, high, low)
+    def __init__(
+        self,
+        labels: Labels,
+        high: RulePolicy,
+        low: LowLevelPolicy,
+        recovery: Recovery,
+        body: Body,
+        estimator: Estimator | None = None,
+    ) -> None:
+        super().__init__(labels, high, low, estimator)
         self._rules, self._recovery, self._body = high, recovery, body
         self._watch = StallWatch(body.longest)
         self._forget()
@@ -143,7 +152,7 @@ class RecoveringPolicy(BilevelPolicy):
         if self._pushes and control is not None:
             self._pushes -= 1
             control = self._push(control)
-        self._last = control
+        self._last = self.given(control)
         self._step += 1
         return control
 

@@ -34,7 +34,7 @@ Callback = Callable[[Transition], None]
 
 @dataclass(frozen=True)
 class Episode:
-    """How an episode ended, and what was seen last."""
+    """How an episode ended, and the last scene: after a step what it is, before one that is not taken what is seen."""
 
     outcome: str
     steps: int
@@ -75,7 +75,7 @@ def rollout(
             callback(Transition(scene, env.events, control, executed))
         scene = env.step(executed)
         if env.outcome:
-            return Episode(env.outcome, env.steps, scene, env.events)
+            return Episode(env.outcome, env.steps, env.true_scene, env.events)
         if stop and stop():
             return Episode(STOPPED, env.steps, scene, env.events)
 

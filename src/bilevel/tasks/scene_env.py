@@ -7,6 +7,7 @@ from typing import Any
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control, Controls, controls_of
+from bilevel.tasks.perception import PERFECT, Perception, Sensor
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
 
@@ -17,17 +18,27 @@ class SceneEnv:
     """Runs episodes: `reset`, then `step` until there is an `outcome`.
 
     `info` keys are optional. If the environment has them, `success` (or `is_success`) decides about success, `events`
-    are texts about what no action explains, and `outcome` says how an episode ended that did not succeed.
+    are texts about what no action explains, and `outcome` says how an episode ended that did not succeed. Policies and
+    experts see `scene`; with imperfect perception that is not the `true_scene`, on which success is judged.
     """
 
     scene: Scene
+    true_scene: Scene
 
     def __init__(
-        self, task: Task, objects: int, *, render_mode: str | None = None, quality: str | None = None, **arguments: Any
+        self,
+        task: Task,
+        objects: int,
+        *,
+        render_mode: str | None = None,
+        quality: str | None = None,
+        perception: Perception = PERFECT,
+        **arguments: Any,
     ) -> None:
         """Make the environment with so many objects; `arguments` are further ones of the task's `make_env`.
 
-        A `quality` of pictures, such as "good", matters only where `make_env` knows some.
+        A `quality` of pictures, such as "good", matters only where `make_env` knows some. By default, everything is
+        seen as it is.
         """
         task.check_objects(objects)
         task.check_arguments(arguments)
@@ -39,6 +50,8 @@ class SceneEnv:
         self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)
         self.task, self.objects, self.arguments = task, objects, arguments
         self.labels = task.labels
+        self.perception = perception
+        self._sensor: Sensor | None = None
         self.step_limit = task.steps_per_object * objects
         self.steps = 0
         self.info: dict[str, Any] = {}
@@ -56,12 +69,13 @@ class SceneEnv:
         """Begin the episode of a seed."""
         observation, info = call("env.reset(seed={seed})", self.env.reset, seed=seed)
         self.steps, self.outcome = 0, None
+        self._sensor = None if self.perception == PERFECT else Sensor(self.perception, self.task.spec, seed)
         return self._see(observation, info)
 
     @property
     def is_done_already(self) -> bool:
         """Whether there is nothing to do: a goal, and it holds, where an episode begins."""
-        return bool(self.labels.goal(self.scene)) and self._succeeded()
+        return bool(self.labels.goal(self.true_scene)) and self._succeeded()
 
     def step(self, control: Control) -> Scene:
         """Carry out a control; afterwards `outcome` tells whether the episode is over, and how."""
@@ -82,16 +96,17 @@ class SceneEnv:
 
     def _see(self, observation: Any, info: dict[str, Any]) -> Scene:
         self.info = info
-        self.scene = call("perceive(observation, info, env)", self.task.perceive, observation, info, self.env)
+        self.true_scene = call("perceive(observation, info, env)", self.task.perceive, observation, info, self.env)
+        self.scene = self._sensor.see(self.true_scene) if self._sensor else self.true_scene
         return self.scene
 
     def _succeeded(self) -> bool:
         if self.task.success is not None:
-            return bool(call("success(scene, info)", self.task.success, self.scene, self.info))
+            return bool(call("success(scene, info)", self.task.success, self.true_scene, self.info))
         for key in ("success", "is_success"):
             if key in self.info:
                 return bool(self.info[key])
-        return self.labels.goal(self.scene) <= self.labels.state(self.scene)
+        return self.labels.goal(self.true_scene) <= self.labels.state(self.true_scene)
 
     # Optional capabilities
 

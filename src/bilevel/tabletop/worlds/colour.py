@@ -138,7 +138,7 @@ def _relations(scene: Scene) -> Relations:
     """held, on the platform, on its own tray, colour: (blocks,) each; colour: (trays,)"""
     blocks, platform = (scene.features[scene.roster.rows(kind), POSITION] for kind in ("block", "platform"))
     held = holds(scene.values, blocks)
-    on_platform = stands_on(blocks, stands(blocks, held), platform)[:, 0]
+    on_platform = np.asarray(stands_on(blocks, stands(blocks, held), platform).any(axis=1))  # none if it is not seen
     return held, on_platform, *tray_relations(scene, held)
 
 
@@ -149,16 +149,17 @@ def _facts(
     blocks, colour_names = scene.roster.of_type("block"), scene.roster.of_type("colour")
     yield from gripper(blocks, held)
     yield from tray_facts(scene, tray_colours)
-    yield Atom("free", ("table",))  # there is always room
-    if not on_platform.any():
+    if "table" in scene:
+        yield Atom("free", ("table",))  # there is always room
+    if "platform" in scene and not on_platform.any():
         yield Atom("free", ("platform",))
     for index, block in enumerate(blocks):
         colour = int(colours[index])
         yield Atom("unknown", (block,)) if colour < 0 else Atom("colour-of", (block, colour_names[colour]))
         if home[index]:
             yield Atom("achieved-goal", (block,))
-        elif not held[index]:
-            yield Atom("on", (block, "platform" if on_platform[index] else "table"))
+        elif not held[index] and (surface := "platform" if on_platform[index] else "table") in scene:
+            yield Atom("on", (block, surface))
 
 
 def _wanted(scene: Scene) -> Iterator[Atom]:
@@ -183,7 +184,8 @@ def choose(state: Facts, goal: Facts) -> Action | None:
     free_platforms = [surface for (surface,) in now["free"] if surface != "table"]
     for (held,) in now["holding"]:
         if held in colours:
-            return Action("place-goal", (held, trays[colours[held]], colours[held]))
+            tray = trays.get(colours[held])  # none while it is not seen
+            return Action("place-goal", (held, tray, colours[held])) if tray else None
         return Action("place", (held, free_platforms[0])) if free_platforms else Action("put-aside", (held, "table"))
     lying = [(block, surface) for block, surface in now["on"] if block in wanted]
     lying.sort(key=lambda pair: (pair[1] == "table", pair[0] not in colours))

@@ -232,12 +232,16 @@ class Gacha(TrayWorld):
 
 
 def _relations(scene: Scene) -> Relations:
-    """held, in the box, on its own tray, colour: (blocks,) each; colour: (trays,); lid open: ()"""
-    box = scene.features[scene.roster.row["box"]]
+    """held, in the box, on its own tray, colour: (blocks,) each; colour: (trays,); lid open: ()
+
+    Nothing is in a box that is not seen.
+    """
     blocks = scene.features[scene.roster.rows("block"), POSITION]
     held = holds(scene.values, blocks)
-    in_box = inside(blocks, held, box_centre(box))
-    opened = np.array(is_open(float(box[TRAVEL]), bool(in_box.any())))
+    in_box, opened = np.zeros(len(blocks), bool), np.array(False)
+    for box in scene.features[scene.roster.rows("box")]:
+        in_box = inside(blocks, held, box_centre(box))
+        opened = np.array(is_open(float(box[TRAVEL]), bool(in_box.any())))
     return held, in_box, *tray_relations(scene, held), opened
 
 
@@ -256,9 +260,10 @@ def _facts(
     blocks, colour_names = scene.roster.of_type("block"), scene.roster.of_type("colour")
     yield from gripper(blocks, held)
     yield from tray_facts(scene, tray_colours)
-    yield Atom("opened" if opened else "closed", ("box",))
-    if not in_box.any():
-        yield Atom("clear", ("box",))
+    if "box" in scene:
+        yield Atom("opened" if opened else "closed", ("box",))
+        if not in_box.any():
+            yield Atom("clear", ("box",))
     for index, block in enumerate(blocks):
         colour = colour_names[colours[index]]
         yield Atom("colour-of", (block, colour))
@@ -287,7 +292,8 @@ def choose(state: Facts, goal: Facts) -> Action | None:
         return None
     colours, trays = colours_and_trays(now)
     for (held,) in now["holding"]:
-        return Action("place-goal", (held, trays[colours[held]], colours[held]))
+        tray = trays.get(colours[held])  # none while it is not seen
+        return Action("place-goal", (held, tray, colours[held])) if tray else None
     for block, box in now["in"]:
         return Action("pick", (block, box)) if now["opened"] else Action("open", (box,))
     for (box,) in now["opened"]:

@@ -1,0 +1,191 @@
+"""Imperfect perception: what a camera makes of the scenes of an episode before a policy sees them.
+
+    perception = read_perception("noise=0.01,missed=0.05,delay=3")
+    sensor = Sensor(perception, task.spec, seed)
+    seen = sensor.see(scene)
+
+What is seen of objects is wrong, missing, or called by another name; the agent knows where it is itself. A scene that
+is late, or seldom seen, is so as a whole. Random numbers are a sensor's own: the environment's stay the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.scene import Array, Roster, Scene
+from bilevel.tasks.spec import LabelOnly, Position, Spec
+
+_APART = 2  # keeps these random numbers apart from those of the environment and of the control noise
+REMEMBERED = 1000  # rosters of which something is known, before all of that is forgotten
+SWAP_STEPS = (5, 20)  # for how long two objects have each other's names
+
+
+class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is wrong with what is seen; by default nothing. Lengths are in the unit of the task's positions."""
+
+    noise: float = 0.0  # standard deviation of each coordinate of an object, drawn anew at each step
+    bias: float = 0.0  # how far all objects are off together, in a direction that is drawn once for an episode
+    missed: float = 0.0  # how probable it is that an object is not seen, at each step
+    occluded: float = 0.0  # objects as near to the agent as this are not seen
+    delay: int = 0  # the scene is that of so many steps ago
+    every: int = 1  # a new scene is seen at every so manieth step
+    swapped: float = 0.0  # how probable it is, at each step, that two objects of one type exchange their names
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "bias", "occluded", "missed", "swapped"):
+            value, most = getattr(self, name), 1.0 if name in ("missed", "swapped") else math.inf
+            if not (math.isfinite(value) and 0 <= value <= most):
+                wanted = "a probability, from 0 to 1" if most == 1 else "a length, 0 or more"
+                raise BadInput(f"perception: {name} is {wanted}, not {value:g}")
+        for name, least in (("delay", 0), ("every", 1)):
+            if getattr(self, name) < least:
+                raise BadInput(f"perception: {name} is a number of steps, at least {least}, not {getattr(self, name)}")
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={value:g}" for name, value in msgspec.to_builtins(self).items())
+
+
+PERFECT = Perception()
+
+
+def read_perception(text: str) -> Perception:
+    """Return the perception of a text such as `noise=0.01,missed=0.05`; nothing is perfect perception."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Perception)}
+    values: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if name not in kinds or not equals or name in values:
+            raise BadInput(f"perception takes NAME=VALUE, each once, of {', '.join(kinds)}, not '{part}'")
+        try:
+            values[name] = int(value) if kinds[name] in (int, "int") else float(value)
+        except ValueError:
+            kind = "a whole number" if kinds[name] in (int, "int") else "a number"
+            raise BadInput(f"perception: {name} is {kind}, not '{value}'") from None
+    return Perception(**values)  # type: ignore[arg-type]
+
+
+class Coordinates:
+    """Which features of objects are coordinates, and along which one of the agent's.
+
+    Of features for labels alone, those count that are coordinates to whoever is told them.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._types = spec.object_roles
+        self.width = len(spec.columns)
+        along: dict[str, str] = {}
+        for features in self._types.values():
+            for name, role in features.items():
+                seen_as = role.role if isinstance(role, LabelOnly) else role
+                if isinstance(seen_as, Position):
+                    along[name] = seen_as.along or name
+        self.names = tuple(along)
+        self.columns = np.array([spec.column[name] for name in along], np.intp)  # (coordinates,)
+        self.agent_names = tuple(name for name in spec.agent if name in along.values())
+        self.agent_columns = np.array([spec.agent_column[name] for name in self.agent_names], np.intp)  # (axes,)
+        self.axis = np.array([self.agent_names.index(name) for name in along.values()], np.intp)  # (coordinates,)
+        # The point at which an object is: the coordinates that are called as the agent's are.
+        own = [name for name in self.agent_names if name in along]
+        self.points = np.array([spec.column[name] for name in own], np.intp)
+        self.point_indices = np.array([self.names.index(name) for name in own], np.intp)  # among all coordinates
+        self.point_axes = np.array([self.agent_names.index(name) for name in own], np.intp)
+        self.agent_points = np.array([spec.agent_column[name] for name in own], np.intp)
+        self._known: dict[Roster, NDArray[np.bool_]] = {}
+
+    def has(self, roster: Roster) -> NDArray[np.bool_]:
+        """(objects, coordinates): which coordinates the objects have."""
+        found = self._known.get(roster)
+        if found is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            rows = [[name in self._types[kind] for name in self.names] for kind in roster.objects.values()]
+            found = self._known[roster] = np.array(rows, bool).reshape(len(rows), len(self.names))
+        return found
+
+    def is_placed(self, roster: Roster) -> NDArray[np.bool_]:
+        """(objects,): which objects are somewhere at all."""
+        return np.asarray(self.has(roster).any(axis=1))
+
+    def distances(self, scene: Scene) -> Array:
+        """(objects,): how far each object is from the agent; infinitely far for those that are nowhere."""
+        offsets = scene.features[:, self.points] - scene.values[self.agent_points]
+        return np.where(self.is_placed(scene.roster), np.sqrt((offsets * offsets).sum(axis=1)), np.inf)
+
+
+class Sensor:
+    """What is seen in one episode; the same seed sees the same."""
+
+    def __init__(self, perception: Perception, spec: Spec, seed: int) -> None:
+        self._perception, self._coordinates = perception, Coordinates(spec)
+        self._rng = np.random.default_rng([seed, _APART])
+        direction = self._rng.standard_normal(len(self._coordinates.agent_names))
+        length = float(np.linalg.norm(direction)) or 1.0
+        self._bias = (direction * (perception.bias / length)).astype(np.float32)
+        self._late: deque[Scene] = deque(maxlen=perception.delay + 1)
+        self._steps = 0
+        self._swap: tuple[str, str, int] | None = None  # two names, and when they have their own again
+
+    def see(self, scene: Scene) -> Scene:
+        """Return what is seen of the next scene of the episode."""
+        if self._steps % self._perception.every == 0:
+            self._late.append(self._swapped(self._moved(self._seen(scene))))
+        else:
+            self._late.append(self._late[-1])
+        self._steps += 1
+        return self._late[0]
+
+    def _seen(self, scene: Scene) -> Scene:
+        """Leave out what is not seen."""
+        missed, occluded = self._perception.missed, self._perception.occluded
+        if not (missed or occluded):
+            return scene
+        hidden = self._coordinates.distances(scene) <= occluded if occluded else np.zeros(len(scene.features), bool)
+        if missed:
+            drawn = self._rng.random(len(scene.features)) < missed
+            hidden |= drawn & self._coordinates.is_placed(scene.roster)
+        if not hidden.any():
+            return scene
+        pairs = zip(scene.objects.items(), hidden.tolist(), strict=True)
+        roster = Roster({name: kind for (name, kind), is_hidden in pairs if not is_hidden})
+        return Scene.from_arrays(scene.spec, scene.values, scene.features[~hidden], roster)
+
+    def _moved(self, scene: Scene) -> Scene:
+        """Put everything where it seems to be."""
+        noise, found = self._perception.noise, self._coordinates
+        if not (noise or self._perception.bias):
+            return scene
+        off = np.broadcast_to(self._bias[found.axis], (len(scene.features), len(found.axis)))
+        if noise:
+            off = off + noise * self._rng.standard_normal(off.shape).astype(np.float32)
+        features = scene.features.copy()
+        features[:, found.columns] += off * found.has(scene.roster)
+        return Scene.from_arrays(scene.spec, scene.values, features, scene.roster)
+
+    def _swapped(self, scene: Scene) -> Scene:
+        """Exchange the names of two objects of one type, now and then."""
+        if not self._perception.swapped:
+            return scene
+        if self._swap is None and self._rng.random() < self._perception.swapped:
+            kinds = [kind for kind in dict.fromkeys(scene.objects.values()) if len(scene.roster.of_type(kind)) > 1]
+            kinds = [
+                kind for kind in kinds if any(name in scene.spec.objects[kind] for name in self._coordinates.names)
+            ]
+            if kinds:
+                names = scene.roster.of_type(kinds[int(self._rng.integers(len(kinds)))])
+                one, other = self._rng.permutation(len(names))[:2].tolist()
+                self._swap = names[one], names[other], self._steps + int(self._rng.integers(*SWAP_STEPS))
+        if self._swap is None:
+            return scene
+        one, other, end = self._swap
+        if self._steps >= end:
+            self._swap = None
+            return scene
+        wrong = {one: other, other: one}
+        roster = Roster({wrong.get(name, name): kind for name, kind in scene.objects.items()})
+        return Scene.from_arrays(scene.spec, scene.values, scene.features, roster)

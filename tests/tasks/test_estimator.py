@@ -1,0 +1,240 @@
+"""State estimation: clean scenes pass, noise is averaged away, what is hidden is remembered, names are given back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec.structs import replace as changed
+
+from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.tasks.agent_motion import AgentMotion
+from bilevel.tasks.estimation import Carrying, Estimation, Motion
+from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.perception import Perception, Sensor
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
+
+SPEC = Spec(
+    agent={"x": Position, "y": Position, "z": Position, "opening": Scalar},
+    objects={
+        "cube": {"x": Position, "y": Position, "z": Position, "red": LabelOnly, "turned": Scalar},
+        "spot": {"x": Position, "y": Position, "z": Position},
+    },
+)
+CARRYING = Carrying(
+    offset=(0.0, 0.0, -0.02),
+    spread=(0.003, 0.003, 0.001),
+    radius=0.02,
+    agent={"opening": (0.3, 0.6)},
+    slip=0.0005,
+    coupled={"turned": (2.0, 0.0, 0.0)},
+)
+ESTIMATION = Estimation(
+    floor=0.0003,
+    near=0.05,
+    jump=0.03,
+    steps=3,
+    types={
+        "cube": Motion(loose=0.001, known={"z": 0.02}, bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
+        "spot": Motion(loose=0.0, known={"z": 0.0}),
+    },
+)
+CUBES = {"cube0": (0.3, 0.1), "cube1": (-0.3, 0.2), "cube2": (0.0, -0.3)}
+
+
+def scene(agent: tuple[float, float, float, float] = (0.0, 0.0, 0.2, 1.0), **cubes: tuple[float, ...]) -> Scene:
+    """The agent, cubes at rest but for those that are given, and two spots."""
+    where = {name: (*at, 0.02)[:3] for name, at in {**CUBES, **cubes}.items()}
+    objects = {
+        "cube": {
+            name: {"x": x, "y": y, "z": z, "red": float(name[-1]), "turned": 0.0} for name, (x, y, z) in where.items()
+        },
+        "spot": {"spot0": {"x": 0.1, "y": 0.1, "z": 0.0}, "spot1": {"x": 0.1, "y": -0.1, "z": 0.0}},
+    }
+    return Scene(SPEC, dict(zip(SPEC.agent, agent, strict=True)), objects)
+
+
+def without(found: Scene, *names: str) -> Scene:
+    kept = {kind: [name for name in found.roster.of_type(kind) if name not in names] for kind in SPEC.objects}
+    objects = {
+        kind: {name: {feature: found[name][feature] for feature in SPEC.objects[kind]} for name in members}
+        for kind, members in kept.items()
+    }
+    return Scene(SPEC, {name: found.agent[name] for name in SPEC.agent}, objects)
+
+
+def carried() -> Iterator[Scene]:
+    """The hand comes down on a cube, closes, lifts it, carries it along x, opens, and leaves."""
+    for z in np.linspace(0.2, 0.04, 20):
+        yield scene((0.3, 0.1, z, 1.0))
+    yield from [scene((0.3, 0.1, 0.04, 0.45))] * 3
+    for way in np.linspace(0, 0.2, 20):
+        yield scene((0.3 - way, 0.1, 0.04 + way, 0.45), cube0=(0.3 - way, 0.1, 0.02 + way))
+    yield scene((0.1, 0.1, 0.24, 1.0), cube0=(0.1, 0.1, 0.22))
+    for z in np.linspace(0.24, 0.4, 10):
+        yield scene((0.1, 0.1, z, 1.0), cube0=(0.1, 0.1, 0.02))
+
+
+def seen(scenes: Iterator[Scene] | list[Scene], seed: int = 0, **wrong: float) -> Iterator[tuple[Scene, Scene]]:
+    """What is, and what is seen of it."""
+    sensor = Sensor(Perception(**wrong), SPEC, seed)  # type: ignore[arg-type]
+    return ((found, sensor.see(found)) for found in scenes)
+
+
+def off(one: Scene, other: Scene, name: str) -> float:
+    return max(abs(one[name][axis] - other[name][axis]) for axis in "xyz")
+
+
+def test_where_nothing_is_wrong_scenes_are_given_back_as_they_are() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for found in carried():
+        assert estimator.update(found) is found
+
+
+def test_noise_is_averaged_away_while_things_rest() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for number, (true, noisy) in enumerate(seen([scene()] * 200, noise=0.01)):
+        estimate = estimator.update(noisy)
+        if number > 50:
+            assert max(off(estimate, true, name) for name in true.objects) < 0.006
+    assert max(off(estimate, true, name) for name in true.objects) < 0.003
+    assert estimate["cube2"].red == 2
+
+
+def test_what_is_carried_is_known_in_spite_of_noise() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for true, noisy in seen([scene()] * 50 + list(carried()), noise=0.01):
+        estimate = estimator.update(noisy)
+        if true["cube0"].z > 0.03 and true.agent.opening < 0.5:
+            assert off(estimate, true, "cube0") < 0.012
+    assert off(estimate, true, "cube1") < 0.005
+
+
+def test_what_has_moved_is_believed_once_it_lasts() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for _, noisy in seen([scene()] * 60, noise=0.01):
+        estimator.update(noisy)
+    moved = scene(cube1=(0.2, -0.2))
+    estimates = [estimator.update(noisy) for _, noisy in seen([moved] * 10, seed=1, noise=0.01)]
+    assert off(estimates[0], scene(), "cube1") < 0.01  # one glance is not enough
+    assert off(estimates[-1], moved, "cube1") < 0.02
+
+
+def test_what_is_hidden_is_remembered_and_moves_along_while_it_is_carried() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for true, hidden in seen(carried(), occluded=0.05):
+        estimate = estimator.update(hidden)
+        assert estimate.objects == true.objects
+        if true["cube0"].z < 0.2:  # it falls in the end, unseen
+            assert off(estimate, true, "cube0") < 1e-6
+    assert off(estimate, true, "cube0") == 0
+
+
+def test_numbers_that_change_with_the_way_of_what_is_carried_are_estimated_while_it_is_hidden() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    turned = [estimator.update(hidden)["cube0"].turned for _, hidden in seen(carried(), occluded=0.05)]
+    assert min(turned) >= 0.0
+    down = turned[22]
+    assert down == 0
+    assert turned[41] == 0  # it was carried along x downwards, and there is a lower bound
+    backwards = changed(CARRYING, coupled={"turned": (-2.0, 0.0, 0.0)})
+    types = {**ESTIMATION.types, "cube": changed(ESTIMATION.types["cube"], carrying=backwards)}
+    estimator = Estimator(SPEC, changed(ESTIMATION, types=types))
+    turned = [estimator.update(hidden)["cube0"].turned for _, hidden in seen(carried(), occluded=0.05)]
+    assert turned[41] == pytest.approx(0.4, abs=0.05)
+
+
+def test_missed_detections_are_filled_in() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    estimates = [estimator.update(missing) for _, missing in seen([scene(), *carried()], missed=0.2)]
+    assert {*estimates[-1].objects} == {*scene().objects}
+
+
+def test_what_vanishes_is_forgotten_where_things_do_and_at_once_if_nothing_flickers() -> None:
+    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": Motion(loose=0.0, gone=0.1)})
+    for estimation, flickers, expected in ((ESTIMATION, 0, True), (gone, 0, False), (gone, 1, True)):
+        estimator = Estimator(SPEC, estimation)
+        estimator.update(scene())
+        for _ in range(flickers):
+            estimator.update(without(scene(), "spot0"))
+            estimator.update(scene())
+        estimates = [estimator.update(without(scene(), "cube1")) for _ in range(40)]
+        assert ("cube1" in estimates[0]) is expected
+        assert ("cube1" in estimates[-1]) is (estimation is ESTIMATION)
+
+
+def test_what_vanishes_near_the_agent_is_hidden_by_it() -> None:
+    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": Motion(loose=0.0, gone=0.1)})
+    estimator = Estimator(SPEC, gone)
+    here = scene((-0.3, 0.2, 0.05, 1.0))
+    estimator.update(here)
+    assert all("cube1" in estimator.update(without(here, "cube1")) for _ in range(40))
+
+
+def test_new_objects_join_those_of_their_type() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    estimator.update(without(scene(), "cube1", "spot1"))
+    assert {*estimator.update(without(scene(), "cube2")).objects} == {*scene().objects}
+    assert estimator.update(scene()) == scene()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.005])
+def test_objects_that_are_called_by_each_others_names_get_their_own_back(noise: float) -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for true, wrong in seen([scene()] * 400, noise=noise, swapped=0.05):
+        estimate = estimator.update(wrong)
+        assert [estimate[name].red for name in CUBES] == [0, 1, 2]
+        assert max(off(estimate, true, name) for name in CUBES) < (0.02 if noise else 1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.005])
+def test_a_bias_shows_in_coordinates_that_are_known_and_is_taken_off(noise: float) -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    scenes = [biased for _, biased in seen([scene()] * 150, noise=noise, bias=0.02)]
+    estimates = [estimator.update(biased) for biased in scenes]
+    assert abs(np.mean([biased["cube0"].z for biased in scenes]) - 0.02) > 0.003
+    assert abs(estimates[-1]["cube0"].z - 0.02) < 0.0015
+
+
+def test_facts_must_last_to_be_believed_if_the_sensors_are_noisy() -> None:
+    one, other = frozenset({Atom("one")}), frozenset({Atom("other")})
+    estimator = Estimator(SPEC, ESTIMATION)
+    assert [estimator.believe(state) for state in (one, other, one)] == [one, other, one]
+    for _, noisy in seen([scene()] * 3, noise=0.01):
+        estimator.update(noisy)
+    told = [estimator.believe(state) for state in (one, other, other, one, other, other, other, other)]
+    assert told == [one] * 6 + [other] * 2
+
+
+def test_the_agent_is_predicted_if_scenes_are_late() -> None:
+    motion = AgentMotion(("x", "y", "z"), ((0.0,) * 3,) * 3, ((0.01, 0, 0), (0, 0.01, 0), (0, 0, 0.01)), 0.0001)
+    for delay in (0, 4):
+        estimator = Estimator(SPEC, changed(ESTIMATION, agent=motion))
+        sensor, x = Sensor(Perception(delay=delay), SPEC, 0), 0.0
+        for step in range(40):
+            true = scene((x, 0.0, 0.2, 1.0))
+            estimate = estimator.update(sensor.see(true))
+            if delay == 0:
+                assert estimate is true
+            elif step > delay + 2:
+                assert estimate.agent.x == pytest.approx(true.agent.x, abs=1e-5)
+            control = np.array([1.0 if step % 7 else -1.0, 0.0, 0.0])
+            estimator.act(control)
+            x += 0.01 * control[0]
+
+
+def test_the_next_episode_begins_anew() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    scenes = [noisy for _, noisy in seen([scene()] * 30, noise=0.01, missed=0.1)]
+    first = [estimator.update(found) for found in scenes]
+    estimator.reset()
+    assert [estimator.update(found) for found in scenes] == first
+
+
+def test_parameters_of_other_features_are_refused() -> None:
+    agent = replace(SPEC, agent={"x": Position, "y": Position, "z": Position})
+    with pytest.raises(BadInput, match="does not fit the spec: 'opening'"):
+        Estimator(agent, ESTIMATION)
