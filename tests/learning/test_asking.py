@@ -11,6 +11,7 @@ import pytest
 from bilevel.learning.asking import AskingPolicy, Decider, asking_policy, random_action
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule import Rule
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.symbolic.semantics import applicable, ground_action
 from bilevel.tabletop.problems import shipped_domain
@@ -38,7 +39,7 @@ class Network:
 
 def policy_for(task: Task, rules: tuple[Rule, ...], objects: int = 2) -> tuple[SceneEnv, AskingPolicy]:
     env = SceneEnv(task, objects)
-    return env, asking_policy(env, task.domain, rules, Network())
+    return env, asking_policy(env, RulePolicy(rules, task.domain), Network())
 
 
 def deciders(env: SceneEnv, policy: AskingPolicy, seed: int = 0) -> tuple[str, dict[str, set[Decider]]]:
@@ -77,8 +78,8 @@ def test_the_expert_moves_the_agent_where_it_decided() -> None:
     network = Network()
     network.control = still  # type: ignore[method-assign]
     env = SceneEnv(TINY, 1)
-    assert deciders(env, asking_policy(env, TINY.domain, (), network))[0] == SUCCESS
-    policy = asking_policy(env, TINY.domain, RULES, network)
+    assert deciders(env, asking_policy(env, RulePolicy((), TINY.domain), network))[0] == SUCCESS
+    policy = asking_policy(env, RulePolicy(RULES, TINY.domain), network)
     policy.reset(env.reset(0))
     assert np.array_equal(np.asarray(policy.act(env.scene)), np.zeros(3))
 

@@ -246,7 +246,8 @@ class Estimator:
         """(objects,): how far each estimate is from the agent, squared."""
         found = self._coordinates
         offsets = self._where.take(found.point_indices, axis=1) - values[found.agent_points]
-        return np.einsum("ij,ij->i", offsets, offsets)
+        squares: Floats = np.einsum("ij,ij->i", offsets, offsets)
+        return squares
 
     def _move_along(self, change: Array) -> None:
         """Move what is carried as the agent has moved."""
