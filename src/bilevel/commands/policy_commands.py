@@ -56,14 +56,16 @@ class Learn:
     """What to learn: bison; or pddl-nn or pure-nn, a network that does all. det-plan, det-replan, ndt-plan and
     ndt-replan run on the same policy as bison."""
     preset: Literal["best", "paper"] = "best"
-    """`best` trains briefly, then lets the policy act and learns from what went wrong (DAgger); `paper` clones for 200
-    epochs."""
+    """`best` completes the rules, trains briefly, then lets the policy act and learns from what went wrong (DAgger);
+    `paper` clones for 200 epochs."""
     seed: int = 0
     """Decides the first weights, the order of the samples, and how DAgger rollouts begin."""
     epochs: OptionalCount = None
     """How often training goes over the demonstrations (by default as the preset says)."""
     dagger_rounds: OptionalCount = None
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
+    completion: Literal["on", "off"] | None = None
+    """Whether to add rules for what no demonstration shows (by default as the preset says: `best` does)."""
     from_episodes: EpisodeFiles = ()
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
     workers: int = 1
@@ -108,6 +110,10 @@ class Learn:
             config = replace(config, training=replace(config.training, epochs=self.epochs))
         if self.dagger_rounds is not None:
             config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
+        if self.completion is not None:
+            config = replace(config, complete=self.completion == "on")
+        if self.from_episodes and not config.complete:
+            raise BadInput("--from-episodes is for completing rules: add --completion on")
         return config
 
     def _task(self, demonstrations: Demonstrations, config: LearningConfig) -> Task | None:
