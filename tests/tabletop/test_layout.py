@@ -6,7 +6,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.tabletop.layout import APART, COLUMNS, JITTER, ROWS, WORK_AREA, clear_of, draw, grid, jittered, stack
+from bilevel.tabletop.layout import (
+    APART,
+    COLUMNS,
+    JITTER,
+    ROWS,
+    WORK_AREA,
+    clear_of,
+    draw,
+    grid,
+    jittered,
+    spots_aside,
+    stack,
+)
 
 seeds = st.integers(0, 2**32)
 points = st.lists(st.tuples(st.floats(-0.5, 0.5), st.floats(0.2, 0.8)), max_size=8).map(lambda p: stack(p))  # type: ignore[arg-type]
@@ -58,3 +70,14 @@ def test_wide_obstacles_reach_further_along_x() -> None:
 def test_empty_groups_can_be_stacked() -> None:
     assert stack([], np.empty((0, 2))).shape == (0, 2)
     assert stack([], [np.array([1.0, 2.0])]).tolist() == [[1.0, 2.0]]
+
+
+def test_spots_aside_are_free_and_the_first_may_be_anywhere() -> None:
+    rng, firsts = np.random.default_rng(0), set()
+    for _ in range(50):
+        obstacles = draw(rng, 6)
+        spots = spots_aside(grid(), obstacles)
+        assert np.array_equal(spots, spots_aside(grid(), obstacles))
+        assert len(clear_of(spots, obstacles)) == len(spots) == len(clear_of(grid(), obstacles))
+        firsts.add(tuple(spots[0]))
+    assert len(firsts) > 20

@@ -46,7 +46,7 @@ class DaggerConfig(msgspec.Struct, frozen=True):
     episodes: int = 60  # in a round
     epochs: int = 5  # of training after each round
     noise: float = 0.7  # amplitude of the control noise, in two of three episodes
-    random_actions: int = 4  # at most, with which one of these two begins
+    random_actions: int = 12  # at most, with which one of these two begins
     patience: int = 300  # steps without any change of the symbols before an episode is given up
     longest: int = 3000  # steps after which it is given up in any case
 

@@ -14,7 +14,6 @@ ROWS = np.linspace(0.31, 0.69, 5)  # 9.5 cm apart, as the fingers open along y; 
 JITTER = (0.008, 0.006)  # in x and in y
 APART = (0.06, 0.07)  # what lies at least so far apart in x or in y does not touch, nor is it touched by the fingers
 
-MIDDLE = (0.0, 0.5)  # of where things lie
 WORK_AREA = np.array([[-0.46, 0.28], [0.46, 0.74]], np.float32)  # lowest and highest x and y of what can be grasped
 
 
@@ -46,6 +45,10 @@ def stack(*groups: Floats | Sequence[Floats]) -> Floats:
     return np.concatenate([np.asarray(group, float).reshape(-1, 2) for group in groups])
 
 
-def from_the_middle(places: Floats) -> Floats:
-    """The same places, the nearest to the middle of the table first."""
-    return places[np.argsort(np.linalg.norm(places - MIDDLE, axis=1))]
+def spots_aside(places: Floats, obstacles: Floats, half_widths: float | Floats = 0.0) -> Floats:
+    """Those places at which no obstacle is, in a random order that only depends on where the obstacles are.
+
+    So it need not be saved; and a network that has seen few blocks has seen the first free spot everywhere.
+    """
+    rng = np.random.default_rng(np.frombuffer(obstacles.astype(np.float32).tobytes(), np.uint32))
+    return rng.permutation(clear_of(places, obstacles, half_widths))

@@ -97,7 +97,7 @@ class Blocks(Tabletop):
         for block, place, colour in zip(self._block_names, self._place_names, colours, strict=True):
             self.simulation.paint(block, colour)
             self.simulation.paint(place, colour)
-        self._aside = layout.from_the_middle(layout.clear_of(layout.grid(), features[self._places, :2].astype(float)))
+        self._aside = layout.spots_aside(layout.grid(), features[self._places, :2].astype(float))
 
     def look(self, features: Array, agent: Array) -> None:
         features[self.slots.row["table"], POSITION] = spot_aside(self._aside, features[self._blocks, POSITION], agent)

@@ -101,8 +101,8 @@ class Colour(TrayWorld):
         super().describe(features)
         features[self.slots.row["platform"], POSITION] = self.simulation.spot("platform")
         features[self._button, POSITION] = self.simulation.fixture(0)
-        apart = layout.clear_of(layout.grid(COLUMNS), self._middles(self.state.trays), self.tray_length / 2)
-        self._aside = layout.from_the_middle(apart)
+        trays = self._middles(self.state.trays)
+        self._aside = layout.spots_aside(layout.grid(COLUMNS), trays, self.tray_length / 2)
 
     def look(self, features: Array, agent: Array) -> None:
         super().look(features, agent)
