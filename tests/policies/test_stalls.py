@@ -30,7 +30,8 @@ def test_an_action_may_take_several_times_as_long_as_it_ever_did() -> None:
 
 def test_short_actions_and_those_that_nobody_showed_have_a_time_of_their_own() -> None:
     found = watch()
-    assert (found.patience("press"), found.patience("unheard-of")) == (LEAST, UNKNOWN)
+    assert (found.patience("press"), found.patience("unheard-of")) == (LEAST, MARGIN * LONGEST)
+    assert StallWatch({}).patience("pick") == UNKNOWN
 
 
 def test_where_nothing_is_done_nothing_stalls() -> None:

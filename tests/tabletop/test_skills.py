@@ -59,6 +59,13 @@ def test_a_block_is_carried_high_and_let_go_where_it_belongs() -> None:
     assert -0.4 < z < -0.1  # firmly down to the end
 
 
+@pytest.mark.parametrize("off", [0.0, 0.008, 0.014])
+def test_wherever_a_block_may_be_let_go_it_is_first_set_down_without_delay(off: float) -> None:
+    above = place(hand(-0.2, 0.6, 0.06, 0.47), thing(-0.2 + off, 0.6, 0.04), SPOT)
+    assert above[2] < -0.3
+    assert place(hand(-0.2, 0.6, 0.045, 0.47), thing(-0.2 + off, 0.6, 0.025), SPOT)[3] == OPEN
+
+
 def test_a_knob_is_pushed_only_once_it_is_gripped() -> None:
     knob = thing(0.3, 0.5, 0.08)
     loose, gripped = (slide(hand(0.3, 0.5, 0.102, opening), knob, 1.0) for opening in (0.9, 0.4))

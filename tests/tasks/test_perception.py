@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,9 @@ def test_success_is_judged_on_the_true_scene() -> None:
     assert not env.is_done_already
     env.step(np.zeros(3, np.float32))
     assert env.outcome is None
+
+
+def test_other_processes_write_it_as_this_one_does() -> None:
+    for perception in (PERFECT, Perception(noise=0.01, delay=3)):
+        assert str(pickle.loads(pickle.dumps(perception))) == str(perception)
+    assert str(PERFECT) == ""

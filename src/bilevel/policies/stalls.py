@@ -10,7 +10,7 @@ from bilevel.symbolic.domain import Action, Facts
 
 MARGIN = 3  # times the longest demonstration of an action, for one attempt at it
 MANY_TIMES = 10  # times the same, for all attempts at it in the same state together
-LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and for those that no demonstration shows
+LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and where nothing is known of any
 SETTLING = 5  # steps that a state may be left for without being another attempt
 
 Situation = tuple[Facts, Facts, Action]  # state, goal, and what is being done
@@ -44,8 +44,9 @@ class StallWatch:
         self.deadline = math.inf  # the step at which a stall is to be noticed
 
     def patience(self, schema: str) -> int:
-        """Return for how many steps an attempt may be without effect."""
-        return max(LEAST, MARGIN * self._longest[schema]) if schema in self._longest else UNKNOWN
+        """Return for how many steps an attempt may be without effect; what nobody showed is like the others."""
+        longest = self._longest.get(schema) or max(self._longest.values(), default=0)
+        return max(LEAST, MARGIN * longest) if longest else UNKNOWN
 
     def enter(self, step: int, situation: Situation | None) -> bool:
         """Note that this is the situation from now on, `None` where nothing is being done; return whether it is new."""

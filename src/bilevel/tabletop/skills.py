@@ -22,6 +22,7 @@ CRUISE = 0.15  # metres; the height at which the hand travels
 CARRY = 0.13  # the height at which it carries a block past other blocks
 STANDING = 0.022  # the height of a block that has been put down
 PRESS_DEPTH = 0.02  # aim so far below it: who imitates a hand that slows down to nothing never quite arrives
+PLACED = 0.015  # so near in xy is near enough: the funnel is open there, else who imitates it hovers above its rim
 LOWEST_HAND = 0.048  # the hand goes no lower than this
 HIGH = 0.17  # the height at which it passes over a box
 SLIDE_SPEED = 0.5
@@ -83,9 +84,9 @@ def place(agent: Array, block: Array, spot: Array, height: float = CARRY) -> Arr
     down = (
         offset[2] > -0.008 - PRESS_DEPTH or agent[2] < LOWEST_HAND
     )  # one that slipped up between the fingers stays higher
-    if math.hypot(offset[0], offset[1]) < 0.015 and down:
+    if math.hypot(offset[0], offset[1]) < PLACED and down:
         return _control(GAIN * np.array([0, 0, offset[2]], np.float32), -1.0)
-    return _control(_funnel(block[:3], target, height), 1.0)
+    return _control(_funnel(block[:3], target, height, mouth=PLACED), 1.0)
 
 
 def press(agent: Array, button: Array) -> Array:

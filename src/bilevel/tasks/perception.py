@@ -48,7 +48,8 @@ class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
                 raise BadInput(f"perception: {name} is a number of steps, at least {least}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={value:g}" for name, value in msgspec.to_builtins(self).items())
+        values = {field.name: (getattr(self, field.name), field.default) for field in msgspec.structs.fields(self)}
+        return ",".join(f"{name}={value:g}" for name, (value, usual) in values.items() if value != usual)
 
 
 PERFECT = Perception()
