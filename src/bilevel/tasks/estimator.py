@@ -65,17 +65,22 @@ class Estimator:
     """Estimates the scenes of one episode after the other; `reset` begins one."""
 
     def __init__(self, spec: Spec, estimation: Estimation) -> None:
-        self._spec, self.estimation = spec, estimation
+        self.estimation = estimation
+        self._use(spec)
+        self.reset()
+
+    def _use(self, spec: Spec) -> None:
+        """Estimate scenes with these features; `BadInput` where the parameters are not of such."""
+        estimation, self._spec = self.estimation, spec
         self._coordinates = Coordinates(spec)
         self._known: dict[Roster, _Parameters] = {}
         known = {kind: motion.known for kind, motion in estimation.types.items()}
-        self._sensors = SensorError(self._coordinates, estimation.floor, known)
+        self._sensors = SensorError(self._coordinates, estimation.floor, estimation.jump, known)
         try:
             self._lateness = Lateness(estimation.agent, spec) if estimation.agent else None
             self._parameters_of(Roster({kind: kind for kind in spec.objects}))
         except (KeyError, ValueError) as error:
             raise BadInput(f"the estimation does not fit the spec: {error}") from None
-        self.reset()
 
     def reset(self) -> None:
         self._raw: Scene | None = None  # the last scene as it was given
@@ -92,6 +97,9 @@ class Estimator:
     def update(self, scene: Scene) -> Scene:
         """Return the estimate at this step; the very scene where nothing is wrong with it."""
         if scene is not self._raw:
+            if scene.spec is not self._spec:  # a task may show more than the demonstrations did
+                self._use(scene.spec)
+                self.reset()
             self._raw = scene
             seen = self._sensors.without_bias(scene)
             if self._lateness:
@@ -246,7 +254,7 @@ class Estimator:
         """(objects,): how far each estimate is from the agent, squared."""
         found = self._coordinates
         offsets = self._where.take(found.point_indices, axis=1) - values[found.agent_points]
-        return np.einsum("ij,ij->i", offsets, offsets)
+        return np.asarray(np.einsum("ij,ij->i", offsets, offsets))
 
     def _move_along(self, change: Array) -> None:
         """Move what is carried as the agent has moved."""

@@ -48,7 +48,9 @@ class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
                 raise BadInput(f"perception: {name} is a number of steps, at least {least}, not {getattr(self, name)}")
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={value:g}" for name, value in msgspec.to_builtins(self).items())
+        usual = msgspec.structs.asdict(PERFECT)
+        values = msgspec.structs.asdict(self)
+        return ",".join(f"{name}={value:g}" for name, value in values.items() if value != usual[name])
 
 
 PERFECT = Perception()
@@ -67,7 +69,8 @@ def read_perception(text: str) -> Perception:
         except ValueError:
             kind = "a whole number" if kinds[name] in (int, "int") else "a number"
             raise BadInput(f"perception: {name} is {kind}, not '{value}'") from None
-    return Perception(**values)  # type: ignore[arg-type]
+    found = Perception(**values)  # type: ignore[arg-type]
+    return PERFECT if found == PERFECT else found
 
 
 class Coordinates:
@@ -104,7 +107,7 @@ class Coordinates:
         if found is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            rows = [[name in self._types[kind] for name in self.names] for kind in roster.objects.values()]
+            rows = [[name in self._types.get(kind, ()) for name in self.names] for kind in roster.objects.values()]
             found = self._known[roster] = np.array(rows, bool).reshape(len(rows), len(self.names))
         return found
 
