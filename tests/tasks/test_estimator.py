@@ -229,7 +229,7 @@ def test_facts_must_last_to_be_believed_if_the_sensors_are_noisy() -> None:
 
 def test_the_agent_is_predicted_if_scenes_are_late() -> None:
     motion = AgentMotion(("x", "y", "z"), ((0.0,) * 3,) * 3, ((0.01, 0, 0), (0, 0.01, 0), (0, 0, 0.01)), 0.0001)
-    for delay in (0, 4):
+    for delay, waits in ((0, 0), (4, 0), (0, 5), (4, 5)):
         estimator = Estimator(SPEC, changed(ESTIMATION, agent=motion))
         sensor, x = Sensor(Perception(delay=delay), SPEC, 0), 0.0
         for step in range(40):
@@ -237,9 +237,9 @@ def test_the_agent_is_predicted_if_scenes_are_late() -> None:
             estimate = estimator.update(sensor.see(true))
             if delay == 0:
                 assert estimate is true
-            elif step > delay + 2:
+            elif step > waits + delay + 2:
                 assert estimate.agent.x == pytest.approx(true.agent.x, abs=1e-5)
-            control = np.array([1.0 if step % 7 else -1.0, 0.0, 0.0])
+            control = np.array([0.0 if step < waits else 1.0 if step % 7 else -1.0, 0.0, 0.0])
             estimator.act(control)
             x += 0.01 * control[0]
 
