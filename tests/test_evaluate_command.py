@@ -204,3 +204,37 @@ def test_a_killed_evaluation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"{there + 1} episodes, {there} of them already there" in run(capsys, *command)[1]
     assert output.read_bytes().startswith(whole)
     assert [line["episode"] for line in lines(output)] == list(range(there + 1))
+
+
+def test_perception_is_recorded_and_results_with_another_are_not_mixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "results.jsonl"
+    command = (*EXPERT, *ONE, "--output", output)
+    assert run(capsys, *command, "--perception", "noise=0.001,missed=0")[0] == 0
+    assert lines(output)[0]["perception"] == "noise=0.001"
+    code, _, err = run(capsys, *command)
+    assert (code, "made with another --perception" in err) == (2, True)
+    code, _, err = run(capsys, *command, "--perception", "fog=1")
+    assert (code, err.count("\n"), "not 'fog=1'" in err) == (2, 1, True)
+
+
+def test_estimation_is_that_of_the_policy_or_off_or_lent_to_the_expert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def settings(*command: object) -> Any:
+        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        code, _, err = run(capsys, *command, *ONE, "--perception", "missed=0.1", "--output", output)
+        return lines(output)[0]["settings"] if code == 0 else err
+
+    learned = ("evaluate", "--policy", learned_folder(), "--task", TINY)
+    assert "estimation" not in settings(*learned)
+    assert settings(*learned, "--estimation", "on") == settings(*learned)
+    assert settings(*learned, "--estimation", "off")["estimation"] == "off"
+    estimation = read_policy(learned_folder()).card.estimation
+    assert estimation is not None
+    assert settings(*EXPERT, "--estimation", learned_folder()) == {"estimation": estimation.digest}
+    assert settings(*EXPERT) == {}
+    assert "no state estimation of its own" in settings(*EXPERT, "--estimation", "on")
+    still = ("evaluate", "--policy", still_folder(), "--task", TINY)
+    assert "learned without state estimation" in settings(*still, "--estimation", "on")

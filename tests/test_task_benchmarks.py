@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from bilevel.learning.networks import LearningConfig, LearningOptions
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import train
 from bilevel.tabletop import TASKS
+from tiny_policies import blocks_folder
 
 Row = dict[str, Any]
 
@@ -82,6 +84,17 @@ def test_a_policy_is_learned_and_measured_and_kept(tmp_path: Path, benchmark: Be
     assert row["settings"]["training"]["epochs"] == 1
     assert benchmark("policy_success", *words) == [row]
     assert weights.stat().st_mtime_ns == learned
+
+
+def test_policies_and_the_expert_are_measured_with_imperfect_perception(tmp_path: Path, benchmark: Benchmark) -> None:
+    folder = tmp_path / "made"
+    shutil.copytree(blocks_folder(), folder / "policies" / "blocks-best-0")
+    words = ("--tasks", "blocks", "--sizes", 1, "--episodes", 1, "--conditions", "missed=0.05", "--workers", 1)
+    rows = benchmark("perception_success", *words, "--folder", folder)
+    assert [row["method"] for row in rows] == ["policy", "policy without estimation", "expert with estimation"]
+    assert {row["perception"] for row in rows} == {"missed=0.05"}
+    assert rows[2]["successes"] == 1
+    assert len(list((folder / "perception").iterdir())) == 3
 
 
 def test_a_schedule_is_judged_by_all_of_its_networks() -> None:

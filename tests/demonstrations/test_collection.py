@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bilevel
@@ -208,3 +209,16 @@ def test_a_killed_collection_goes_on(tmp_path: Path, number: int, code: int) -> 
         assert len(collection.entries) == len(there)
         assert not list(folder.glob(".*"))
     assert {path.name: path.stat().st_mtime_ns for path in there} == kept
+
+
+def test_demonstrations_are_what_is_seen_and_the_manifest_says_how_well(tmp_path: Path) -> None:
+    clean = collect(TINY, tmp_path / "clean", objects=2, episodes=1)
+    noisy = collect(TINY, tmp_path / "noisy", objects=2, episodes=1, perception="noise=0.001")
+    assert noisy.manifest is not None
+    assert str(noisy.manifest.settings.perception) == "noise=0.001"
+    assert noisy.command.endswith("--perception noise=0.001")
+    assert "perception" not in (tmp_path / "clean" / MANIFEST).read_text()
+    off = np.abs(noisy[0].features[0] - clean[0].features[0])
+    assert 0 < off.max() < 0.01
+    with pytest.raises(BadInput, match=r"perception noise=0.001 instead of perfect"):
+        collect(TINY, tmp_path / "noisy", objects=2, episodes=1)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -315,3 +316,29 @@ def test_a_policy_for_a_discrete_space_gives_its_controls(tmp_path: Path) -> Non
 def test_a_copied_folder_is_the_same_policy(tmp_path: Path) -> None:
     shutil.copytree(learned_folder(), tmp_path / "copy")
     assert read_policy(tmp_path / "copy").digest == read_policy(learned_folder()).digest
+
+
+def test_the_estimation_is_kept_and_older_folders_have_none(folder: Path) -> None:
+    learned = read_policy(learned_folder())
+    assert learned.card.estimation is not None
+    estimator = load_policy(learned_folder(), TINY).estimator
+    assert estimator is not None
+    assert estimator.estimation == learned.card.estimation
+    edit(folder, estimation=None)
+    assert load_policy(folder, TINY).estimator is None
+
+
+def test_an_estimation_decides_how_a_policy_moves_so_it_is_part_of_its_digest() -> None:
+    learned = read_policy(learned_folder())
+    without = replace(learned, card=msgspec.structs.replace(learned.card, estimation=None))
+    assert learned.digest != without.digest
+
+
+def test_an_estimation_of_other_things_is_refused(folder: Path) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(learned_folder(), folder)
+    about = json.loads((folder / POLICY).read_text())
+    about["estimation"]["types"]["parcel"]["carrying"]["agent"] = {"opening": [0, 1]}
+    (folder / POLICY).write_text(json.dumps(about))
+    with pytest.raises(BadInput, match=f"{POLICY}: the estimation does not fit the spec: 'opening'"):
+        read_policy(folder)

@@ -77,7 +77,7 @@ def test_noise_is_taken_off_what_was_shown(fitted: Estimation) -> None:
 def test_coordinates_and_numbers_that_belong_to_the_way_of_an_object_are_found() -> None:
     def scene(step: int) -> Scene:
         way = 0.02 * max(0, min(step - 10, 20))
-        agent = {"x": 0.02 * (step - 10) if step < 30 else 0.4, "y": 0.5, "closed": float(10 <= step < 30)}
+        agent = {"x": 0.02 * (step - 10), "y": 0.5, "closed": float(10 <= step < 30)}
         return Scene(SLIDING, agent, {"drawer": {"drawer": {"x": way, "y": 0.5, "pulled": way}}})
 
     fit = EstimationFit(SLIDING)

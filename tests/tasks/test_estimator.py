@@ -199,6 +199,24 @@ def test_a_bias_shows_in_coordinates_that_are_known_and_is_taken_off(noise: floa
     assert abs(estimates[-1]["cube0"].z - 0.02) < 0.0015
 
 
+def test_one_thing_that_is_elsewhere_is_not_taken_for_a_bias() -> None:
+    types = {**ESTIMATION.types, "spot": Motion(loose=0.0, known={"x": 0.1, "z": 0.0})}
+    estimator = Estimator(SPEC, changed(ESTIMATION, types=types))
+    elsewhere = scene()
+    elsewhere.features[3:, 0] = 0.12
+    for found in [elsewhere] * 5:
+        assert estimator.update(found) is found
+
+
+def test_scenes_may_show_more_than_the_demonstrations_did() -> None:
+    more = replace(SPEC, objects={**SPEC.objects, "lamp": {"x": Position, "y": Position, "z": Position}})
+    estimator = Estimator(SPEC, ESTIMATION)
+    lamp = Scene(more, dict.fromkeys(SPEC.agent, 0.0), {"lamp": {"lamp": {"x": 0.0, "y": 0.0, "z": 1.0}}})
+    assert estimator.update(lamp) is lamp
+    empty = Scene(more, dict.fromkeys(SPEC.agent, 0.0), {})
+    assert estimator.update(empty) == lamp
+
+
 def test_facts_must_last_to_be_believed_if_the_sensors_are_noisy() -> None:
     one, other = frozenset({Atom("one")}), frozenset({Atom("other")})
     estimator = Estimator(SPEC, ESTIMATION)
@@ -211,7 +229,7 @@ def test_facts_must_last_to_be_believed_if_the_sensors_are_noisy() -> None:
 
 def test_the_agent_is_predicted_if_scenes_are_late() -> None:
     motion = AgentMotion(("x", "y", "z"), ((0.0,) * 3,) * 3, ((0.01, 0, 0), (0, 0.01, 0), (0, 0, 0.01)), 0.0001)
-    for delay in (0, 4):
+    for delay, waits in ((0, 0), (4, 0), (0, 5), (4, 5)):
         estimator = Estimator(SPEC, changed(ESTIMATION, agent=motion))
         sensor, x = Sensor(Perception(delay=delay), SPEC, 0), 0.0
         for step in range(40):
@@ -219,9 +237,9 @@ def test_the_agent_is_predicted_if_scenes_are_late() -> None:
             estimate = estimator.update(sensor.see(true))
             if delay == 0:
                 assert estimate is true
-            elif step > delay + 2:
+            elif step > waits + delay + 2:
                 assert estimate.agent.x == pytest.approx(true.agent.x, abs=1e-5)
-            control = np.array([1.0 if step % 7 else -1.0, 0.0, 0.0])
+            control = np.array([0.0 if step < waits else 1.0 if step % 7 else -1.0, 0.0, 0.0])
             estimator.act(control)
             x += 0.01 * control[0]
 

@@ -90,8 +90,8 @@ class Lateness:
     def reset(self) -> None:
         self.steps = 0  # by how many steps a new scene is late
         self._controls: deque[Floats] = deque(maxlen=LATEST)
-        self._given = 0  # controls, since the episode began
-        self._since = 0  # and since the last new scene
+        self._given = 0  # controls, since the first that must move the agent
+        self._since = 0  # controls, since the last new scene
         self._first: int | None = None  # how many had been given when the agent was first seen to move
         self._is_known = False
         self._where: Floats | None = None
@@ -99,9 +99,11 @@ class Lateness:
 
     def act(self, control: object) -> None:
         """Note the control that is given now."""
-        self._controls.append(np.asarray(control, float).reshape(-1))
-        self._given += 1
+        numbers = np.asarray(control, float).reshape(-1)
+        self._controls.append(numbers)
         self._since += 1
+        if self._given or np.abs(numbers @ self._response).max() > 2 * self._still:
+            self._given += 1
 
     def see(self, values: Array) -> None:
         """Note a new scene, of which these are the agent's features."""

@@ -146,8 +146,10 @@ def _note_motion(
         along = (speed > _MOVING * fastest) & (np.linalg.norm(slip, axis=1) < _ALONG * speed)
         stirred = (moved > _MOVING * fastest) & (moved < _JUMP * fastest) & ~along
         found.stirred.append(change[stirred][:, points])
-        found.distance.append(np.linalg.norm(offset[stirred], axis=1))
-        found.rest.append(seen[:-1][moved < _NEGLIGIBLE * fastest][::_SELDOM, coordinates.columns])
+        distance = np.linalg.norm(offset, axis=1)
+        found.distance.append(distance[stirred])
+        resting = (moved < _NEGLIGIBLE * fastest) & (distance > _JUMP * fastest)  # and not held still by the agent
+        found.rest.append(seen[:-1][resting][::_SELDOM, coordinates.columns])
         carried = _lasting(along)
         for name, part in (
             ("offset", offset),
@@ -189,7 +191,7 @@ def _known(spec: Spec, coordinates: Coordinates, kind: str, found: _Samples, fas
     rest = np.concatenate(found.rest) if found.rest else np.zeros((0, 1))
     if not len(rest):
         return {}
-    low, middle, high = np.quantile(rest, [0.1, 0.5, 0.9], axis=0)
+    low, middle, high = np.quantile(rest, [0.01, 0.5, 0.99], axis=0)
     own = {name: index for index, name in enumerate(coordinates.names) if name in spec.objects[kind]}
     return {name: float(middle[at]) for name, at in own.items() if high[at] - low[at] < _NEGLIGIBLE * fastest}
 

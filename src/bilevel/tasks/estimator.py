@@ -65,17 +65,22 @@ class Estimator:
     """Estimates the scenes of one episode after the other; `reset` begins one."""
 
     def __init__(self, spec: Spec, estimation: Estimation) -> None:
-        self._spec, self.estimation = spec, estimation
+        self.estimation = estimation
+        self._use(spec)
+        self.reset()
+
+    def _use(self, spec: Spec) -> None:
+        """Estimate scenes with these features; `BadInput` where the parameters are not of such."""
+        estimation, self._spec = self.estimation, spec
         self._coordinates = Coordinates(spec)
         self._known: dict[Roster, _Parameters] = {}
         known = {kind: motion.known for kind, motion in estimation.types.items()}
-        self._sensors = SensorError(self._coordinates, estimation.floor, known)
+        self._sensors = SensorError(self._coordinates, estimation.floor, estimation.jump, known)
         try:
             self._lateness = Lateness(estimation.agent, spec) if estimation.agent else None
             self._parameters_of(Roster({kind: kind for kind in spec.objects}))
         except (KeyError, ValueError) as error:
             raise BadInput(f"the estimation does not fit the spec: {error}") from None
-        self.reset()
 
     def reset(self) -> None:
         self._raw: Scene | None = None  # the last scene as it was given
@@ -92,6 +97,9 @@ class Estimator:
     def update(self, scene: Scene) -> Scene:
         """Return the estimate at this step; the very scene where nothing is wrong with it."""
         if scene is not self._raw:
+            if scene.spec is not self._spec:  # a task may show more than the demonstrations did
+                self._use(scene.spec)
+                self.reset()
             self._raw = scene
             seen = self._sensors.without_bias(scene)
             if self._lateness:
@@ -128,6 +136,7 @@ class Estimator:
         self._recent = np.zeros_like(self._where)  # by how many standard deviations what was seen lately is off
         self._unseen = np.zeros(len(self._where), np.int64)  # steps since an object was seen
         self._carried = np.zeros(len(self._where), bool)
+        self._carries = False  # whether any of them is
         self._estimate = scene
 
     def _parameters_of(self, roster: Roster) -> _Parameters:
@@ -142,7 +151,7 @@ class Estimator:
         self._sensors.measure_noise(before, scene)
         noise, columns = self._sensors.noise, self._coordinates.columns
         features, hidden = self._in_rows(scene)
-        if self._carried.any():
+        if self._carries:
             self._move_along(scene.values - before.values)
         where = features.take(columns, axis=1).astype(float)
         if hidden is not None:
@@ -246,8 +255,7 @@ class Estimator:
         """(objects,): how far each estimate is from the agent, squared."""
         found = self._coordinates
         offsets = self._where.take(found.point_indices, axis=1) - values[found.agent_points]
-        squares: Floats = np.einsum("ij,ij->i", offsets, offsets)
-        return squares
+        return np.asarray(np.einsum("ij,ij->i", offsets, offsets))
 
     def _move_along(self, change: Array) -> None:
         """Move what is carried as the agent has moved."""
@@ -263,7 +271,7 @@ class Estimator:
     def _notice_carried(self, values: Array, noise: float) -> None:
         """Find out what the agent carries: what is where such objects are, while the agent is as it is then."""
         found, numbers = self._coordinates, values.tolist()
-        carried = np.zeros(len(self._carried), bool)
+        carried, self._carries = np.zeros(len(self._carried), bool), False
         for carriable in self._parameters.carriable:
             if not all(low <= numbers[column] <= high for column, low, high in carriable.agent):
                 continue
@@ -271,6 +279,7 @@ class Estimator:
             off = self._where[rows][:, found.point_indices] - expected
             doubt = 2 * noise * np.sqrt(self._relative[rows].max(axis=1)) if noise else 0.0
             carried[rows] = np.einsum("ij,ij->i", off, off) < (carriable.radius + doubt) ** 2
+            self._carries |= bool(carried[rows].any())
             new = np.flatnonzero(carried[rows] & ~self._carried[rows]) + rows.start
             if noise and len(new):
                 self._take_hold(new, expected, (carriable.spread / noise) ** 2)
@@ -291,8 +300,9 @@ class Estimator:
         """
         relative, recent, parameters = self._relative, self._recent, self._parameters
         near = np.flatnonzero(self._square_distances(values) < self.estimation.near**2)
-        relative[near] += (parameters.loose[near, None] / noise) ** 2
-        for carriable in parameters.carriable:
+        if len(near):
+            relative[near] += (parameters.loose[near, None] / noise) ** 2
+        for carriable in parameters.carriable if self._carries else ():
             relative[carriable.rows] += (carriable.slip / noise) ** 2 * self._carried[carriable.rows, None]
         deviation = seen - self._where
         normal = deviation / (noise * np.sqrt(1.0 + relative))  # 0 where nothing is known

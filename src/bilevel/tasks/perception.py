@@ -68,7 +68,8 @@ def read_perception(text: str) -> Perception:
         except ValueError:
             kind = "a whole number" if kinds[name] in (int, "int") else "a number"
             raise BadInput(f"perception: {name} is {kind}, not '{value}'") from None
-    return Perception(**values)  # type: ignore[arg-type]
+    found = Perception(**values)  # type: ignore[arg-type]
+    return PERFECT if found == PERFECT else found
 
 
 class Coordinates:
@@ -105,7 +106,7 @@ class Coordinates:
         if found is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            rows = [[name in self._types[kind] for name in self.names] for kind in roster.objects.values()]
+            rows = [[name in self._types.get(kind, ()) for name in self.names] for kind in roster.objects.values()]
             found = self._known[roster] = np.array(rows, bool).reshape(len(rows), len(self.names))
         return found
 

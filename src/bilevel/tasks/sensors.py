@@ -16,15 +16,21 @@ Floats = NDArray[np.float64]
 
 NORMAL = 0.6745 * 2**0.5  # the median difference of two numbers that are drawn with a standard deviation of 1
 _SLOW = 200  # measurements over which means are taken
+_ENOUGH = 3  # coordinates that are known along an axis, or one that is not what it was would be taken for a bias
 _SOON, _SELDOM = 50, 5  # measure at each of the first steps, then at every so manieth
 
 
 class SensorError:
     """The noise and the bias of what is seen in one episode."""
 
-    def __init__(self, coordinates: Coordinates, floor: float, known: Mapping[str, Mapping[str, float]]) -> None:
-        """Errors below the `floor` do not matter. `known` are coordinates that objects of a type have at rest."""
-        self._coordinates, self._floor, self._known = coordinates, floor, known
+    def __init__(
+        self, coordinates: Coordinates, floor: float, most: float, known: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Errors below the `floor` do not matter, and a bias of more than `most` is none.
+
+        `known` are coordinates that objects of a type have at rest.
+        """
+        self._coordinates, self._floor, self._most, self._known = coordinates, floor, most, known
         self._landmarks: dict[Roster, list[tuple[int, NDArray[np.intp], Floats]]] = {}
         self._places: dict[Roster, NDArray[np.intp]] = {}
         self.reset()
@@ -83,7 +89,7 @@ class SensorError:
         for axis, where, known in self._landmarks_of(scene.roster):
             off = self._off[axis] + (_median(flat.take(where) - known) - self._off[axis]) / self._bias_steps
             doubt = self._floor + self.noise / (len(where) * self._bias_steps) ** 0.5
-            self._off[axis], self.bias[axis] = off, off if abs(off) > 3 * doubt else 0.0
+            self._off[axis], self.bias[axis] = off, off if 3 * doubt < abs(off) < self._most else 0.0
         self._is_biased = bool(self.bias.any())
 
     def _landmarks_of(self, roster: Roster) -> list[tuple[int, NDArray[np.intp], Floats]]:
@@ -102,7 +108,7 @@ class SensorError:
                     for index in indices
                     if names[index] in known
                 ]
-                if pairs:
+                if len(pairs) >= _ENOUGH:
                     found.append((axis, np.array([at for at, _ in pairs]), np.array([value for _, value in pairs])))
             self._landmarks[roster] = found
         return found
