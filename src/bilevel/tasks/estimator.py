@@ -299,7 +299,7 @@ class Estimator:
         Where what is seen is off for several steps, something has moved unexpectedly, and the estimate begins anew.
         """
         relative, recent, parameters = self._relative, self._recent, self._parameters
-        near = np.flatnonzero(self._square_distances(values) < self.estimation.near**2)
+        near = np.flatnonzero((self._square_distances(values) < self.estimation.near**2) & ~self._carried)
         if len(near):
             relative[near] += (parameters.loose[near, None] / noise) ** 2
         for carriable in parameters.carriable if self._carries else ():
