@@ -46,7 +46,7 @@ class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     wait: int = 20  # steps to hold still and look again
     plan: int = 50_000  # effort of a search: how many states and operators it may take up
-    retry: int = 2  # times to back off and try again, for each action
+    retry: int = 3  # times to back off and try again, for each action
     other: int = 3  # times to do something else instead, in an episode
 
     def __post_init__(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bilevel.symbolic.domain import Action, Facts
 
-MARGIN = 3  # times the longest demonstration of an action, for one attempt at it
-MANY_TIMES = 10  # times the same, for all attempts at it in the same state together
+MARGIN = 6  # times the longest demonstration of an action, for one attempt at it
+MANY_TIMES = 60  # times the same, for all attempts at it in the same state together: who is pushed about comes back
 LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and where nothing is known of any
 SETTLING = 5  # steps that a state may be left for without being another attempt
 
@@ -41,6 +42,7 @@ class StallWatch:
         self._visits: dict[Situation, _Visits] = {}
         self._here: Situation | None = None
         self._began = 0
+        self._retries: Counter[Action] = Counter()  # each of them gets twice the time
         self.deadline = math.inf  # the step at which a stall is to be noticed
 
     def patience(self, schema: str) -> int:
@@ -58,15 +60,18 @@ class StallWatch:
         visits = self._visits.setdefault(situation, _Visits())
         if step - visits.left > SETTLING:
             visits.attempt = 0
-        patience = self.patience(situation[2].name)
+        if is_new:
+            self._retries.clear()
+        patience = self.patience(situation[2].name) << self._retries[situation[2]]
         self.deadline = step + min(patience - visits.attempt, MANY_TIMES * patience // MARGIN - visits.total)
         return is_new
 
     def forgive(self, step: int) -> None:
-        """Give the present situation its whole time again."""
+        """Give the present situation its whole time again, and twice as much."""
         here, self._here = self._here, None
         if here is not None:
-            self._visits.pop(here, None)
+            self._visits[here] = _Visits()
+            self._retries[here[2]] += 1
         self.enter(step, here)
 
     def _leave(self, step: int) -> None:
