@@ -39,7 +39,7 @@ OUTRUN = ("factory-noisy", "gacha-noisy")  # where teleports come faster than an
 PART = 10  # episodes that one process runs at a time
 FIRST_SEED = 100  # of the evaluations; those of other benchmarks are lower
 
-COMPLETE, SHOWN, EXPERT = "bison", "bison, rules shown", "expert"
+COMPLETE, SHOWN, EXPERT = METHODS = "bison", "bison, rules shown", "expert"
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ def learn_all(settings: Settings, tasks: Sequence[str], workers: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=[t for t in TASKS if t != "swap-noisy"])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--few", type=int, default=30, help="episodes of what nobody can solve, or of fewer interest")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -157,7 +158,8 @@ def main() -> None:
     learn_all(settings, given.tasks, given.workers)
     wanted = list(cells(given.tasks, given.episodes, given.few))
     with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
-        parts = [(cell, number) for cell in wanted for number in range(-(-cell.episodes // PART))]
+        chosen = [cell for cell in wanted if cell.method in given.methods]
+        parts = [(cell, number) for cell in chosen for number in range(-(-cell.episodes // PART))]
         waiting = {pool.submit(measure, *part, given.folder) for part in parts[: 2 * given.workers]}
         rest = parts[2 * given.workers :]
         done = 0
