@@ -129,9 +129,10 @@ def summary(cell: Cell, folder: Path) -> Row | None:
 
 
 def learn_all(settings: Settings, tasks: Sequence[str], workers: int) -> None:
-    """Collect demonstrations and learn a policy for each task."""
+    """Collect demonstrations and learn a policy for each task that has none."""
+    tasks = [task for task in tasks if not (Candidate(task, "best", 0).folder(settings) / POLICY).exists()]
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        each = max(1, workers // len(tasks))
+        each = max(1, workers // max(1, len(tasks)))
         for made in as_completed([pool.submit(make_data_set, settings, task, each) for task in tasks]):
             print(made.result(), flush=True)
         for learned in as_completed([pool.submit(make_policy, settings, Candidate(t, "best", 0)) for t in tasks]):
