@@ -79,7 +79,7 @@ class BilevelPolicy(LabellingPolicy):
         if self.estimator:
             self.estimator.reset()
             scene = self.estimator.update(scene)
-        self._begun, self.scene = True, scene
+        self._begun, self.scene, self._roster = True, scene, scene.roster
         super().reset(scene)
         self.high.reset(self.state, self.goal, scene.objects)
         self.action = self.high.choose(self.state, self.goal)
@@ -98,8 +98,10 @@ class BilevelPolicy(LabellingPolicy):
         state, goal = self.labels.state(scene), self.labels.goal(scene)
         if self.estimator:
             state = self.estimator.believe(state)
-        if _same(state, self.state) and _same(goal, self.goal):  # then the action stays the same, too
+        others = scene.roster is not self._roster and scene.roster != self._roster
+        if _same(state, self.state) and _same(goal, self.goal) and not others:  # then the action stays the same, too
             return False
+        self._roster = scene.roster
         self.high.declare(scene.objects)
         self.action = self.high.choose(state, goal)
         self.state, self.goal = state, goal

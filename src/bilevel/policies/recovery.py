@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 OFF = "off"
 BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for any
 BACKING_OFF = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
+WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
 BACK_OFF_STEPS = 15  # the first time; each further time lasts that much longer
 
 
@@ -204,7 +205,8 @@ class RecoveringPolicy(BilevelPolicy):
         """Wait, then do something else, then stop."""
         reason = NO_RULE if self.action is None else UNSEEN
         still = self._body.still(self._last)
-        if self.failure is None and self._waited < self._recovery.wait and still is not None:
+        patience = self._recovery.wait * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
+        if self.failure is None and self._waited < patience and still is not None:
             if not self._waited:
                 self._note(WAIT, reason)
             self._waited += 1

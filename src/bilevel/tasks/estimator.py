@@ -29,6 +29,8 @@ _RECENT = 0.25  # the weight of the last step among the deviations that may mean
 _CHANGE = 5.5 * (_RECENT / (2 - _RECENT)) ** 0.5  # standard deviations of that mean that do
 _OUTLIER = 5.0  # standard deviations; what is seen further off is not believed before it lasts
 _MEMORY = 25  # steps for which objects are remembered that may have gone
+_LONG_MEMORY = 200  # where the agent may hide them
+_FOREVER = np.iinfo(np.int64).max
 # What is known of each object, and what of one that is new.
 _STATE = {"_where": 0.0, "_features": 0.0, "_relative": np.inf, "_recent": 0.0, "_unseen": 0, "_carried": False}
 
@@ -219,10 +221,11 @@ class Estimator:
         self._roster, self._parameters = roster, self._parameters_of(roster)
 
     def _forget(self, values: Array) -> None:
-        """Forget what has vanished: objects of types that do, unless the agent may hide them."""
+        """Forget what has vanished: objects of types that do; later, where the agent may hide them."""
         patience = _MEMORY if self.flickers else 0
-        far = self._square_distances(values) >= self._parameters.gone**2
-        gone = (self._unseen > patience) & far & self._parameters.placed & ~self._carried
+        near = self._square_distances(values) < self._parameters.gone**2
+        patient = np.where(near, np.where(np.isfinite(self._parameters.gone), _LONG_MEMORY, _FOREVER), patience)
+        gone = (self._unseen > patient) & self._parameters.placed & ~self._carried
         if gone.any():
             pairs = zip(self._roster.objects.items(), gone.tolist(), strict=True)
             self._keep(Roster({name: kind for (name, kind), is_gone in pairs if not is_gone}))
