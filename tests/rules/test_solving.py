@@ -9,6 +9,7 @@ import pytest
 from notation import facts, golden_rules
 
 from bilevel.rules import solving
+from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.matching import Match, best_matches, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -173,6 +174,9 @@ def random_rule(rng: random.Random, domain: Domain) -> Rule:
     state = random_atoms(rng, domain, types, 1) | (schema.precondition if safe else NO_FACTS)
     goal = frozenset(sorted(random_atoms(rng, domain, types, 3))[: rng.random() < 0.9])
     used = {t for atom in state | goal for t in atom.terms} | {p.name for p in schema.parameters}
+    chained = [a for a in sorted(state - schema.precondition) if can_be_chained(domain.predicates[a.predicate], domain)]
+    if chained and rng.random() < 0.5:
+        state = state - {chained[0]} | {closure(chained[0])}
     return Rule(
         priority=rng.randint(1, 3),
         variables=tuple(Parameter(name, kind) for name, kind in types.items() if name in used),

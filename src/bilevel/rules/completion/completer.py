@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from bilevel.rules.completion.generalising import droppable, generalisations
@@ -37,15 +39,16 @@ class RuleSet:
         self.given, self.domain = tuple(given), domain
         self.found: dict[Rule, int] = {}  # and the number of the small problem that asked for each
         self._last = max((rule.priority for rule in given), default=0)
+        self._place = cache(lambda rule: (rule.priority, str(rule)))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        return (*self.given, *sorted(self.found, key=lambda rule: (rule.priority, str(rule))))
+        return (*self.given, *sorted(self.found, key=self._place))
 
     def add(self, rule: Rule, asked_by: int) -> bool:
         """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
         new = replace(rule, priority=self._last + rule.priority)
-        if any(subsumes(other, new, self.domain) for other in self.rules):
+        if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
             return False
         self.found = {other: n for other, n in self.found.items() if not subsumes(new, other, self.domain)}
         self.found[new] = asked_by
@@ -83,6 +86,7 @@ class Completer:
         self.unsolved: list[Unsolved] = []
         self.is_finished = False  # whether all was looked at
         self._budget = budget
+        self._learned: set[tuple[object, ...]] = set()  # ways that have been learned from, which give nothing new
         self._jobs = [(number, goal) for number, space in enumerate(spaces) for goal in space.goals]
 
     @property
@@ -137,6 +141,10 @@ class Completer:
 
     def learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], asked_by: int) -> bool:
         """Learn from a way to one goal fact; return whether there is anything new in it."""
+        way = asked_by, *((step.action.action, step.outcome, step.goal) for step in steps)
+        if way in self._learned:
+            return False
+        self._learned.add(way)
         (fact,) = steps[-1].goal
         learned = rules_of_segment(fact, steps, objects, self.rules.domain)
         added = [self.rules.add(rule, asked_by) for rule, _ in learned]

@@ -20,7 +20,7 @@ from bilevel.rules.verification.policies import listed
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 MAX_STATES = 2_000
-BUDGET = 20_000_000  # states with goals
+BUDGET = 5_000_000  # states with goals: a minute or two
 RANDOM_PROBLEMS = 100
 MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
 

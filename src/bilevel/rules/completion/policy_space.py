@@ -54,11 +54,12 @@ class PolicySpace:
         self.space, self.goals = space, goals
         self.attainable = cache(space.attainable)
         self.distances = cache(self._find_distances)
+        self._actions = cache(self._find_actions)
         self._goal_facts = tuple(goal_facts)
         self._bits = {fact: 1 << number for number, fact in enumerate(goal_facts)}
         self._held = [self._mask(space.facts(node)) for node in range(len(space))]
-        self._facts = [_by_predicate(space.facts(node)) for node in range(len(space))]
-        self.looked_at = 0  # states with goals, as often as they were looked at
+        self._facts = [by_predicate(space.facts(node)) for node in range(len(space))]
+        self.looked_at = 0  # states with goals, or with rules, as often as they were looked at
         self._instances: list[list[Instance]] = []
         self._of_rule: dict[Rule, list[list[Instance]]] = {}
 
@@ -78,6 +79,7 @@ class PolicySpace:
     def _instances_of(self, rule: Rule) -> list[list[Instance]]:
         if rule not in self._of_rule:
             self._of_rule[rule] = [self._find_instances(rule, node) for node in range(len(self.space))]
+            self.looked_at += len(self.space)
         return self._of_rule[rule]
 
     def _find_instances(self, rule: Rule, node: int) -> list[Instance]:
@@ -85,8 +87,8 @@ class PolicySpace:
         domain, objects, state = self.space.domain, self.space.objects_in(node), self.space.facts(node)
         present = with_closures(state, closures_in([rule], domain))
         facts, wanted = (
-            self._facts[node] if present is state else _by_predicate(present),
-            _by_predicate(fact for fact in self._goal_facts if fact not in state),
+            self._facts[node] if present is state else by_predicate(present),
+            by_predicate(fact for fact in self._goal_facts if fact not in state),
         )
         conditions = [(atom, facts.get(atom.predicate, [])) for atom in rule.state_condition]
         conditions += [(atom, wanted.get(atom.predicate, [])) for atom in rule.goal_condition]
@@ -94,7 +96,7 @@ class PolicySpace:
         free = {v: [o for o, kind in objects.items() if domain.is_subtype(kind, asked[v])] for v in unbound}
         outputs = output_variables(rule)
         found: dict[tuple[str, ...], Instance] = {}
-        for binding in _bindings(conditions, free, {}):
+        for binding in all_bindings(conditions, free, {}):
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in asked.items())
                 and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
@@ -205,10 +207,12 @@ class PolicySpace:
 
     def _moves(self, state: int, inside: frozenset[int]) -> Iterator[tuple[Action, tuple[Result, ...]]]:
         """Yield the actions that surely stay inside, with what they may lead to."""
-        for action in self.space.actions(state):
-            results = self.space.results(state, action) or ()
+        for action, results in self._actions(state):
             if all(result.node in inside for result in results):
                 yield action, results
+
+    def _find_actions(self, state: int) -> list[tuple[Action, tuple[Result, ...]]]:
+        return [(action, self.space.results(state, action) or ()) for action in self.space.actions(state)]
 
 
 Place = TypeVar("Place", int, Node)
@@ -240,14 +244,14 @@ def _reachable(graph: Graph, states: frozenset[int]) -> frozenset[Node]:
     return frozenset(seen)
 
 
-def _by_predicate(facts: Iterable[Atom]) -> dict[str, list[Atom]]:
+def by_predicate(facts: Iterable[Atom]) -> dict[str, list[Atom]]:
     found: dict[str, list[Atom]] = {}
     for fact in sorted(facts):
         found.setdefault(fact.predicate, []).append(fact)
     return found
 
 
-def _bindings(
+def all_bindings(
     conditions: Sequence[tuple[Atom, Sequence[Atom]]], free: Mapping[str, Sequence[str]], binding: Binding
 ) -> Iterator[Binding]:
     """Yield every binding that makes each condition one of its facts and each free variable one of its objects.
@@ -264,10 +268,10 @@ def _bindings(
         index, extensions = min(fitting, key=lambda option: len(option[1]))
         rest = [*conditions[:index], *conditions[index + 1 :]]
         for extension in extensions:
-            yield from _bindings(rest, free, binding | extension)
+            yield from all_bindings(rest, free, binding | extension)
     elif free:
         variable, *others = free
         for name in free[variable]:
-            yield from _bindings((), {v: free[v] for v in others}, binding | {variable: name})
+            yield from all_bindings((), {v: free[v] for v in others}, binding | {variable: name})
     else:
         yield binding

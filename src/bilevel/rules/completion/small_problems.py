@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from itertools import chain, combinations, islice, permutations, product
 from math import prod
 from typing import NamedTuple
 
 from bilevel.rules.completion.policy_space import PolicySpace
 from bilevel.rules.rule import Rule
 from bilevel.rules.verification.families import GrownProblem
-from bilevel.rules.verification.growing import Family, check_family, grow, sizes
-from bilevel.symbolic.domain import Domain, Problem
+from bilevel.rules.verification.growing import Family, check_family, distinct_goals, grow, sizes
+from bilevel.rules.verification.state_space import StateSpace
+from bilevel.symbolic.domain import Domain, Facts, Problem
 from bilevel.symbolic.semantics import substitute_all
 
 MOST_SIZES = 300  # of one problem; with more, it is looked at only as it is
+MOST_NAMED_GOALS = 50_000  # before those that are the same up to names are told
+MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
 MOST_DESCRIBED = 3
 
 Size = Mapping[str, int]
@@ -64,11 +68,7 @@ def _own_counts(problem: Problem) -> dict[str, int]:
 def make_spaces(
     small: Sequence[SmallProblem], seeds: Sequence[Problem], domain: Domain, rules: Sequence[Rule], max_states: int
 ) -> tuple[list[PolicySpace], list[SmallProblem], list[SmallProblem]]:
-    """Return the spaces of those problems that have no more states or goals than the bound, these, and the others.
-
-    Goals are those that can be made of facts that come up, of the predicates of the seeds' goals, and that can be
-    reached from some state.
-    """
+    """Return the spaces of those problems that have no more states or goals than the bound, these, and the others."""
     predicates = {atom.predicate for seed in seeds for atom in seed.goal}
     spaces: list[PolicySpace] = []
     done: list[SmallProblem] = []
@@ -77,16 +77,54 @@ def make_spaces(
         if any(_contains(problem, other.problem) for other in too_large):
             too_large.append(SmallProblem(size, problem))
             continue
+        if any(_is_part_of(problem, space.space) for space in spaces):
+            done.append(SmallProblem(size, problem))
+            continue
         grown = GrownProblem(rules, domain, problem)
-        goals = grown.goals(predicates, Family(tuple(seeds)), max_states)
+        goals = reachable_goals(grown, predicates, max_states) if grown.space.explore(max_states) else None
         if goals is None:
             too_large.append(SmallProblem(size, problem))
-            continue
-        reachable = [goal for goal in goals if any(goal <= facts for facts, _ in grown.space.situations)]
-        if reachable:
-            spaces.append(PolicySpace(grown.space, grown.possible(predicates), reachable))
+        elif goals:
+            spaces.append(PolicySpace(grown.space, grown.possible(predicates), goals))
             done.append(SmallProblem(size, problem))
     return spaces, done, too_large
+
+
+def reachable_goals(grown: GrownProblem, predicates: Set[str], most: int) -> list[Facts] | None:
+    """Return every goal of these predicates that some state has, up to names, unless there are more than so many.
+
+    That is each set of facts, about the problem's own objects, that a state has and that is not empty.
+    """
+    possible = set(grown.possible(predicates))
+    together = {frozenset(possible & facts) for facts, _ in grown.space.situations}
+    goals: set[Facts] = set()
+    for facts in sorted(together, key=sorted):
+        if 2 ** len(facts) > MOST_NAMED_GOALS:
+            return None
+        goals.update(frozenset(goal) for size in range(1, len(facts) + 1) for goal in combinations(facts, size))
+        if len(goals) > MOST_NAMED_GOALS:
+            return None
+    distinct = distinct_goals(sorted(goals, key=sorted), grown.renamings)
+    return distinct if len(distinct) <= most else None
+
+
+def _is_part_of(problem: Problem, space: StateSpace) -> bool:
+    """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
+    names, kinds = _by_type(problem.objects), _by_type({o: k for o, k in space.objects.items() if o not in space.domain.constants})
+    if {kind: len(found) for kind, found in names.items()} != {kind: len(found) for kind, found in kinds.items()}:
+        return False
+    for order in islice(product(*(permutations(kinds[kind]) for kind in names)), MOST_NAMINGS):
+        renaming = dict(zip(chain(*names.values()), chain(*order), strict=True))
+        if space.knows(substitute_all(problem.state, renaming)):
+            return True
+    return False
+
+
+def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, kind in objects.items():
+        found.setdefault(kind, []).append(name)
+    return found
 
 
 def _contains(problem: Problem, other: Problem) -> bool:
@@ -111,7 +149,11 @@ def _covers(one: Size, other: Size) -> bool:
 
 
 def _counted(key: str, count: int) -> str:
-    return f"{count} {' and '.join(kind if count == 1 else f'{kind}s' for kind in key.split('+'))}"
+    return f"{count} {' and '.join(kind if count == 1 else _plural(kind) for kind in key.split('+'))}"
+
+
+def _plural(kind: str) -> str:
+    return f"{kind}{'es' if kind.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}"
 
 
 def _listed(words: Sequence[str]) -> str:

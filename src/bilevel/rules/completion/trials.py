@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
 
 from bilevel.rules.completion.completer import LARGER_PROBLEM, Callback, Completer
+from bilevel.rules.completion.policy_space import all_bindings, by_predicate
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verification.growing import grow
-from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Problem, Schema
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress
 
 LARGER = 2  # times as many objects as in the largest small problems
-MOST_DRAWN = 200  # actions, to find one that can be done
+STEPS_PER_OBJECT = 3  # of a random walk
+MOST_DRAWN = 200  # ways to do an action, to find one that can be done
 MOST_HELP = 30  # plans for one problem
 STEPS_PER_GOAL = 1_000
+
+Item = TypeVar("Item", str, Atom)
 
 
 def random_larger_problems(
@@ -35,9 +41,9 @@ def random_larger_problems(
         problem = seeds[number % len(seeds)]
         grown = grow(problem, domain, larger) if larger else problem
         walk = _Walk(domain, grown, rng)
-        start = walk.on(3 * len(grown.objects))
+        start = walk.on(STEPS_PER_OBJECT * len(grown.objects))
         known = {**walk.nature.objects}
-        end = walk.on(3 * len(grown.objects))
+        end = walk.on(STEPS_PER_OBJECT * len(grown.objects))
         wanted = _drawn_goal(sorted(a for a in end - start if a.predicate in predicates), known, rng)
         if wanted:
             objects_then = {name: kind for name, kind in known.items() if name not in domain.constants}
@@ -65,19 +71,35 @@ class _Walk:
         return self.state
 
     def _step(self) -> None:
-        schemas, objects = sorted(self.domain.schemas), self.nature.objects
-        for _ in range(MOST_DRAWN):
-            schema = self.domain.schemas[self.rng.choice(schemas)]
-            candidates = [
-                sorted(o for o, kind in objects.items() if self.domain.is_subtype(kind, p.type))
-                for p in schema.parameters
-            ]
-            if all(candidates):
-                action = ground(schema, tuple(map(self.rng.choice, candidates)))
+        """Do the first action found, of schemas, facts and objects in random order."""
+        facts = {predicate: self._shuffled(found) for predicate, found in by_predicate(self.state).items()}
+        for name in self._shuffled(self.domain.schemas):
+            schema = self.domain.schemas[name]
+            for arguments in islice(self._candidates(schema, facts), MOST_DRAWN):
+                action = ground(schema, arguments)
                 if action is not None and applicable(self.state, action):
                     move = self.nature.move(schema)
                     self.state = progress(self.state, bind_outcome(action.outcomes[move.outcome], move.binding))
                     return
+
+    def _candidates(self, schema: Schema, facts: Mapping[str, Sequence[Atom]]) -> Iterator[tuple[str, ...]]:
+        """Yield arguments for which the facts that the schema needs are there."""
+        needed = [atom for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
+        bound = {term for atom in needed for term in atom.terms}
+        objects, is_subtype = self.nature.objects, self.domain.is_subtype
+        free = {
+            p.name: self._shuffled(o for o, kind in objects.items() if is_subtype(kind, p.type))
+            for p in schema.parameters
+            if p.name not in bound
+        }
+        for binding in all_bindings([(atom, facts.get(atom.predicate, ())) for atom in needed], free, {}):
+            if all(is_subtype(objects[binding[p.name]], p.type) for p in schema.parameters):
+                yield tuple(binding[p.name] for p in schema.parameters)
+
+    def _shuffled(self, items: Iterable[Item]) -> list[Item]:
+        found = sorted(items)
+        self.rng.shuffle(found)
+        return found
 
 
 class Trials:

@@ -1,5 +1,5 @@
 ; Stack: boxes in one stack, each but the lowest wanted on its own place; only the one on top can be taken.
-; So of many goals just one can be worked on at a time.
+; So of many goals just one can be worked on at a time. A box on a place can be taken away again.
 (define (domain stack)
   (:requirements :strips :typing)
   (:types box place - item)
@@ -20,4 +20,10 @@
     :parameters (?x - box ?l - place)
     :precondition (and (holding ?x) (clear ?l))
     :effect (and (at ?x ?l) (gripper-free)
-                 (not (holding ?x)) (not (clear ?l)))))
+                 (not (holding ?x)) (not (clear ?l))))
+
+  (:action take-away
+    :parameters (?x - box ?l - place)
+    :precondition (and (at ?x ?l) (gripper-free))
+    :effect (and (holding ?x) (clear ?l)
+                 (not (at ?x ?l)) (not (gripper-free)))))
