@@ -11,6 +11,7 @@ goal fact until it holds. Whether the rules need it is found out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -165,11 +166,13 @@ class Completer:
         """Make the rules that the largest problems asked for more general, as long as the policy fails nowhere.
 
         The last ones come first: what stands behind all others is asked only where nothing else helps. Where the
-        largest problems asked for none, the rules are taken to be general enough.
+        problems with the most objects of a type asked for none, the rules are taken to be general enough.
         """
-        domain, largest = self.rules.domain, max((len(space.space.objects) for space in self.spaces), default=0)
-        asking = {n for n, space in enumerate(self.spaces) if len(space.space.objects) == largest}
-        asked = [rule for rule in self.rules.found if self.rules.found[rule] in asking]
+        domain, counts = self.rules.domain, [Counter(space.space.objects.values()) for space in self.spaces]
+        most = {kind: max(count[kind] for count in counts) for kind in set().union(*counts)}
+        growing = [kind for kind in most if any(count[kind] < most[kind] for count in counts)]
+        asking = {n for n, count in enumerate(counts) if any(count[kind] == most[kind] for kind in growing)}
+        asked = [rule for rule in self.rules.found if self.rules.found[rule] in asking | {LARGER_PROBLEM}]
         for done, rule in enumerate(sorted(asked, key=_last_first), 1):
             self.callback("generalising", done, len(asked))
             written = rule  # with its variables as they are, while those of `rule` are canonical

@@ -55,7 +55,7 @@ class PolicySpace:
         self.attainable = cache(space.attainable)
         self.distances = cache(self._find_distances)
         self._actions = cache(self._find_actions)
-        self._goal_facts = tuple(goal_facts)
+        self.goal_facts = tuple(goal_facts)
         self._bits = {fact: 1 << number for number, fact in enumerate(goal_facts)}
         self._held = [self._mask(space.facts(node)) for node in range(len(space))]
         self._facts = [by_predicate(space.facts(node)) for node in range(len(space))]
@@ -88,7 +88,7 @@ class PolicySpace:
         present = with_closures(state, closures_in([rule], domain))
         facts, wanted = (
             self._facts[node] if present is state else by_predicate(present),
-            by_predicate(fact for fact in self._goal_facts if fact not in state),
+            by_predicate(fact for fact in self.goal_facts if fact not in state),
         )
         conditions = [(atom, facts.get(atom.predicate, [])) for atom in rule.state_condition]
         conditions += [(atom, wanted.get(atom.predicate, [])) for atom in rule.goal_condition]
@@ -104,7 +104,7 @@ class PolicySpace:
             ):
                 needed = substitute_all(rule.goal_condition, binding)
                 goal = substitute(min(rule.goal_condition), binding) if needed else None
-                served = self._goal_facts.index(goal) if goal else NOTHING
+                served = self.goal_facts.index(goal) if goal else NOTHING
                 instance = Instance(0, bind_action(rule.action, binding), self._mask(needed), served)
                 found.setdefault(tuple(binding[v] for v in outputs), instance)
         return [found[key] for key in sorted(found)]

@@ -110,7 +110,10 @@ def reachable_goals(grown: GrownProblem, predicates: Set[str], most: int) -> lis
 
 def _is_part_of(problem: Problem, space: StateSpace) -> bool:
     """Return whether the problem begins in one of these states but for the names of objects; some are tried."""
-    names, kinds = _by_type(problem.objects), _by_type({o: k for o, k in space.objects.items() if o not in space.domain.constants})
+    names, kinds = (
+        _by_type(problem.objects),
+        _by_type({o: k for o, k in space.objects.items() if o not in space.domain.constants}),
+    )
     if {kind: len(found) for kind, found in names.items()} != {kind: len(found) for kind, found in kinds.items()}:
         return False
     for order in islice(product(*(permutations(kinds[kind]) for kind in names)), MOST_NAMINGS):
