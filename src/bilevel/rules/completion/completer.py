@@ -81,8 +81,16 @@ class Completer:
     so far stands.
     """
 
-    def __init__(self, rules: RuleSet, spaces: Sequence[PolicySpace], budget: int, callback: Callback) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        spaces: Sequence[PolicySpace],
+        budget: int,
+        callback: Callback,
+        generalise: bool = True,
+    ) -> None:
         self.rules, self.spaces, self.callback = rules, spaces, callback
+        self._generalise = generalise
         self.commit = False
         self.unsolved: list[Unsolved] = []
         self.is_finished = False  # whether all was looked at
@@ -102,7 +110,8 @@ class Completer:
         """Add what is missing, then simplify."""
         self.add_missing()
         if self.is_finished and not self.unsolved:
-            self.generalise()
+            if self._generalise:
+                self.generalise()
             self.prune()
         self._use()
 
@@ -133,7 +142,9 @@ class Completer:
         space, changed = self.spaces[number], False
         while failing := space.failing(goal, self.commit):
             ways = (space.plan(state, goal) for state, _, lost in failing if not lost)
-            if self.is_exhausted or not any(self.learn(steps, space.space.objects, number) for steps in ways):
+            if self.is_exhausted:
+                return changed
+            if not any(self.learn(steps, space.space.objects, number) for steps in ways):
                 self.unsolved.append(Unsolved(space, goal, failing[0]))
                 return changed
             changed = True

@@ -48,7 +48,7 @@ def small_problems(seeds: Sequence[Problem], domain: Domain, objects: Size | Non
     """Return each seed with up to so many objects, or up to as many as it has, those with the fewest objects first."""
     found: list[SmallProblem] = []
     for seed in seeds:
-        counts = dict(objects) if objects else _own_counts(seed)
+        counts = dict(objects) if objects else own_counts(seed)
         check_family(Family((seed,), counts), domain)
         known = sizes(counts) if counts and prod(counts.values()) <= MOST_SIZES else [{}]
         found += [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
@@ -60,7 +60,7 @@ def small_problems(seeds: Sequence[Problem], domain: Domain, objects: Size | Non
     return list(distinct.values())
 
 
-def _own_counts(problem: Problem) -> dict[str, int]:
+def own_counts(problem: Problem) -> dict[str, int]:
     """Return the number of objects of each type that has several."""
     return {kind: count for kind, count in Counter(problem.objects.values()).items() if count > 1}
 
@@ -132,6 +132,13 @@ def _by_type(objects: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _contains(problem: Problem, other: Problem) -> bool:
     return problem.objects.items() >= other.objects.items() and problem.state >= other.state
+
+
+def lasting_facts(small: Sequence[SmallProblem], domain: Domain) -> tuple[str, ...]:
+    """Return the predicates that the problems' states have facts of and that no action changes."""
+    outcomes = [outcome for schema in domain.schemas.values() for outcome in schema.outcomes]
+    changing = {atom.predicate for outcome in outcomes for atom in outcome.add | outcome.delete}
+    return tuple(sorted({atom.predicate for _, problem in small for atom in problem.state} - changing))
 
 
 def described(small: Sequence[SmallProblem]) -> str:

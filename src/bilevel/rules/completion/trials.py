@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from bilevel.rules.completion.completer import LARGER_PROBLEM, Callback, Completer
 from bilevel.rules.completion.policy_space import all_bindings, by_predicate
+from bilevel.rules.completion.small_problems import own_counts
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verification.growing import grow
@@ -21,6 +22,7 @@ LARGER = 2  # times as many objects as in the largest small problems
 STEPS_PER_OBJECT = 3  # of a random walk
 MOST_DRAWN = 200  # ways to do an action, to find one that can be done
 MOST_HELP = 30  # plans for one problem
+MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
 
 Item = TypeVar("Item", str, Atom)
@@ -31,14 +33,15 @@ def random_larger_problems(
 ) -> list[Problem]:
     """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
 
-    Where it is not said how many `objects` there may be, they have as many as the seeds.
+    Where it is not said how many `objects` there may be, they have twice as many as the seeds of each type that has
+    several.
     """
     predicates = {atom.predicate for problem in seeds for atom in problem.goal}
-    larger = {key: LARGER * number for key, number in objects.items()}
     found = []
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
         problem = seeds[number % len(seeds)]
+        larger = {key: LARGER * number for key, number in (objects or own_counts(problem)).items()}
         grown = grow(problem, domain, larger) if larger else problem
         walk = _Walk(domain, grown, rng)
         start = walk.on(STEPS_PER_OBJECT * len(grown.objects))
@@ -108,7 +111,7 @@ class Trials:
     def __init__(self, completer: Completer, plan_for: PlanFor | None, callback: Callback) -> None:
         self._completer, self._plan_for, self._callback = completer, plan_for, callback
         self._domain = completer.rules.domain
-        self.solved = self.unknown = 0
+        self.solved = self.unknown = self._failures = 0
 
     def run(self, problems: Sequence[Problem]) -> None:
         for done, problem in enumerate(problems, 1):
@@ -139,6 +142,8 @@ class Trials:
         objects = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
         known = None
         for fact in sorted(problem.goal - state):
+            if self._failures >= MOST_FAILURES:
+                break
             goal = frozenset({fact})
             plan = self._plan_for(self._domain, replace(problem, objects=objects, state=state, goal=goal))
             if plan:
@@ -149,4 +154,5 @@ class Trials:
                 known = self._completer.learn(steps, {**self._domain.constants, **objects}, LARGER_PROBLEM)
                 if known:
                     return True
+            self._failures += not plan
         return known
