@@ -18,7 +18,7 @@ from bilevel.rules.matching import Binding, asked_types, bind_action, free_varia
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import TraceStep
 from bilevel.rules.verification.state_space import Result, StateSpace
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Facts
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Facts, is_variable
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 
@@ -59,7 +59,7 @@ class PolicySpace:
         self._bits = {fact: 1 << number for number, fact in enumerate(goal_facts)}
         self._held = [self._mask(space.facts(node)) for node in range(len(space))]
         self._facts = [by_predicate(space.facts(node)) for node in range(len(space))]
-        self.looked_at = 0  # states with goals, or with rules, as often as they were looked at
+        self.looked_at = 0  # states with goals, or bindings of rules, as often as they were looked at
         self._instances: list[list[Instance]] = []
         self._of_rule: dict[Rule, list[list[Instance]]] = {}
 
@@ -97,6 +97,7 @@ class PolicySpace:
         outputs = output_variables(rule)
         found: dict[tuple[str, ...], Instance] = {}
         for binding in all_bindings(conditions, free, {}):
+            self.looked_at += 1
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in asked.items())
                 and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
@@ -259,19 +260,24 @@ def all_bindings(
     The condition that the fewest facts still fit is matched first.
     """
     if conditions:
-        fitting: list[tuple[int, list[Binding]]] = []
-        for index, (atom, facts) in enumerate(conditions):
-            bound = substitute(atom, binding)
-            fitting.append((index, [found for fact in facts if (found := unify(bound, fact)) is not None]))
-            if len(fitting[-1][1]) <= 1:
-                break
-        index, extensions = min(fitting, key=lambda option: len(option[1]))
+        fitting = [(index, *_fitting(atom, facts, binding)) for index, (atom, facts) in enumerate(conditions)]
+        index, bound, found = min(fitting, key=lambda option: len(option[2]))
         rest = [*conditions[:index], *conditions[index + 1 :]]
-        for extension in extensions:
-            yield from all_bindings(rest, free, binding | extension)
+        for extension in (unify(bound, fact) for fact in found):
+            if extension is not None:
+                yield from all_bindings(rest, free, binding | extension)
     elif free:
         variable, *others = free
         for name in free[variable]:
             yield from all_bindings((), {v: free[v] for v in others}, binding | {variable: name})
     else:
         yield binding
+
+
+def _fitting(atom: Atom, facts: Sequence[Atom], binding: Binding) -> tuple[Atom, Sequence[Atom]]:
+    """Return the atom with what is bound filled in, and the facts that agree with it there."""
+    bound = substitute(atom, binding)
+    for place, term in enumerate(bound.terms):
+        if not is_variable(term):
+            facts = [fact for fact in facts if fact.terms[place] == term]
+    return bound, facts
