@@ -9,7 +9,7 @@ import pytest
 from notation import facts
 
 from bilevel.rules.closures import can_be_chained, closures_in, with_closures
-from bilevel.rules.explanation.formats import FORMATS
+from bilevel.rules.explanation.formats import FORMATS, Format
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import subsumes
 from bilevel.rules.rule import Rule
@@ -77,7 +77,7 @@ def test_what_is_no_closure_is_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_shows_closures(name: str) -> None:
+def test_every_format_shows_closures(name: Format) -> None:
     with_closure, without = rules(DIG), rules(DIG.replace("on+", "on"))
     assert FORMATS[name](with_closure) != FORMATS[name](without)
 

@@ -22,7 +22,8 @@ def run(rules: tuple[Rule, ...], domain: Domain, problem: Problem, steps: int) -
     """What the policy does when it is handed one state after another."""
     policy = RulePolicy(rules, domain, open_world=False, commit=True)
     policy.reset(problem.state, problem.goal, problem.objects)
-    state, actions = problem.state, []
+    state = problem.state
+    actions: list[Action] = []
     while len(actions) < steps and not problem.goal <= state:
         chosen = policy.choose(state, problem.goal)
         action = ground(domain.schemas[chosen.name], chosen.arguments) if chosen else None

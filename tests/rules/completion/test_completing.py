@@ -80,9 +80,7 @@ def test_every_small_problem_that_can_be_solved_is_solved(name: str) -> None:
     for space in spaces:
         for goal in space.goals:
             for state in space.attainable(goal):
-                problem = Problem(
-                    "p", name, seeds(name)[0].objects | space.space.objects, space.space.facts(state), goal
-                )
+                problem = Problem("p", name, space.space.objects, space.space.facts(state), goal)
                 for commit in {found.commit, found.commit or found.either_way}:
                     assert solve(domain, problem, found.rules, commit=commit).is_solved, problem
                 problems += 1
@@ -196,6 +194,17 @@ def goals_of(domain: Domain, problem: Problem) -> list[set[Facts]]:
 def test_every_goal_that_some_state_has_is_looked_at() -> None:
     problem = corridor(3)
     assert any(problem.goal in goals for goals in goals_of(ROOMS, problem))
+
+
+def test_cloning_puts_no_block_in_two_places_and_no_two_blocks_in_one() -> None:
+    domain = shipped_domain("swap")
+    small = small_problems(training_problems("swap"), domain, {"block": 3, "place": 3})
+    assert {(len(problem.objects), size["place"]) for size, problem in small} >= {(3, 1), (7, 3)}
+    for _, problem in small:
+        at = [atom.terms for atom in problem.state if atom.predicate == "at"]
+        taken = [place for _, place in at if place != "table"]
+        assert len(at) == len({block for block, _ in at})
+        assert len(taken) == len(set(taken))
 
 
 def test_what_no_action_changes_is_said() -> None:

@@ -12,13 +12,14 @@ from bilevel.rules.completion.policy_space import PolicySpace
 from bilevel.rules.rule import Rule
 from bilevel.rules.verification.families import GrownProblem
 from bilevel.rules.verification.growing import Family, check_family, distinct_goals, grow, sizes
-from bilevel.rules.verification.state_space import StateSpace
+from bilevel.rules.verification.state_space import Situation, StateSpace
 from bilevel.symbolic.domain import Domain, Facts, Problem
 from bilevel.symbolic.semantics import substitute_all
 
 MOST_SIZES = 300  # of one problem; with more, it is looked at only as it is
 MOST_NAMED_GOALS = 50_000  # before those that are the same up to names are told
 MOST_NAMINGS = 100  # that are tried to find out whether two problems are the same but for names
+MOST_EXPLORED = 500  # states of a problem, to find out what is true of one object at a time
 MOST_DESCRIBED = 3
 
 Size = Mapping[str, int]
@@ -47,17 +48,52 @@ def problems_from_rules(rules: Sequence[Rule], domain: Domain) -> list[Problem]:
 def small_problems(seeds: Sequence[Problem], domain: Domain, objects: Size | None) -> list[SmallProblem]:
     """Return each seed with up to so many objects, or up to as many as it has, those with the fewest objects first."""
     found: list[SmallProblem] = []
+    single = single_facts(seeds, domain) if objects else set()
     for seed in seeds:
         counts = dict(objects) if objects else own_counts(seed)
         check_family(Family((seed,), counts), domain)
         known = sizes(counts) if counts and prod(counts.values()) <= MOST_SIZES else [{}]
-        found += [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
+        grown = [SmallProblem(size, grow(seed, domain, size) if size else seed) for size in known]
+        found += [small for small in grown if is_plausible(small.problem, domain, single)]
     found.sort(key=lambda small: len(small.problem.objects))
     distinct: dict[tuple[tuple[tuple[str, str], ...], frozenset[object]], SmallProblem] = {}
     for small in found:
         key = tuple(sorted(small.problem.objects.items())), frozenset(small.problem.state)
         distinct.setdefault(key, small)
     return list(distinct.values())
+
+
+def single_facts(seeds: Sequence[Problem], domain: Domain) -> set[tuple[str, int, str]]:
+    """Return which facts can be true of an object of some type at one place for one other object at a time.
+
+    For example `("at", 0, "block")`: no state that the seeds' actions lead to has a block at two places, though there
+    are two.
+    """
+    most: Counter[tuple[str, int, str]] = Counter()
+    for seed in seeds:
+        space = StateSpace(domain, seed.all_objects(domain), ())
+        space.number(Situation(seed.state))
+        space.explore(MOST_EXPLORED)
+        for facts, _ in space.situations:
+            for (predicate, place, name), count in _occurrences(facts).items():
+                other = domain.predicates[predicate].parameters[1 - place].type
+                kinds = [kind for kind in space.objects.values() if domain.is_subtype(kind, other)]
+                if len(kinds) > 1 and name in space.objects:
+                    key = predicate, place, space.objects[name]
+                    most[key] = max(most[key], count)
+    return {key for key, count in most.items() if count == 1}
+
+
+def _occurrences(facts: Facts) -> Counter[tuple[str, int, str]]:
+    """Return how often each object comes first and second in facts of each predicate with two arguments."""
+    return Counter((atom.predicate, i, atom.terms[i]) for atom in facts if len(atom.terms) == 2 for i in (0, 1))
+
+
+def is_plausible(problem: Problem, domain: Domain, single: Set[tuple[str, int, str]]) -> bool:
+    """Return whether no object is in two places at once just because one of them was cloned."""
+    types = problem.all_objects(domain)
+    occurrences = _occurrences(problem.state).items()
+    return all(count == 1 or (p, place, types[name]) not in single for (p, place, name), count in occurrences)
 
 
 def own_counts(problem: Problem) -> dict[str, int]:

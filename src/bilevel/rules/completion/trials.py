@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from bilevel.rules.completion.completer import LARGER_PROBLEM, Callback, Completer
 from bilevel.rules.completion.policy_space import all_bindings, by_predicate
-from bilevel.rules.completion.small_problems import own_counts
+from bilevel.rules.completion.small_problems import is_plausible, own_counts, single_facts
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verification.growing import grow
@@ -37,12 +37,13 @@ def random_larger_problems(
     several.
     """
     predicates = {atom.predicate for problem in seeds for atom in problem.goal}
+    single = single_facts(seeds, domain) if count else set()
+    larger = [_grown(problem, domain, objects or own_counts(problem)) for problem in seeds if count]
+    plausible = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
     found = []
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
-        problem = seeds[number % len(seeds)]
-        larger = {key: LARGER * number for key, number in (objects or own_counts(problem)).items()}
-        grown = grow(problem, domain, larger) if larger else problem
+        grown = plausible[number % len(plausible)]
         walk = _Walk(domain, grown, rng)
         start = walk.on(STEPS_PER_OBJECT * len(grown.objects))
         known = {**walk.nature.objects}
@@ -52,6 +53,11 @@ def random_larger_problems(
             objects_then = {name: kind for name, kind in known.items() if name not in domain.constants}
             found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=wanted))
     return found
+
+
+def _grown(problem: Problem, domain: Domain, objects: Mapping[str, int]) -> Problem:
+    larger = {key: LARGER * number for key, number in objects.items()}
+    return grow(problem, domain, larger) if larger else problem
 
 
 def _drawn_goal(facts: Sequence[Atom], known: Mapping[str, str], rng: random.Random) -> Facts:
