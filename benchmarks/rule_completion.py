@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from result_files import Row, origin, read_rows, replace_row
 
-from bilevel.planning.planners import plan_function
+from bilevel.planning.planners import bounded_plan, plan_function
 from bilevel.rules.completion import Completion, complete_rules
 from bilevel.rules.completion.small_problems import own_counts
 from bilevel.rules.completion.trials import LARGER, random_larger_problems
@@ -89,7 +89,7 @@ def measure(case: Case, count: int) -> Row:
     plan = plan_function("search", PLANNING_SECONDS)
     rules = learn_rules(traces_from_problems(domain, training, plan).traces, domain)
     began = time.perf_counter()
-    found = complete_rules(rules, domain, seeds, objects=case.counts, plan_for=plan)
+    found = complete_rules(rules, domain, seeds, objects=case.counts, plan_for=bounded_plan)
     seconds = time.perf_counter() - began
     problems = list(larger_problems(case, domain, seeds, count))
     return {

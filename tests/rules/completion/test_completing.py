@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.planning.planners import plan_function
+from bilevel.planning.planners import bounded_plan
 from bilevel.rules.completion import Completion, complete_rules, problems_from_rules
 from bilevel.rules.completion.completer import Completer, RuleSet
 from bilevel.rules.completion.completing import silent
@@ -25,7 +25,6 @@ from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-PLAN = plan_function("search", 10.0)
 SWAP_PROBLEM = """(define (problem swap-1) (:domain swap) (:objects b1 - block p1 - place table - table)
   (:init (at b1 table) (free p1) (free table) (gripper-free)) (:goal (at b1 p1)))"""
 SIZES = {
@@ -51,7 +50,9 @@ def seeds(name: str) -> list[Problem]:
 @cache
 def completed(name: str) -> Completion:
     domain, given = shipped_domain(name), seeds(name)
-    return complete_rules(given_rules(name), domain, given, objects=SIZES[name], plan_for=PLAN, random_problems=20)
+    return complete_rules(
+        given_rules(name), domain, given, objects=SIZES[name], plan_for=bounded_plan, random_problems=20
+    )
 
 
 def completed_text(name: str) -> str:
