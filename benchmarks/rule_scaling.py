@@ -33,7 +33,7 @@ from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.rules.traces import traces_from_problems
 from bilevel.symbolic.domain import Domain, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction
-from bilevel.tabletop.problems import DOMAINS, GENERATORS, shipped_domain, training_problems
+from bilevel.tabletop.problems import DOMAINS, UNTANGLED, shipped_domain, training_problems
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (100, 1_000, 10_000)
@@ -131,7 +131,7 @@ class Benchmark:
 
 
 def domain_of(shape: str) -> Domain:
-    return shipped_domain(GENERATORS[shape](1, random.Random(0)).domain_name)
+    return shipped_domain(UNTANGLED[shape](1, random.Random(0)).domain_name)
 
 
 def progress_line(record: Mapping[str, Any]) -> str:
@@ -143,7 +143,7 @@ def progress_line(record: Mapping[str, Any]) -> str:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", nargs="+", choices=GENERATORS, default=list(GENERATORS), metavar="SHAPE")
+    parser.add_argument("--shapes", nargs="+", choices=UNTANGLED, default=list(UNTANGLED), metavar="SHAPE")
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N", help=f"default: {' '.join(map(str, SIZES))}")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help=f"default: {' '.join(METHODS)}")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds a run may take (default: 100)")

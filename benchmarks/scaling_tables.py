@@ -7,7 +7,7 @@ from statistics import median
 
 from result_files import Row
 
-from bilevel.tabletop.problems import GENERATORS
+from bilevel.tabletop.problems import UNTANGLED
 
 Cell = list[Row]  # the rounds of one method, shape and size
 
@@ -27,7 +27,7 @@ def timed_out(cell: Cell) -> bool:
 
 def shapes_of(records: Sequence[Row]) -> list[str]:
     found = {record["shape"] for record in records}
-    return [shape for shape in GENERATORS if shape in found]
+    return [shape for shape in UNTANGLED if shape in found]
 
 
 def sizes_of(records: Sequence[Row], method: str, shape: str) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from import_drawing import draw, levels
 from import_graph import cycles, read_parts
 
-from bilevel.tabletop.problems import GENERATORS
+from bilevel.tabletop.problems import UNTANGLED
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 BLOCKS_RULES = """
@@ -43,7 +43,7 @@ def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
     run("rule_scaling.py", "--sizes", "10", *options)
     found = records(output)
     measured = {(record["method"], record["shape"], record["size"]) for record in found}
-    wanted = {(shape, 10) for shape in GENERATORS} | {("blocks", 30), ("gacha", 30)}
+    wanted = {(shape, 10) for shape in UNTANGLED} | {("blocks", 30), ("gacha", 30)}
     assert measured == {(method, *problem) for method in ("rules", "sqlite") for problem in wanted}
     assert len(found) == len(measured)
     assert all(record["solved"] and record["valid"] for record in found)

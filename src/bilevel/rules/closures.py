@@ -43,7 +43,7 @@ def closures_in(rules: Iterable[Rule], domain: Domain) -> frozenset[str]:
     return frozenset(name.removesuffix(MARK) for name in asked if name.endswith(MARK) and name not in domain.predicates)
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=64)
 def with_closures(facts: Facts, predicates: frozenset[str]) -> Facts:
     """Return the facts and those of the closures of these predicates."""
     if not predicates:

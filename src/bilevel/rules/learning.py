@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 
-from bilevel.rules.closures import closures_in, with_closures
+from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments
@@ -177,6 +178,14 @@ def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:
     return tuple(kept)
 
 
+@lru_cache(maxsize=10_000)
+def _predicates(rule: Rule) -> frozenset[tuple[str, str]]:
+    """Return what a rule's conditions are made of; a closure counts as its predicate."""
+    return frozenset(
+        (kind, atom.predicate.removesuffix(MARK)) for kind, atom in rule.literals() if atom.predicate != EQUALITY
+    )
+
+
 def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
     """Return whether `general` does the same wherever `special` applies, and no later.
 
@@ -184,6 +193,8 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
     apply to them, and name the same action.
     """
     if general.priority > special.priority or general.action.name != special.action.name:
+        return False
+    if not _predicates(general) <= _predicates(special):
         return False
     objects = {variable.name: f"={variable.name}" for variable in special.variables}
     known = special.renamed(objects)

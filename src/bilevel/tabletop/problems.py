@@ -154,7 +154,79 @@ def gacha_problem(size: int, rng: random.Random) -> Problem:
     return _assemble("gacha", "gacha", size, objects, state, goal)
 
 
-GENERATORS: Mapping[str, Generator] = {
+def tangled_blocks_problem(size: int, rng: random.Random) -> Problem:
+    """As blocks, but a block may stand on another's place, as in circles, and there is one spare place and a table."""
+    blocks, places = names("block", size), names("place", size + 1)
+    taken = dict(zip(blocks, shuffled(places, rng), strict=False))
+    standing = {block: place for block, place in taken.items() if rng.random() < 0.8}
+    state = [Atom("at", pair) for pair in standing.items()]
+    state += [Atom("clear", (item,)) for item in blocks + places if item not in {*standing, *standing.values()}]
+    state.append(Atom("gripper-free"))
+    goal = [Atom("at", pair) for pair in zip(blocks, shuffled(places, rng), strict=False)]
+    objects = {"block": blocks, "place": places, "table": ["table"]}
+    return _assemble("blocks", "tangled-blocks", size, objects, state, goal)
+
+
+def swap_problem(size: int, rng: random.Random) -> Problem:
+    """Every block stands on a place or on the table, and every block is wanted on a place, maybe another's."""
+    blocks, places = names("block", size), names("place", size)
+    taken = dict(zip(blocks, shuffled(places, rng), strict=True))
+    at = {block: place if rng.random() < 0.8 else "table" for block, place in taken.items()}
+    state = [Atom("at", pair) for pair in at.items()]
+    state += [Atom("free", (place,)) for place in places if place not in at.values()]
+    state += [Atom("free", ("table",)), Atom("gripper-free")]
+    goal = [Atom("at", pair) for pair in zip(blocks, shuffled(places, rng), strict=True)]
+    return _assemble("swap", "swap", size, {"block": blocks, "place": places, "table": ["table"]}, state, goal)
+
+
+def stack_problem(size: int, rng: random.Random) -> Problem:
+    """One stack of boxes; of some of them, any, it is said where they belong, and places are to spare for the rest."""
+    boxes, places = names("box", size), names("place", size)
+    order = shuffled(boxes, rng)
+    state = [Atom("on", pair) for pair in zip(order, ["base", *order], strict=False)]
+    state += [Atom("clear", (item,)) for item in [order[-1], *places]]
+    state.append(Atom("gripper-free"))
+    wanted = rng.sample(boxes, rng.randint(1, size))
+    goal = [Atom("at", pair) for pair in zip(wanted, shuffled(places, rng), strict=False)]
+    return _assemble("stack", "stack", size, {"box": ["base", *boxes], "place": places}, state, goal)
+
+
+def towers_problem(size: int, rng: random.Random) -> Problem:
+    """Blocks in random towers, wanted in other ones."""
+    return _rearranged("towers", size, _random_towers, rng)
+
+
+def one_tower_problem(size: int, rng: random.Random) -> Problem:
+    """One tower of all blocks, wanted in another order."""
+    return _rearranged("one-tower", size, lambda blocks, rng: [shuffled(blocks, rng)], rng)
+
+
+def _random_towers(blocks: Sequence[str], rng: random.Random) -> list[list[str]]:
+    """Each block goes on the table or on one of the towers so far, which are listed from below."""
+    towers: list[list[str]] = []
+    for block in shuffled(blocks, rng):
+        tower = rng.randrange(len(towers) + 1)
+        towers[tower:] = [[*towers[tower], block], *towers[tower + 1 :]] if tower < len(towers) else [[block]]
+    return towers
+
+
+def _rearranged(
+    shape: str, size: int, draw: Callable[[Sequence[str], random.Random], list[list[str]]], rng: random.Random
+) -> Problem:
+    """Blocks in towers that are drawn, wanted in towers that are drawn as well."""
+    blocks = names("block", size)
+    before, after = draw(blocks, rng), draw(blocks, rng)
+    state = _tower_facts(before) + [Atom("clear", (tower[-1],)) for tower in before] + [Atom("hand-empty")]
+    return _assemble("blocksworld", shape, size, {"block": blocks}, state, _tower_facts(after))
+
+
+def _tower_facts(towers: Sequence[Sequence[str]]) -> list[Atom]:
+    below = [Atom("on-table", (tower[0],)) for tower in towers]
+    return below + [Atom("on", pair) for tower in towers for pair in zip(tower[1:], tower, strict=False)]
+
+
+# The rules that a domain's training problems teach solve all problems of these shapes.
+UNTANGLED: Mapping[str, Generator] = {
     "blocks": blocks_problem,
     "pick-place": pick_place_problem,
     "depot": depot_problem,
@@ -163,6 +235,15 @@ GENERATORS: Mapping[str, Generator] = {
     "colour": colour_problem,
     "gacha": gacha_problem,
 }
+# In problems of these, things are in each other's way, and rules have to be completed first.
+TANGLED: Mapping[str, Generator] = {
+    "tangled-blocks": tangled_blocks_problem,
+    "swap": swap_problem,
+    "stack": stack_problem,
+    "towers": towers_problem,
+    "one-tower": one_tower_problem,
+}
+GENERATORS = {**UNTANGLED, **TANGLED}
 
 
 def generate_problem(shape: str, size: int, rng: random.Random) -> Problem:

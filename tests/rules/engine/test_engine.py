@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.matching import Match, best_matches, bind_action, bindings, output_variables
 from bilevel.rules.rule import Rule
@@ -72,12 +73,13 @@ def random_rule(rng: random.Random, domain: Domain) -> Rule:
     for parameter in schema.parameters:
         fitting = [v.name for v in variables if related(domain, v.type, parameter.type)]
         arguments.append(rng.choice([*fitting, *(["c0"] if rng.random() < 0.1 else [])] or ["c0"]))
-    state = random_atoms(rng, domain, variables, 4)
+    state = with_random_closures(rng, domain, random_atoms(rng, domain, variables, 4))
     goal = random_atoms(rng, domain, variables, 2)
     used = {t for atom in state | goal for t in atom.terms} | set(arguments)
     negative = {
         a for a in sorted(random_atoms(rng, domain, variables, 2)) if set(a.terms) <= used and rng.random() < 0.5
     }
+    negative = set(with_random_closures(rng, domain, frozenset(negative)))
     names = [v.name for v in variables if v.name in used]
     if len(names) > 1 and rng.random() < 0.3:
         negative.add(Atom(EQUALITY, tuple(rng.sample(names, 2))))
@@ -89,6 +91,15 @@ def random_rule(rng: random.Random, domain: Domain) -> Rule:
         action=Action(schema.name, tuple(arguments)),
         negative_condition=frozenset(negative),
     )
+
+
+def with_random_closures(rng: random.Random, domain: Domain, atoms: Facts) -> Facts:
+    """The atoms, some of them as closures where that makes sense."""
+
+    def chained(atom: Atom) -> bool:
+        return can_be_chained(domain.predicates[atom.predicate], domain) and rng.random() < 0.3
+
+    return frozenset(closure(atom) if chained(atom) else atom for atom in sorted(atoms))
 
 
 def random_facts(rng: random.Random, domain: Domain, objects: dict[str, str], most: int) -> Facts:

@@ -11,8 +11,11 @@ goal fact until it holds. Whether the rules need it is found out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from bilevel.rules.completion.generalising import droppable, generalisations
@@ -37,15 +40,16 @@ class RuleSet:
         self.given, self.domain = tuple(given), domain
         self.found: dict[Rule, int] = {}  # and the number of the small problem that asked for each
         self._last = max((rule.priority for rule in given), default=0)
+        self._place = cache(lambda rule: (rule.priority, str(rule)))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        return (*self.given, *sorted(self.found, key=lambda rule: (rule.priority, str(rule))))
+        return (*self.given, *sorted(self.found, key=self._place))
 
     def add(self, rule: Rule, asked_by: int) -> bool:
         """Add a rule whose priority is its distance to a goal fact, unless others make it superfluous already."""
         new = replace(rule, priority=self._last + rule.priority)
-        if any(subsumes(other, new, self.domain) for other in self.rules):
+        if any(subsumes(other, new, self.domain) for other in chain(self.given, self.found)):
             return False
         self.found = {other: n for other, n in self.found.items() if not subsumes(new, other, self.domain)}
         self.found[new] = asked_by
@@ -77,12 +81,21 @@ class Completer:
     so far stands.
     """
 
-    def __init__(self, rules: RuleSet, spaces: Sequence[PolicySpace], budget: int, callback: Callback) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        spaces: Sequence[PolicySpace],
+        budget: int,
+        callback: Callback,
+        generalise: bool = True,
+    ) -> None:
         self.rules, self.spaces, self.callback = rules, spaces, callback
+        self._generalise = generalise
         self.commit = False
         self.unsolved: list[Unsolved] = []
         self.is_finished = False  # whether all was looked at
         self._budget = budget
+        self._learned: set[tuple[object, ...]] = set()  # ways that have been learned from, which give nothing new
         self._jobs = [(number, goal) for number, space in enumerate(spaces) for goal in space.goals]
 
     @property
@@ -97,7 +110,8 @@ class Completer:
         """Add what is missing, then simplify."""
         self.add_missing()
         if self.is_finished and not self.unsolved:
-            self.generalise()
+            if self._generalise:
+                self.generalise()
             self.prune()
         self._use()
 
@@ -128,7 +142,9 @@ class Completer:
         space, changed = self.spaces[number], False
         while failing := space.failing(goal, self.commit):
             ways = (space.plan(state, goal) for state, _, lost in failing if not lost)
-            if self.is_exhausted or not any(self.learn(steps, space.space.objects, number) for steps in ways):
+            if self.is_exhausted:
+                return changed
+            if not any(self.learn(steps, space.space.objects, number) for steps in ways):
                 self.unsolved.append(Unsolved(space, goal, failing[0]))
                 return changed
             changed = True
@@ -137,6 +153,10 @@ class Completer:
 
     def learn(self, steps: Sequence[TraceStep], objects: Mapping[str, str], asked_by: int) -> bool:
         """Learn from a way to one goal fact; return whether there is anything new in it."""
+        way = asked_by, *((step.action.action, step.outcome, step.goal) for step in steps)
+        if way in self._learned:
+            return False
+        self._learned.add(way)
         (fact,) = steps[-1].goal
         learned = rules_of_segment(fact, steps, objects, self.rules.domain)
         added = [self.rules.add(rule, asked_by) for rule, _ in learned]
@@ -157,11 +177,13 @@ class Completer:
         """Make the rules that the largest problems asked for more general, as long as the policy fails nowhere.
 
         The last ones come first: what stands behind all others is asked only where nothing else helps. Where the
-        largest problems asked for none, the rules are taken to be general enough.
+        problems with the most objects of a type asked for none, the rules are taken to be general enough.
         """
-        domain, largest = self.rules.domain, max((len(space.space.objects) for space in self.spaces), default=0)
-        asking = {n for n, space in enumerate(self.spaces) if len(space.space.objects) == largest}
-        asked = [rule for rule in self.rules.found if self.rules.found[rule] in asking]
+        domain, counts = self.rules.domain, [Counter(space.space.objects.values()) for space in self.spaces]
+        most = {kind: max(count[kind] for count in counts) for kind in set().union(*counts)}
+        growing = [kind for kind in most if any(count[kind] < most[kind] for count in counts)]
+        asking = {n for n, count in enumerate(counts) if any(count[kind] == most[kind] for kind in growing)}
+        asked = [rule for rule in self.rules.found if self.rules.found[rule] in asking | {LARGER_PROBLEM}]
         for done, rule in enumerate(sorted(asked, key=_last_first), 1):
             self.callback("generalising", done, len(asked))
             written = rule  # with its variables as they are, while those of `rule` are canonical

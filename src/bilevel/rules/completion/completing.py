@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bilevel.rules.completion.completer import Callback, Completer, RuleSet, Unsolved
-from bilevel.rules.completion.small_problems import described, make_spaces, small_problems
+from bilevel.rules.completion.small_problems import SmallProblem, described, lasting_facts, make_spaces, small_problems
 from bilevel.rules.completion.trials import Trials, random_larger_problems
 from bilevel.rules.completion.way_out import NoWayOut, no_way_out
 from bilevel.rules.rule import Rule
@@ -20,7 +20,7 @@ from bilevel.rules.verification.policies import listed
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 
 MAX_STATES = 2_000
-BUDGET = 20_000_000  # states with goals
+BUDGET = 3_000_000  # states with goals, or bindings of rules: a minute or two
 RANDOM_PROBLEMS = 100
 MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
 
@@ -33,7 +33,8 @@ class Completion:
     until it holds, as `solve` does; else it needs no memory, and may commit if it works `either_way`. `problems` counts
     the states with goals from which the goal can surely be reached, in small problems of the `sizes` told; on all of
     them the policy gets there, but for those of `unsolved`, unless the budget was `exhausted` before all were seen.
-    `tried` and `solved` count larger problems, and `unknown` those that no plan was found for.
+    Facts of the predicates in `lasting` are always as in the given problems, as no action changes them.
+    `tried` and `solved` count larger problems, and `unknown` those in which no plan helped where the rules stopped.
     """
 
     rules: tuple[Rule, ...]
@@ -41,6 +42,7 @@ class Completion:
     commit: bool
     either_way: bool
     sizes: str
+    lasting: tuple[str, ...]
     problems: int
     too_large: tuple[str, ...]
     unsolved: tuple[Unsolved, ...]
@@ -60,10 +62,12 @@ class Completion:
         lines = [self._first_line()]
         if self.is_proved:
             lines.append(self._memory())
+        if self.is_proved and self.lasting:
+            lines.append(f"facts that no action changes are as in the problems given: {', '.join(self.lasting)}")
         if self.too_large:
             lines.append(f"too large to look at as a whole: {', '.join(self.too_large)}")
         if self.tried:
-            unknown = f"; of {self.unknown} others nobody knows whether they can be solved" if self.unknown else ""
+            unknown = f"; in {self.unknown} no plan was found from where the rules stopped" if self.unknown else ""
             lines.append(f"larger problems drawn at random or met: {self.solved} of {self.tried} solved{unknown}")
         if self.no_way_out is not None:
             lines.append(str(self.no_way_out))
@@ -124,28 +128,44 @@ def complete_rules(
         raise BadInput("no problem with a goal to start from: goals are made of the predicates of the problems' goals")
     small = small_problems(seeds, domain, objects)
     larger = [*met, *random_larger_problems(seeds, domain, objects or {}, random_problems if plan_for else 0, seed)]
-    found = RuleSet(rules, domain)
-    for _ in range(MOST_ROUNDS):
-        spaces, looked_at, too_large = make_spaces(small, seeds, domain, found.rules, max_states)
-        completer = Completer(found, spaces, budget, callback)
-        completer.complete()
-        before = found.rules
-        trials = Trials(completer, plan_for, callback)
-        trials.run(larger)
-        if found.rules == before:
-            break
+
+    def completed(generalise: bool) -> Completion:
+        found = RuleSet(rules, domain)
+        for _ in range(MOST_ROUNDS):
+            spaces, looked_at, too_large = make_spaces(small, seeds, domain, found.rules, max_states)
+            completer = Completer(found, spaces, budget, callback, generalise)
+            completer.complete()
+            before = found.rules
+            trials = Trials(completer, plan_for, callback)
+            trials.run(larger)
+            if found.rules == before:
+                break
+        return _known(completer, trials, looked_at, too_large, len(larger))
+
+    best = completed(True)
+    if best.is_proved and best.solved < best.tried:  # rules that are too general may fail in larger problems
+        best = max(best, completed(False), key=lambda other: (other.is_proved, other.solved))
+    return best
+
+
+def _known(
+    completer: Completer, trials: Trials, small: Sequence[SmallProblem], too_large: Sequence[SmallProblem], larger: int
+) -> Completion:
+    """Return what is known when all has been looked at and tried."""
+    spaces, rules = completer.spaces, completer.rules
     return Completion(
-        rules=found.rules,
-        given=len(found.given),
+        rules=rules.rules,
+        given=len(rules.given),
         commit=completer.commit,
-        either_way=not completer.unsolved and not completer.commit and completer.works_either_way(),
-        sizes=described(looked_at),
+        either_way=completer.is_finished and not completer.commit and completer.works_either_way(),
+        sizes=described(small),
+        lasting=lasting_facts(small, rules.domain),
         problems=sum(len(space.attainable(goal)) for space in spaces for goal in space.goals),
         too_large=tuple(small.problem.name for small in too_large),
         unsolved=tuple(completer.unsolved),
         exhausted=not completer.is_finished,
-        tried=len(larger) - trials.unknown,
+        tried=larger,
         solved=trials.solved,
         unknown=trials.unknown,
-        no_way_out=no_way_out(spaces, domain),
+        no_way_out=no_way_out(spaces, rules.domain),
     )

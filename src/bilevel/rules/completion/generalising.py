@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.matching import free_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain
 from bilevel.symbolic.semantics import substitute_all
@@ -21,10 +22,15 @@ def droppable(rule: Rule, domain: Domain) -> list[Atom]:
 
 
 def generalisations(rule: Rule, atom: Atom, domain: Domain) -> Iterator[Rule]:
-    """Yield the rule without one of its conditions, unless that takes apart what it connects, and with its closure."""
+    """Yield the rule without one of its conditions, and with its closure.
+
+    A condition stays that connects what nothing else does, or that alone says which object the action is about.
+    """
     rest = _without(rule, atom)
     before, after = _connected(rule), _connected(rest)
-    if all((one in group) == (other in group) for group in after for one, other in _pairs(before, rest)):
+    if free_variables(rest) == free_variables(rule) and all(
+        (one in group) == (other in group) for group in after for one, other in _pairs(before, rest)
+    ):
         yield rest
     predicate = domain.predicates.get(atom.predicate)
     if atom in rule.state_condition and predicate is not None and can_be_chained(predicate, domain):

@@ -18,7 +18,7 @@ from bilevel.rules.matching import Binding, asked_types, bind_action, free_varia
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import TraceStep
 from bilevel.rules.verification.state_space import Result, StateSpace
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Facts
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Facts, is_variable
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 
@@ -54,11 +54,12 @@ class PolicySpace:
         self.space, self.goals = space, goals
         self.attainable = cache(space.attainable)
         self.distances = cache(self._find_distances)
-        self._goal_facts = tuple(goal_facts)
+        self._actions = cache(self._find_actions)
+        self.goal_facts = tuple(goal_facts)
         self._bits = {fact: 1 << number for number, fact in enumerate(goal_facts)}
         self._held = [self._mask(space.facts(node)) for node in range(len(space))]
-        self._facts = [_by_predicate(space.facts(node)) for node in range(len(space))]
-        self.looked_at = 0  # states with goals, as often as they were looked at
+        self._facts = [by_predicate(space.facts(node)) for node in range(len(space))]
+        self.looked_at = 0  # states with goals, or bindings of rules, as often as they were looked at
         self._instances: list[list[Instance]] = []
         self._of_rule: dict[Rule, list[list[Instance]]] = {}
 
@@ -78,6 +79,7 @@ class PolicySpace:
     def _instances_of(self, rule: Rule) -> list[list[Instance]]:
         if rule not in self._of_rule:
             self._of_rule[rule] = [self._find_instances(rule, node) for node in range(len(self.space))]
+            self.looked_at += len(self.space)
         return self._of_rule[rule]
 
     def _find_instances(self, rule: Rule, node: int) -> list[Instance]:
@@ -85,8 +87,8 @@ class PolicySpace:
         domain, objects, state = self.space.domain, self.space.objects_in(node), self.space.facts(node)
         present = with_closures(state, closures_in([rule], domain))
         facts, wanted = (
-            self._facts[node] if present is state else _by_predicate(present),
-            _by_predicate(fact for fact in self._goal_facts if fact not in state),
+            self._facts[node] if present is state else by_predicate(present),
+            by_predicate(fact for fact in self.goal_facts if fact not in state),
         )
         conditions = [(atom, facts.get(atom.predicate, [])) for atom in rule.state_condition]
         conditions += [(atom, wanted.get(atom.predicate, [])) for atom in rule.goal_condition]
@@ -94,7 +96,8 @@ class PolicySpace:
         free = {v: [o for o, kind in objects.items() if domain.is_subtype(kind, asked[v])] for v in unbound}
         outputs = output_variables(rule)
         found: dict[tuple[str, ...], Instance] = {}
-        for binding in _bindings(conditions, free, {}):
+        for binding in all_bindings(conditions, free, {}):
+            self.looked_at += 1
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in asked.items())
                 and all(binding.get(a, a) != binding.get(b, b) for a, b in rule.inequalities)
@@ -102,7 +105,7 @@ class PolicySpace:
             ):
                 needed = substitute_all(rule.goal_condition, binding)
                 goal = substitute(min(rule.goal_condition), binding) if needed else None
-                served = self._goal_facts.index(goal) if goal else NOTHING
+                served = self.goal_facts.index(goal) if goal else NOTHING
                 instance = Instance(0, bind_action(rule.action, binding), self._mask(needed), served)
                 found.setdefault(tuple(binding[v] for v in outputs), instance)
         return [found[key] for key in sorted(found)]
@@ -205,10 +208,12 @@ class PolicySpace:
 
     def _moves(self, state: int, inside: frozenset[int]) -> Iterator[tuple[Action, tuple[Result, ...]]]:
         """Yield the actions that surely stay inside, with what they may lead to."""
-        for action in self.space.actions(state):
-            results = self.space.results(state, action) or ()
+        for action, results in self._actions(state):
             if all(result.node in inside for result in results):
                 yield action, results
+
+    def _find_actions(self, state: int) -> list[tuple[Action, tuple[Result, ...]]]:
+        return [(action, self.space.results(state, action) or ()) for action in self.space.actions(state)]
 
 
 Place = TypeVar("Place", int, Node)
@@ -240,14 +245,14 @@ def _reachable(graph: Graph, states: frozenset[int]) -> frozenset[Node]:
     return frozenset(seen)
 
 
-def _by_predicate(facts: Iterable[Atom]) -> dict[str, list[Atom]]:
+def by_predicate(facts: Iterable[Atom]) -> dict[str, list[Atom]]:
     found: dict[str, list[Atom]] = {}
     for fact in sorted(facts):
         found.setdefault(fact.predicate, []).append(fact)
     return found
 
 
-def _bindings(
+def all_bindings(
     conditions: Sequence[tuple[Atom, Sequence[Atom]]], free: Mapping[str, Sequence[str]], binding: Binding
 ) -> Iterator[Binding]:
     """Yield every binding that makes each condition one of its facts and each free variable one of its objects.
@@ -255,19 +260,24 @@ def _bindings(
     The condition that the fewest facts still fit is matched first.
     """
     if conditions:
-        fitting: list[tuple[int, list[Binding]]] = []
-        for index, (atom, facts) in enumerate(conditions):
-            bound = substitute(atom, binding)
-            fitting.append((index, [found for fact in facts if (found := unify(bound, fact)) is not None]))
-            if len(fitting[-1][1]) <= 1:
-                break
-        index, extensions = min(fitting, key=lambda option: len(option[1]))
+        fitting = [(index, *_fitting(atom, facts, binding)) for index, (atom, facts) in enumerate(conditions)]
+        index, bound, found = min(fitting, key=lambda option: len(option[2]))
         rest = [*conditions[:index], *conditions[index + 1 :]]
-        for extension in extensions:
-            yield from _bindings(rest, free, binding | extension)
+        for extension in (unify(bound, fact) for fact in found):
+            if extension is not None:
+                yield from all_bindings(rest, free, binding | extension)
     elif free:
         variable, *others = free
         for name in free[variable]:
-            yield from _bindings((), {v: free[v] for v in others}, binding | {variable: name})
+            yield from all_bindings((), {v: free[v] for v in others}, binding | {variable: name})
     else:
         yield binding
+
+
+def _fitting(atom: Atom, facts: Sequence[Atom], binding: Binding) -> tuple[Atom, Sequence[Atom]]:
+    """Return the atom with what is bound filled in, and the facts that agree with it there."""
+    bound = substitute(atom, binding)
+    for place, term in enumerate(bound.terms):
+        if not is_variable(term):
+            facts = [fact for fact in facts if fact.terms[place] == term]
+    return bound, facts

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
 
 from bilevel.rules.completion.completer import LARGER_PROBLEM, Callback, Completer
+from bilevel.rules.completion.policy_space import all_bindings, by_predicate
+from bilevel.rules.completion.small_problems import is_plausible, own_counts, single_facts
 from bilevel.rules.solving import Solution, Stop, final_state, solve
 from bilevel.rules.traces import PlanFor, TraceStep
 from bilevel.rules.verification.growing import grow
-from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Facts, Problem, Schema
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress
 
 LARGER = 2  # times as many objects as in the largest small problems
-MOST_DRAWN = 200  # actions, to find one that can be done
+STEPS_PER_OBJECT = 3  # of a random walk
+MOST_DRAWN = 200  # ways to do an action, to find one that can be done
 MOST_HELP = 30  # plans for one problem
+MOST_FAILURES = 10  # of the planner, before it is not asked any more
 STEPS_PER_GOAL = 1_000
+
+Item = TypeVar("Item", str, Atom)
 
 
 def random_larger_problems(
@@ -25,24 +33,31 @@ def random_larger_problems(
 ) -> list[Problem]:
     """Return problems with twice the objects that begin where random actions lead, and end where more of them lead.
 
-    Where it is not said how many `objects` there may be, they have as many as the seeds.
+    Where it is not said how many `objects` there may be, they have twice as many as the seeds of each type that has
+    several.
     """
     predicates = {atom.predicate for problem in seeds for atom in problem.goal}
-    larger = {key: LARGER * number for key, number in objects.items()}
+    single = single_facts(seeds, domain) if count else set()
+    larger = [_grown(problem, domain, objects or own_counts(problem)) for problem in seeds if count]
+    plausible = [problem for problem in larger if is_plausible(problem, domain, single)] or larger
     found = []
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
-        problem = seeds[number % len(seeds)]
-        grown = grow(problem, domain, larger) if larger else problem
+        grown = plausible[number % len(plausible)]
         walk = _Walk(domain, grown, rng)
-        start = walk.on(3 * len(grown.objects))
+        start = walk.on(STEPS_PER_OBJECT * len(grown.objects))
         known = {**walk.nature.objects}
-        end = walk.on(3 * len(grown.objects))
+        end = walk.on(STEPS_PER_OBJECT * len(grown.objects))
         wanted = _drawn_goal(sorted(a for a in end - start if a.predicate in predicates), known, rng)
         if wanted:
             objects_then = {name: kind for name, kind in known.items() if name not in domain.constants}
             found.append(replace(grown, name=f"random-{number}", objects=objects_then, state=start, goal=wanted))
     return found
+
+
+def _grown(problem: Problem, domain: Domain, objects: Mapping[str, int]) -> Problem:
+    larger = {key: LARGER * number for key, number in objects.items()}
+    return grow(problem, domain, larger) if larger else problem
 
 
 def _drawn_goal(facts: Sequence[Atom], known: Mapping[str, str], rng: random.Random) -> Facts:
@@ -65,19 +80,35 @@ class _Walk:
         return self.state
 
     def _step(self) -> None:
-        schemas, objects = sorted(self.domain.schemas), self.nature.objects
-        for _ in range(MOST_DRAWN):
-            schema = self.domain.schemas[self.rng.choice(schemas)]
-            candidates = [
-                sorted(o for o, kind in objects.items() if self.domain.is_subtype(kind, p.type))
-                for p in schema.parameters
-            ]
-            if all(candidates):
-                action = ground(schema, tuple(map(self.rng.choice, candidates)))
+        """Do the first action found, of schemas, facts and objects in random order."""
+        facts = {predicate: self._shuffled(found) for predicate, found in by_predicate(self.state).items()}
+        for name in self._shuffled(self.domain.schemas):
+            schema = self.domain.schemas[name]
+            for arguments in islice(self._candidates(schema, facts), MOST_DRAWN):
+                action = ground(schema, arguments)
                 if action is not None and applicable(self.state, action):
                     move = self.nature.move(schema)
                     self.state = progress(self.state, bind_outcome(action.outcomes[move.outcome], move.binding))
                     return
+
+    def _candidates(self, schema: Schema, facts: Mapping[str, Sequence[Atom]]) -> Iterator[tuple[str, ...]]:
+        """Yield arguments for which the facts that the schema needs are there."""
+        needed = [atom for atom in sorted(schema.precondition) if atom.predicate != EQUALITY]
+        bound = {term for atom in needed for term in atom.terms}
+        objects, is_subtype = self.nature.objects, self.domain.is_subtype
+        free = {
+            p.name: self._shuffled(o for o, kind in objects.items() if is_subtype(kind, p.type))
+            for p in schema.parameters
+            if p.name not in bound
+        }
+        for binding in all_bindings([(atom, facts.get(atom.predicate, ())) for atom in needed], free, {}):
+            if all(is_subtype(objects[binding[p.name]], p.type) for p in schema.parameters):
+                yield tuple(binding[p.name] for p in schema.parameters)
+
+    def _shuffled(self, items: Iterable[Item]) -> list[Item]:
+        found = sorted(items)
+        self.rng.shuffle(found)
+        return found
 
 
 class Trials:
@@ -86,7 +117,7 @@ class Trials:
     def __init__(self, completer: Completer, plan_for: PlanFor | None, callback: Callback) -> None:
         self._completer, self._plan_for, self._callback = completer, plan_for, callback
         self._domain = completer.rules.domain
-        self.solved = self.unknown = 0
+        self.solved = self.unknown = self._failures = 0
 
     def run(self, problems: Sequence[Problem]) -> None:
         for done, problem in enumerate(problems, 1):
@@ -117,6 +148,8 @@ class Trials:
         objects = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
         known = None
         for fact in sorted(problem.goal - state):
+            if self._failures >= MOST_FAILURES:
+                break
             goal = frozenset({fact})
             plan = self._plan_for(self._domain, replace(problem, objects=objects, state=state, goal=goal))
             if plan:
@@ -127,4 +160,5 @@ class Trials:
                 known = self._completer.learn(steps, {**self._domain.constants, **objects}, LARGER_PROBLEM)
                 if known:
                     return True
+            self._failures += not plan
         return known

@@ -145,8 +145,8 @@ def symmetries(problem: Problem, fixed: frozenset[str]) -> list[Renaming]:
         groups.setdefault((kind, name if name in fixed else ""), []).append(name)
     candidates = islice(product(*map(permutations, groups.values())), MOST_RENAMINGS)
     names = list(chain(*groups.values()))
-    renamings = (_renaming({a: b for a, b in zip(names, chain(*c), strict=True) if a != b}) for c in candidates)
-    return [renaming for renaming in renamings if renaming(problem.state) == problem.state]
+    renamings = ({a: b for a, b in zip(names, chain(*c), strict=True) if a != b} for c in candidates)
+    return [_renaming(r) for r in renamings if all(substitute(atom, r) in problem.state for atom in problem.state)]
 
 
 def distinct_goals(candidates: Iterable[Facts], renamings: Sequence[Renaming]) -> list[Facts]:

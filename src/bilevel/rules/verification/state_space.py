@@ -74,6 +74,10 @@ class StateSpace:
             self.situations.append(simple)
         return self._numbers[simple]
 
+    def knows(self, facts: Facts) -> bool:
+        """Return whether a state with these facts, and no object made by nature, has a number."""
+        return Situation(facts) in self._numbers
+
     def facts(self, node: int) -> Facts:
         return self.situations[node].facts
 

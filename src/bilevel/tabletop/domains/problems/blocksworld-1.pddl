@@ -1,0 +1,5 @@
+(define (problem blocksworld-1)
+  (:domain blocksworld)
+  (:objects a b - block)
+  (:init (on-table a) (on-table b) (clear a) (clear b) (hand-empty))
+  (:goal (on a b)))

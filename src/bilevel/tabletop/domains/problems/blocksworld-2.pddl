@@ -1,0 +1,5 @@
+(define (problem blocksworld-2)
+  (:domain blocksworld)
+  (:objects a b c - block)
+  (:init (on-table a) (on b a) (on-table c) (clear b) (clear c) (hand-empty))
+  (:goal (and (on a c) (on-table b))))

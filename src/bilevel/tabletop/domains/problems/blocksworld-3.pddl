@@ -1,0 +1,5 @@
+(define (problem blocksworld-3)
+  (:domain blocksworld)
+  (:objects a b c d - block)
+  (:init (on-table a) (on b a) (on c b) (on-table d) (clear c) (clear d) (hand-empty))
+  (:goal (and (on a b) (on b d))))

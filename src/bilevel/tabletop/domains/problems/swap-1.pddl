@@ -1,0 +1,5 @@
+(define (problem swap-1)
+  (:domain swap)
+  (:objects a - block left right - place table - table)
+  (:init (at a table) (free left) (free right) (free table) (gripper-free))
+  (:goal (at a left)))

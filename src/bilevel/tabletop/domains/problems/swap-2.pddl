@@ -1,0 +1,5 @@
+(define (problem swap-2)
+  (:domain swap)
+  (:objects a b - block left right - place table - table)
+  (:init (at a right) (at b left) (free table) (gripper-free))
+  (:goal (and (at a left) (at b right))))

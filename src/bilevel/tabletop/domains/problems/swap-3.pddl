@@ -1,0 +1,5 @@
+(define (problem swap-3)
+  (:domain swap)
+  (:objects a b c - block left middle right - place table - table)
+  (:init (at a right) (at b left) (at c table) (free middle) (free table) (gripper-free))
+  (:goal (and (at a left) (at b middle) (at c right))))

@@ -1,0 +1,232 @@
+"""Completed rules: what was given stays, what is said of them is so when every problem is run, and they stay the same.
+
+The completed rules are kept beside the golden rules they begin with. After a change that is meant to change them:
+`python tests/rules/completion/test_completing.py`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bilevel.planning.planners import bounded_plan
+from bilevel.rules.completion import Completion, complete_rules, problems_from_rules
+from bilevel.rules.completion.completer import Completer, RuleSet
+from bilevel.rules.completion.completing import silent
+from bilevel.rules.completion.small_problems import make_spaces, small_problems
+from bilevel.rules.rule import Rule
+from bilevel.rules.rule_file import format_rules, parse_rules
+from bilevel.rules.solving import solve
+from bilevel.symbolic.domain import BadInput, Domain, Facts, Problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.tabletop.problems import shipped_domain, training_problems
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SWAP_PROBLEM = """(define (problem swap-1) (:domain swap) (:objects b1 - block p1 - place table - table)
+  (:init (at b1 table) (free p1) (free table) (gripper-free)) (:goal (at b1 p1)))"""
+SIZES = {
+    "swap": {"block": 3, "place": 3},
+    "blocks": {"block": 3, "place": 3},
+    "colour": {"block": 2, "colour+tray": 2},
+    "gacha": {"colour+tray": 2},
+    "blocksworld": {"block": 4},
+}
+
+
+def given_rules(name: str) -> tuple[Rule, ...]:
+    return parse_rules((GOLDEN / f"{name}.rules").read_text(encoding="utf-8"), name)
+
+
+def seeds(name: str) -> list[Problem]:
+    domain = shipped_domain(name)
+    if name == "swap":
+        return [parse_problem(SWAP_PROBLEM, domain)]
+    return training_problems(name) if name == "blocksworld" else training_problems(name)[:1]
+
+
+@cache
+def completed(name: str) -> Completion:
+    domain, given = shipped_domain(name), seeds(name)
+    return complete_rules(
+        given_rules(name), domain, given, objects=SIZES[name], plan_for=bounded_plan, random_problems=20
+    )
+
+
+def completed_text(name: str) -> str:
+    return format_rules(completed(name).rules, str(completed(name)).splitlines())
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_completed_rules_stay_the_same(name: str) -> None:
+    assert completed_text(name) == (GOLDEN / f"{name}-complete.rules").read_text(encoding="utf-8")
+    assert completed(name).is_proved
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_given_rules_stay_in_front(name: str) -> None:
+    given, found = given_rules(name), completed(name)
+    assert found.rules[: found.given] == given
+    assert all(rule.priority > given[-1].priority for rule in found.rules[found.given :])
+
+
+@pytest.mark.parametrize("name", ["swap", "blocks", "blocksworld"])
+def test_every_small_problem_that_can_be_solved_is_solved(name: str) -> None:
+    found, domain = completed(name), shipped_domain(name)
+    sizes = {"block": 3} if name == "blocksworld" else {"block": 2, "place": 2}
+    spaces, _, _ = make_spaces(small_problems(seeds(name), domain, sizes), seeds(name), domain, found.rules, 2000)
+    problems = 0
+    for space in spaces:
+        for goal in space.goals:
+            for state in space.attainable(goal):
+                problem = Problem("p", name, space.space.objects, space.space.facts(state), goal)
+                for commit in {found.commit, found.commit or found.either_way}:
+                    assert solve(domain, problem, found.rules, commit=commit).is_solved, problem
+                problems += 1
+    assert problems >= 40
+
+
+def test_blocksworld_needs_commitment_and_closures() -> None:
+    found = completed("blocksworld")
+    assert found.commit
+    assert any("on+" in str(rule) for rule in found.rules)
+    assert "this needs commitment to a goal until it holds" in str(found)
+
+
+def test_the_same_problems_give_the_same_rules() -> None:
+    domain = shipped_domain("swap")
+
+    def run() -> Completion:
+        return complete_rules(given_rules("swap")[:2], domain, seeds("swap"), objects={"block": 2, "place": 2}, seed=3)
+
+    assert run() == run()
+
+
+def test_without_any_rules_all_are_found() -> None:
+    found = complete_rules((), shipped_domain("swap"), seeds("swap"), objects={"block": 2, "place": 2})
+    assert found.is_proved
+    assert found.given == 0
+    assert {rule.action.name for rule in found.rules} == {"pick", "place", "put-aside"}
+
+
+def test_problems_are_made_from_the_rules_for_want_of_others() -> None:
+    domain = shipped_domain("blocks")
+    problems = problems_from_rules(given_rules("blocks"), domain)
+    assert [sorted(map(str, problem.state)) for problem in problems] == [
+        ["clear(p)", "holding(b)"],
+        ["clear(b)", "clear(p)", "gripper-free()"],
+    ]
+    assert complete_rules(given_rules("blocks"), domain, problems).is_proved
+
+
+def test_a_budget_that_is_used_up_proves_nothing() -> None:
+    found = complete_rules(given_rules("blocks"), shipped_domain("blocks"), seeds("blocks"), budget=1)
+    assert found.exhausted
+    assert not found.is_proved
+    assert str(found).startswith("the budget is used up before all problems of up to 2 places were looked at")
+
+
+def test_problems_that_are_too_large_are_named() -> None:
+    found = complete_rules(
+        given_rules("blocks"), shipped_domain("blocks"), seeds("blocks"), objects={"block": 2}, max_states=3
+    )
+    assert not found.is_proved
+    assert str(found).startswith("nothing is proved: every problem is too large to look at as a whole")
+    assert found.too_large == ("blocks-1, block=1", "blocks-1, block=2")
+
+
+def test_there_must_be_a_goal() -> None:
+    domain = shipped_domain("swap")
+    problem = parse_problem(SWAP_PROBLEM.replace("(at b1 p1)))", "(and)))"), domain)
+    with pytest.raises(BadInput, match="no problem with a goal to start from"):
+        complete_rules(given_rules("swap"), domain, [problem])
+    with pytest.raises(BadInput, match="no problem with a goal to start from"):
+        complete_rules(given_rules("swap"), domain, [])
+
+
+NO_WAY_BACK = parse_domain(
+    """(define (domain one-way) (:requirements :strips :typing) (:types block place - item)
+    (:predicates (at ?x - block ?l - place) (holding ?x - block) (clear ?i - item) (gripper-free))
+    (:action pick :parameters (?x - block) :precondition (and (clear ?x) (gripper-free))
+      :effect (and (holding ?x) (not (clear ?x)) (not (gripper-free))))
+    (:action place :parameters (?x - block ?l - place) :precondition (and (holding ?x) (clear ?l))
+      :effect (and (at ?x ?l) (clear ?x) (gripper-free) (not (holding ?x)) (not (clear ?l)))))"""
+)
+
+
+def test_where_there_is_no_way_out_it_is_said_what_is_missing() -> None:
+    problem = parse_problem(
+        """(define (problem p) (:domain one-way) (:objects b1 b2 - block l1 - place)
+        (:init (clear b1) (clear b2) (clear l1) (gripper-free)) (:goal (at b1 l1)))""",
+        NO_WAY_BACK,
+    )
+    found = complete_rules((), NO_WAY_BACK, [problem])
+    assert found.no_way_out is not None
+    assert found.no_way_out.lasting == ("clear(?l - place), which place takes away",)
+    assert "the domain has no action that gives back clear(?l - place), which place takes away" in str(found)
+
+
+ROOMS = parse_domain(
+    """(define (domain rooms) (:requirements :strips :typing) (:types robot room)
+    (:predicates (in ?r - robot ?x - room) (door ?x - room ?y - room) (visited ?r - robot ?x - room))
+    (:action go :parameters (?r - robot ?x - room ?y - room) :precondition (and (in ?r ?x) (door ?x ?y))
+      :effect (and (in ?r ?y) (visited ?r ?y) (not (in ?r ?x)))))"""
+)
+
+
+def corridor(rooms: int) -> Problem:
+    names = [f"x{number}" for number in range(rooms)]
+    doors = " ".join(f"(door {one} {other}) (door {other} {one})" for one, other in pairwise(names))
+    wanted = " ".join(f"(visited r {name})" for name in names)
+    return parse_problem(
+        f"""(define (problem corridor) (:domain rooms) (:objects r - robot {" ".join(names)} - room)
+        (:init (in r x0) (visited r x0) {doors}) (:goal (and {wanted})))""",
+        ROOMS,
+    )
+
+
+def goals_of(domain: Domain, problem: Problem) -> list[set[Facts]]:
+    spaces, _, _ = make_spaces(small_problems([problem], domain, None), [problem], domain, [], 1000)
+    return [set(space.goals) for space in spaces]
+
+
+def test_every_goal_that_some_state_has_is_looked_at() -> None:
+    problem = corridor(3)
+    assert any(problem.goal in goals for goals in goals_of(ROOMS, problem))
+
+
+def test_cloning_puts_no_block_in_two_places_and_no_two_blocks_in_one() -> None:
+    domain = shipped_domain("swap")
+    small = small_problems(training_problems("swap"), domain, {"block": 3, "place": 3})
+    assert {(len(problem.objects), size["place"]) for size, problem in small} >= {(3, 1), (7, 3)}
+    for _, problem in small:
+        at = [atom.terms for atom in problem.state if atom.predicate == "at"]
+        taken = [place for _, place in at if place != "table"]
+        assert len(at) == len({block for block, _ in at})
+        assert len(taken) == len(set(taken))
+
+
+def test_what_no_action_changes_is_said() -> None:
+    found = complete_rules((), ROOMS, [corridor(3)])
+    assert found.is_proved
+    assert "facts that no action changes are as in the problems given: door" in str(found)
+
+
+def test_generalised_rules_are_fewer_and_still_fail_nowhere() -> None:
+    domain, numbers = shipped_domain("swap"), {}
+    for generalise in (False, True):
+        small = small_problems(seeds("swap"), domain, {"block": 3, "place": 2})
+        spaces, _, _ = make_spaces(small, seeds("swap"), domain, (), 2000)
+        completer = Completer(RuleSet((), domain), spaces, 10**6, silent, generalise)
+        completer.complete()
+        assert completer.is_finished
+        assert completer.works()
+        numbers[generalise] = len(completer.rules.rules)
+    assert numbers[True] < numbers[False]
+
+
+if __name__ == "__main__":
+    for case in SIZES:
+        (GOLDEN / f"{case}-complete.rules").write_text(completed_text(case), encoding="utf-8")
