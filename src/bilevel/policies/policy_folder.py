@@ -48,7 +48,7 @@ from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec, read_spec
-from bilevel.tasks.task import Labels, Task, check_thresholds
+from bilevel.tasks.task import Labels, Task, Thresholds, check_thresholds
 
 FORMAT = 2
 POLICY, DOMAIN, RULES, WEIGHTS = "policy.json", "domain.pddl", "rules.txt", "weights.safetensors"
@@ -155,6 +155,12 @@ class LearnedNetwork:
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             remove_leftovers(folder / name)
             write_atomically(folder / name, content)
+
+
+def keep_thresholds(folder: Path, thresholds: Thresholds) -> None:
+    """Write other thresholds into the policy.json of a folder; none are those of the task."""
+    card = msgspec.structs.replace(read_card(folder), thresholds=dict(thresholds))
+    write_atomically(folder / POLICY, encode(card))
 
 
 def _is_said_of(kind: str, domain: Domain) -> bool:
