@@ -94,18 +94,11 @@ def fit_thresholds(
     rest = [sample for number, part in enumerate(parts) if number % HELD_OUT for sample in part]
     rest = rest[:: math.ceil(len(rest) / MOST)]
 
-    def score(thresholds: Thresholds, samples: Sequence[Sample] = held_out) -> float:
-        return agreement(labels.with_thresholds(thresholds), samples)
+    found = _search(defaults, lambda thresholds: agreement(labels.with_thresholds(thresholds), rest), callback)
 
-    found, total = dict(defaults), ROUNDS * len(defaults)
-    for round_ in range(ROUNDS):
-        before = dict(found)
-        for number, (name, default) in enumerate(defaults.items()):
-            found[name] = _best(default, lambda value, name=name: score({**found, name: value}, rest))  # type: ignore[misc]
-            if callback:
-                callback(round_ * len(defaults) + number + 1, total)
-        if found == before:
-            break
+    def score(thresholds: Thresholds) -> float:
+        return agreement(labels.with_thresholds(thresholds), held_out)
+
     if score(found) <= score(defaults):
         found = defaults
     return ThresholdFit(
@@ -148,14 +141,30 @@ def _samples(
     return samples
 
 
-def _best(default: float, score: Callable[[float], float]) -> float:
-    """Return the value that is best; the default, if it is as good, else the middle of those that are as good.
+def _search(
+    defaults: dict[str, float], score: Callable[[Thresholds], float], callback: Callable[[int, int], None] | None
+) -> dict[str, float]:
+    """Return the thresholds with the best score that changing one after the other finds."""
+    found, total = dict(defaults), ROUNDS * len(defaults)
+    for round_ in range(ROUNDS):
+        before = dict(found)
+        for number, name in enumerate(defaults, round_ * len(defaults) + 1):
+            found[name] = _best(name, defaults[name], found, score)
+            if callback:
+                callback(number, total)
+        if found == before:
+            break
+    return found
+
+
+def _best(name: str, default: float, others: Thresholds, score: Callable[[Thresholds], float]) -> float:
+    """Return the best value of a threshold; the default, if it is as good, else the middle of those that are as good.
 
     Where these go on to the end of what was tried, nothing is known of their middle: it is the one next to the default.
     """
-    values = [float(f"{default * factor:.4g}") for factor in FACTORS]
+    values = [_rounded(default * factor) for factor in FACTORS]
     values[USUAL] = default
-    wrong = [1 - score(value) for value in values]
+    wrong = [1 - score({**others, name: value}) for value in values]
     enough = MARGIN * min(wrong) + 1e-12
     if wrong[USUAL] <= enough:
         return default
@@ -166,4 +175,9 @@ def _best(default: float, score: Callable[[float], float]) -> float:
         last += 1
     if first == 0 or last == len(values) - 1:
         return values[first if first > USUAL else last]
-    return float(f"{math.sqrt(values[first] * values[last]):.4g}")
+    return _rounded(math.sqrt(values[first] * values[last]))
+
+
+def _rounded(value: float) -> float:
+    """Round to four digits, as more say nothing."""
+    return float(f"{value:.4g}")

@@ -69,7 +69,7 @@ def remembered(relation: _Relation) -> _Relation:
 
     The world and its labels ask the same of each observation, and much of what is seen stays as it is for many steps.
     """
-    answers: dict[tuple[bytes | Limits, ...], NDArray[Any]] = {}
+    answers: dict[tuple[object, ...], NDArray[Any]] = {}
 
     @wraps(relation)
     def answer(*arrays: NDArray[Any], limits: Limits = LIMITS) -> NDArray[Any]:
