@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,8 @@ def test_unknown_thresholds_are_refused() -> None:
         TINY.labels.with_thresholds({"near": 1.0})
 
 
-@pytest.mark.parametrize("value", [0.0, -0.1, math.inf, math.nan])
-def test_a_threshold_is_more_than_nothing(value: float) -> None:
+@pytest.mark.parametrize("value", [0.0, -0.1, math.inf, math.nan, "0.1"])
+def test_a_threshold_is_more_than_nothing(value: Any) -> None:
     with pytest.raises(BadInput, match="the threshold 'near' must be a number more than 0"):
         replace(TINY_MEASURED, thresholds={"near": value})
 

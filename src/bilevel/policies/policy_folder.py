@@ -191,9 +191,8 @@ class LearnedPolicy(LearnedNetwork):
     ) -> BilevelPolicy:
         """The policy with somebody's labels. A network that is not ours must be handed over again, as a class.
 
-        Thresholds that were fitted go before those of the labels.
-
         The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
+        Thresholds that were fitted go before those of the labels.
         """
         high, low, card = RulePolicy(self.rules, self.domain, commit=self.card.commit), self.low(network), self.card
         labels = labels.with_thresholds(card.thresholds)

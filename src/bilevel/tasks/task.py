@@ -85,8 +85,8 @@ class Expert:
 def check_thresholds(thresholds: Thresholds) -> None:
     """`BadInput` for a threshold that cannot be one."""
     for name, value in thresholds.items():
-        if not (math.isfinite(value) and value > 0):
-            raise BadInput(f"the threshold '{name}' must be a number more than 0, not {value}")
+        if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            raise BadInput(f"the threshold '{name}' must be a number more than 0, not {value!r}")
 
 
 class Labels:
