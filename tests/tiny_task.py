@@ -2,12 +2,13 @@
 
 Parcels arrive one after the other, each with its spot, and with a `slip_rate` one that is carried may slip away.
 `TINY` has Box controls (two velocities and a grip, in units of their own), `TINY_DISCRETE` is the same with a Discrete
-space (left, right, down, up, and the grip), and `TINY_ACTING` has an expert that does not say what it is doing.
+space (left, right, down, up, and the grip), `TINY_ACTING` has an expert that does not say what it is doing, and the
+labels of `TINY_MEASURED` have a threshold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -139,10 +140,14 @@ def perceive(observation: dict[str, Any], info: dict[str, Any], env: Delivery) -
 
 
 def label(scene: Scene) -> Iterator[Atom]:
+    return label_by(scene, {"near": scene.features[scene.roster.rows("spot"), SPEC.column["radius"]]})
+
+
+def label_by(scene: Scene, thresholds: Mapping[str, Any]) -> Iterator[Atom]:
     roster, column = scene.roster, SPEC.column
     parcels, spots = scene.features[roster.rows("parcel")], scene.features[roster.rows("spot")]
     distances = np.linalg.norm(parcels[:, None, :2] - spots[None, :, :2], axis=2)  # (parcels, spots)
-    near = distances < spots[:, column["radius"]]
+    near = distances < thresholds["near"]
     held = parcels[:, column["held"]] > 0
     if not held.any():
         yield Atom("free")
@@ -239,3 +244,4 @@ TINY_DISCRETE = replace(
     TINY, name="tiny-discrete", make_env=make_discrete_env, expert=Expert(choose, control_discrete), switches=()
 )
 TINY_ACTING = replace(TINY, name="tiny-acting", expert=Expert(act=act))
+TINY_MEASURED = replace(TINY, name="tiny-measured", label=label_by, thresholds={"near": REACH})

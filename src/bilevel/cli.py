@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
+    "demonstrations thresholds": "thresholds_command:FitThresholds",
     "learn": "policy_commands:Learn",
     "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
@@ -44,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "problem": "problem_commands:MakeProblem",
 }
 GROUPS = {
-    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
+    "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

@@ -22,7 +22,19 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Expert, Task
 from command_line import run
-from tiny_task import DOMAIN, SPEC, TINY, TINY_ACTING, TINY_DISCRETE, choose, control, label, make_env, perceive
+from tiny_task import (
+    DOMAIN,
+    SPEC,
+    TINY,
+    TINY_ACTING,
+    TINY_DISCRETE,
+    choose,
+    control,
+    label,
+    label_by,
+    make_env,
+    perceive,
+)
 
 TINY_FILE = Path(__file__).parents[1] / "tiny_task.py"
 
@@ -204,6 +216,14 @@ ERRORS = {
     "no tuple": (more(Atom("lying", "parcel1")), r'write Atom\("lying", \("parcel1",\)\)'),  # type: ignore[arg-type]
     "goal of the domain": (replace(TINY, goal=lambda scene: [Atom("done")]), r"goal\(scene\) gave done\(\), but"),
     "label fails": (replace(TINY, label=raising), r"label\(scene\) raised ValueError: no labels \(.*, line \d+\)"),
+    "no thresholds": (
+        replace(TINY, label=label_by),
+        r"has no thresholds, so it is called as label\(scene\), but it is label\(scene, thresholds\)",
+    ),
+    "thresholds": (
+        replace(TINY, thresholds={"near": 0.1}),
+        r"has thresholds, so it is called as label\(scene, thresholds\), but it is label\(scene\)",
+    ),
     "no goal": (replace(TINY, goal=lambda scene: [], success=lambda scene, info: False), "gave no facts"),
     "goal": (replace(labelled("free", "lying", "carrying", "empty"), expert=TINY_ACTING.expert), "the goal wants 'at'"),
     "no action applicable": (

@@ -235,7 +235,7 @@ def _make_planning(
     name, seconds = planning
     high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
     estimator = Estimator(found.spec, estimation) if estimation else None
-    return BilevelPolicy(env.labels, high, found.low(), estimator)
+    return BilevelPolicy(env.labels.with_thresholds(found.card.thresholds), high, found.low(), estimator)
 
 
 def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
+from bilevel.tabletop.measurements import LIMITS, Limits
 from bilevel.tabletop.observation import Bools, perceive
 from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import Expert, Task, found_at
+from bilevel.tasks.task import Expert, Task, Thresholds, found_at
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
 TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
 
 Relations = tuple[NDArray[Any], ...]
 Label = Callable[[Scene], Facts]
+NO_THRESHOLDS: Thresholds = {}
 
 
 def remembering(relations: Callable[[Scene], Relations], facts: Callable[..., Iterable[Atom]]) -> Label:
@@ -49,6 +51,35 @@ def remembering(relations: Callable[[Scene], Relations], facts: Callable[..., It
     return label
 
 
+def measuring(
+    relations: Callable[[Scene, Limits], Relations], facts: Callable[..., Iterable[Atom]]
+) -> Callable[..., Facts]:
+    """Make a labelling function that takes thresholds of two, as `remembering` makes one that takes none.
+
+    `relations(scene, limits)` keep to the given limits. For thresholds that are not given, those of the worlds are
+    taken.
+    """
+    given, limits = NO_THRESHOLDS, LIMITS
+    label = remembering(lambda scene: relations(scene, limits), facts)
+
+    def label_by(scene: Scene, thresholds: Thresholds = NO_THRESHOLDS) -> Facts:
+        nonlocal given, limits
+        if thresholds is not given:
+            usual = all(value == getattr(LIMITS, name) for name, value in thresholds.items())
+            given, limits = thresholds, LIMITS if usual else Limits(**thresholds)
+        return label(scene)
+
+    return label_by
+
+
+def thresholds(*names: str) -> dict[str, float]:
+    """Return the limits of these names, as the thresholds that the labels of a world have."""
+    return {name: value for name, value in asdict(LIMITS).items() if name in names}
+
+
+HELD = ("grip", "reach_x", "reach_y", "reach_z")  # what decides whether a block is held
+
+
 def gripper(blocks: Sequence[str], held: Bools) -> Iterator[Atom]:
     """Yield which block is held; the gripper is free if none is, even with its fingers closed around something else."""
     if held.any():
@@ -68,7 +99,8 @@ def by_predicate(facts: Facts) -> Mapping[str, list[tuple[str, ...]]]:
 def twins(
     world: type[Tabletop],
     domain: Domain,
-    label: Label,
+    label: Callable[..., Facts],
+    thresholds: Thresholds,
     goal: Label,
     choose: Callable[[Facts, Facts], Action | None],
     skills: Mapping[str, Skill],
@@ -92,6 +124,7 @@ def twins(
         save=world.save,
         restore=world.restore,
         packages=("mujoco", "metaworld"),
+        thresholds=thresholds,
     )
     noisy = f"{name}-noisy"
     twin = replace(still, name=noisy, make_env=partial(world, teleport_rate=TELEPORT_RATE))

@@ -9,6 +9,7 @@ Everything else in the package takes tasks as they are, and knows none by name.
 from __future__ import annotations
 
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ STEPS_PER_OBJECT = 2048  # the paper's limit
 OBJECTS, RENDER_MODE, QUALITY = "objects", "render_mode", "quality"
 
 Snapshot = Mapping[str, NDArray[Any]]
+Thresholds = Mapping[str, float]  # of labels, by their names
 Env = Any  # a gymnasium.Env, of whatever observations and actions
 
 Given = ParamSpec("Given")
@@ -80,28 +82,53 @@ class Expert:
         return self.act is not None or self.choose is not None
 
 
-class Labels:
-    """A labelling function and the goal. Several ask about the same scene, so the last answers are remembered."""
+def check_thresholds(thresholds: Thresholds) -> None:
+    """`BadInput` for a threshold that cannot be one."""
+    for name, value in thresholds.items():
+        if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            raise BadInput(f"the threshold '{name}' must be a number more than 0, not {value!r}")
 
-    def __init__(self, label: Callable[[Scene], Iterable[Atom]], goal: Callable[[Scene], Iterable[Atom]]) -> None:
-        self._label, self._goal = label, goal
+
+class Labels:
+    """A labelling function and the goal. Several ask about the same scene, so the last answers are remembered.
+
+    Where there are thresholds, the labelling function is given them, too.
+    """
+
+    def __init__(
+        self,
+        label: Callable[..., Iterable[Atom]],
+        goal: Callable[[Scene], Iterable[Atom]],
+        thresholds: Thresholds | None = None,
+    ) -> None:
+        self._label, self._goal, self.thresholds = label, goal, thresholds or {}
+        self._further = (self.thresholds,) if self.thresholds else ()  # arguments of `label`
         self._state_of: tuple[Scene | None, Facts] = None, frozenset()
         self._goal_of: tuple[Scene | None, Facts] = None, frozenset()
 
     def state(self, scene: Scene) -> Facts:
         """All facts that hold."""
         if self._state_of[0] is not scene:
-            self._state_of = scene, self._ask(self._label, "label", scene)
+            what = "label(scene, thresholds)" if self._further else "label(scene)"
+            self._state_of = scene, self._ask(self._label, what, scene, *self._further)
         return self._state_of[1]
 
     def goal(self, scene: Scene) -> Facts:
         """All facts that are wanted, achieved or not."""
         if self._goal_of[0] is not scene:
-            self._goal_of = scene, self._ask(self._goal, "goal", scene)
+            self._goal_of = scene, self._ask(self._goal, "goal(scene)", scene)
         return self._goal_of[1]
 
-    def _ask(self, function: Callable[[Scene], Iterable[Atom]], name: str, scene: Scene) -> Facts:
-        return call(f"{name}(scene)", lambda: frozenset(function(scene)))
+    def with_thresholds(self, thresholds: Thresholds) -> Labels:
+        """Return the same labels with other thresholds, for all or some; `BadInput` for any that they do not have."""
+        for name in thresholds:
+            if name not in self.thresholds:
+                known = ", ".join(self.thresholds) or "none"
+                raise BadInput(f"the labels have no threshold '{name}'; theirs are: {known}")
+        return Labels(self._label, self._goal, {**self.thresholds, **thresholds}) if thresholds else self
+
+    def _ask(self, function: Callable[..., Iterable[Atom]], what: str, *arguments: Any) -> Facts:
+        return call(what, lambda: frozenset(function(*arguments)))
 
 
 @dataclass(frozen=True)
@@ -120,6 +147,8 @@ class Task:
     - `still`: a control that does nothing; else the middle of a Box is taken for one.
     - `save(env)` and `restore(env, snapshot)`: the whole simulator as arrays, and back; then demonstrations can be
       entered at any timestep. `restore` returns an observation and its `info`.
+    - `thresholds`: numbers, each more than 0, that decide which facts hold, by their names. Then `label(scene,
+      thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
     """
 
@@ -128,7 +157,7 @@ class Task:
     make_env: Callable[..., Env]
     spec: Spec
     perceive: Callable[[Any, dict[str, Any], Env], Scene]
-    label: Callable[[Scene], Iterable[Atom]]
+    label: Callable[..., Iterable[Atom]]
     goal: Callable[[Scene], Iterable[Atom]]
     expert: Expert | Callable[[Env], Expert] | None = None
     success: Callable[[Scene, dict[str, Any]], bool] | None = None
@@ -139,12 +168,16 @@ class Task:
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
     packages: Sequence[str] = ()
+    thresholds: Thresholds = field(default_factory=dict, hash=False)
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        check_thresholds(self.thresholds)
+
     @property
     def labels(self) -> Labels:
-        return Labels(self.label, self.goal)
+        return Labels(self.label, self.goal, self.thresholds)
 
     @cached_property
     def arguments(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import Indices, holds, near, spot_aside, stands, stands_on
+from bilevel.tabletop.measurements import Indices, Limits, holds, near, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import (
     COLOUR,
     COLOURED,
@@ -25,7 +25,16 @@ from bilevel.tabletop.observation import (
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW
 from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
-from bilevel.tabletop.world_tasks import Relations, by_predicate, gripper, remembering, twins
+from bilevel.tabletop.world_tasks import (
+    HELD,
+    Relations,
+    by_predicate,
+    gripper,
+    measuring,
+    remembering,
+    thresholds,
+    twins,
+)
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
@@ -134,12 +143,13 @@ class Colour(TrayWorld):
 # What is said of it
 
 
-def _relations(scene: Scene) -> Relations:
+def _relations(scene: Scene, limits: Limits) -> Relations:
     """held, on the platform, on its own tray, colour: (blocks,) each; colour: (trays,)"""
     blocks, platform = (scene.features[scene.roster.rows(kind), POSITION] for kind in ("block", "platform"))
-    held = holds(scene.values, blocks)
-    on_platform = np.asarray(stands_on(blocks, stands(blocks, held), platform).any(axis=1))  # none if it is not seen
-    return held, on_platform, *tray_relations(scene, held)
+    held = holds(scene.values, blocks, limits=limits)
+    standing = stands(blocks, held, limits)
+    on_platform = np.asarray(stands_on(blocks, standing, platform, limits).any(axis=1))  # none if it is not seen
+    return held, on_platform, *tray_relations(scene, held, limits)
 
 
 def _facts(
@@ -166,7 +176,7 @@ def _wanted(scene: Scene) -> Iterator[Atom]:
     return (Atom("achieved-goal", (block,)) for block in scene.roster.of_type("block"))
 
 
-label = remembering(_relations, _facts)
+label = measuring(_relations, _facts)
 goal = remembering(lambda scene: (), _wanted)
 
 
@@ -205,4 +215,6 @@ SKILLS: dict[str, skills.Skill] = {
     "place-goal": lambda hand, block, tray, colour: skills.place(hand, block, tray),
 }
 
-task, noisy = twins(Colour, shipped_domain("colour"), label, goal, choose, SKILLS)
+THRESHOLDS = thresholds(*HELD, "low", "near", "tray_margin")
+
+task, noisy = twins(Colour, shipped_domain("colour"), label, THRESHOLDS, goal, choose, SKILLS)
