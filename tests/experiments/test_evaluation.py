@@ -100,7 +100,7 @@ def test_a_policy_in_a_folder_is_measured_in_a_line() -> None:
     }
     assert records[0].policy_digest == read_policy(still_folder()).digest
     (failed,) = evaluate(learned_folder(), TINY, objects=[1], episodes=1)
-    assert (failed.outcome, failed.reason) == ("no action", "stall")
+    assert (failed.outcome, failed.reason) == ("step limit", "stall")
     (shown,) = evaluate("expert", TINY, objects=[2], episodes=1, slip_rate=0.0)
     assert (shown.success, shown.changes, shown.arguments) == (True, Changes(own=4, exogenous=1), {"slip_rate": 0.0})
 

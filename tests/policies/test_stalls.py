@@ -59,11 +59,15 @@ def test_states_that_come_again_and_again_stall_by_their_total() -> None:
     assert MANY_TIMES * LONGEST // 30 <= rounds <= MANY_TIMES * LONGEST // 30 + 1
 
 
-def test_one_more_attempt_has_its_whole_time() -> None:
-    found = watch()
+def test_one_more_attempt_has_twice_the_time_until_something_is_new() -> None:
+    found, patience = watch(), MARGIN * LONGEST
     found.enter(0, situation("a"))
-    found.forgive(MARGIN * LONGEST)
-    assert found.deadline == 2 * MARGIN * LONGEST
+    found.forgive(patience)
+    assert found.deadline == 3 * patience
+    found.forgive(3 * patience)
+    assert found.deadline == 7 * patience
+    found.enter(4 * patience, situation("b"))
+    assert found.deadline == 5 * patience
 
 
 def test_nothing_is_remembered_beyond_a_reset() -> None:

@@ -164,7 +164,7 @@ def read_manifest(folder: Path) -> Manifest:
 def _old_command(value: dict[str, Any]) -> str:
     """The command that made a data set of format 1, as far as that can be seen."""
     try:
-        settings = {key: value.get(key) for key in CollectionSettings.__struct_fields__}
+        settings = {key: value[key] for key in CollectionSettings.__struct_fields__ if key in value}
         return msgspec.convert(settings, CollectionSettings).command(int(value["episodes"]))
     except (msgspec.ValidationError, KeyError, ValueError, TypeError):
         return "bilevel collect"

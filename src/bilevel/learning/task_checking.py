@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bilevel.policies.policy import Policy, expert_policy
-from bilevel.policies.rollout import Transition, rollout
+from bilevel.policies.rollout import NO_ACTION, Transition, rollout
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import bindings
 from bilevel.rules.rule import Rule
@@ -158,6 +158,10 @@ class _Check:
             episode = rollout(env, policy, seed, callback=callback, stop=lambda: len(seen.scenes) == steps)
             see(episode.scene)
             seen.outcome = episode.outcome
+            action = getattr(policy, "action", None)
+            for name in action.arguments if action and episode.outcome == NO_ACTION else ():
+                if name not in episode.scene:
+                    self.found.error("run", f"{seen.at(episode.steps)} wants {action}, but no '{name}' is seen")
         except BadInput as error:
             self.found.error("run", f"{seen.at(len(seen.states))}: {error}")
         return seen

@@ -273,7 +273,7 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             steps = self._watch.patience(action.name)
             self._do_something_else(
-                STALL, f"nothing came of {action} in {steps} steps, {self._retries[action]} retries"
+                STALL, f"nothing came of {action} in {steps} steps; retries: {self._retries[action]}"
             )
 
     def _do_something_else(self, reason: str, detail: str) -> None:
