@@ -19,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from public_problems import PUBLIC
 from result_files import Row, origin, read_rows, replace_row
 
 from bilevel.planning.planners import bounded_plan, plan_function
@@ -36,7 +37,7 @@ from bilevel.tabletop.problems import generate_problem, shipped_domain, training
 TIMES_LARGER = 10
 PLANNING_SECONDS = 10.0
 MOST_TRAINING = 10  # of a folder, the smallest
-RANDOM_WALKS = "random walks"  # the shape of a folder's larger problems
+RANDOM_WALKS = "random walks"  # the shape of a folder's larger problems, if there is no generator for its domain
 
 
 class Case(NamedTuple):
@@ -76,6 +77,9 @@ def larger_problems(case: Case, domain: Domain, seeds: Sequence[Problem], count:
     """Yield problems of ten times the size that was looked at as a whole."""
     if case.folder is None:
         yield from (generate_problem(case.shape, case.size, random.Random(number)) for number in range(count))
+        return
+    if case.shape in PUBLIC:
+        yield from (PUBLIC[case.shape][0](case.size, random.Random(number)) for number in range(count))
         return
     for number, seed in enumerate(seeds):
         counts = {kind: TIMES_LARGER // LARGER * n for kind, n in own_counts(seed).items()}
@@ -141,7 +145,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("results/rule-completion.jsonl"))
     given = parser.parse_args()
     cases = [case for case in CASES if case.domain in given.domains]
-    cases += [Case(folder.name, {}, RANDOM_WALKS, 0, folder) for folder in given.folders]
+    for folder in given.folders:
+        _, counts, size = PUBLIC.get(folder.name, (None, {}, 0))
+        cases.append(Case(folder.name, counts, folder.name if size else RANDOM_WALKS, size, folder))
     known = {tuple(row[key] for key in KEYS) for row in read_rows(given.output)}
     missing = [case for case in cases if (case.domain, case.shape, given.problems) not in known]
     with ProcessPoolExecutor(given.workers) as pool:

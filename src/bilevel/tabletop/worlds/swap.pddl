@@ -3,8 +3,8 @@
 (define (domain swap)
   (:requirements :strips :typing)
   (:types
-    block
-    place table - surface)
+    place table - surface
+    block)
   (:predicates
     (at ?x - block ?s - surface)
     (holding ?x - block)
