@@ -71,7 +71,10 @@ class RuleLearner:
 
 
 class Beginnings:
-    """How demonstrations begin: a problem for each kind of beginning, whatever its objects are called."""
+    """Where demonstrations begin, or have the most objects: a problem for each kind, whatever its objects are called.
+
+    Of many kinds, those with the most objects count.
+    """
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
@@ -80,10 +83,10 @@ class Beginnings:
     def note(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         own = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
         kind = frozenset(Counter(own.values()).items()), frozenset(Counter(fact.predicate for fact in state).items())
-        if goal and len(self._found) < MOST_SEEDS:
+        if goal:
             name = f"demonstration-{len(self._found) + 1}"
             self._found.setdefault(kind, Problem(name, self._domain.name, own, state, goal))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return tuple(self._found.values())
+        return tuple(sorted(self._found.values(), key=lambda problem: -len(problem.objects))[:MOST_SEEDS])

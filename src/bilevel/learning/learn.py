@@ -186,7 +186,8 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         situations = list(zip(states, goals, found.actions, strict=False))
         targets = demonstrations.controls.encode(demonstration.controls)
         abstractions.append(found)
-        beginnings.note(states[0], goals[0], scenes[0].objects)
+        for step in sorted({0, max(range(len(scenes)), key=lambda step: len(scenes[step].objects))}):
+            beginnings.note(states[step], goals[step], scenes[step].objects)
         parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
         callback(Progress("labelling", number + 1, len(demonstrations)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]

@@ -179,7 +179,11 @@ class LearnedPolicy(LearnedNetwork):
         shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
         about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
         if statement:
-            about += [f"these show the first {shown}; the others complete them:", *str(statement).splitlines()]
+            more = f"these show the first {shown}; the others complete them"
+            about += [
+                f"{more if shown != len(self.rules) else 'nothing had to be added'}:",
+                *str(statement).splitlines(),
+            ]
         return {RULES: format_rules(consistent_names(self.rules), about), **super().texts()}
 
     def bind(

@@ -22,6 +22,7 @@ from bilevel.symbolic.domain import BadInput, Domain, Problem
 MAX_STATES = 2_000
 BUDGET = 3_000_000  # states with goals, or bindings of rules: a minute or two
 RANDOM_PROBLEMS = 100
+MOST_NAMED = 3  # problems
 MOST_ROUNDS = 5  # of small problems, which are proved, and larger ones, which are tried
 
 
@@ -65,7 +66,8 @@ class Completion:
         if self.is_proved and self.lasting:
             lines.append(f"facts that no action changes are as in the problems given: {', '.join(self.lasting)}")
         if self.too_large:
-            lines.append(f"too large to look at as a whole: {', '.join(self.too_large)}")
+            more = f" and {len(self.too_large) - MOST_NAMED} more" if len(self.too_large) > MOST_NAMED else ""
+            lines.append(f"too large to look at as a whole: {'; '.join(self.too_large[:MOST_NAMED])}{more}")
         if self.tried:
             unknown = f"; in {self.unknown} no plan was found from where the rules stopped" if self.unknown else ""
             lines.append(f"larger problems drawn at random or met: {self.solved} of {self.tried} solved{unknown}")
