@@ -91,6 +91,9 @@ def prepare(settings: Settings, candidate: Candidate, workers: int) -> Candidate
 
 
 def measure(settings: Settings, job: Job) -> Job:
+    path = job.results(settings)
+    if path.exists() and len(path.read_bytes().splitlines()) >= settings.episodes:  # on another machine, perhaps
+        return job
     with open_results(job.results(settings), job.evaluation(settings)) as results:
         list(results.collect())
     return job

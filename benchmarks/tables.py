@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import result_tables as render
+import robustness_tables as robustness
 from result_tables import of_report
 
 from bilevel.experiments.report import tables as report
@@ -55,6 +56,11 @@ TABLES: Mapping[str, Place] = {
     "strong-cyclic planning": Place(render.fond_table, "fond.jsonl", "docs/planning.md"),
     "experts": Place(render.expert_table, "experts.jsonl", "docs/worlds.md"),
     "speed": Place(render.world_speed_table, "world-speed.jsonl", "docs/worlds.md"),
+    "robustness": Place(robustness.robustness_table, "robustness.jsonl", "docs/policies.md"),
+    "disturbed": Place(robustness.disturbed_table, "robustness.jsonl", "README.md"),
+    "circles": Place(robustness.circle_table, "robustness.jsonl", "docs/policies.md"),
+    "perception": Place(robustness.perception_table, "perception.jsonl", "docs/perception.md"),
+    "completed rules": Place(robustness.completion_table, "rule-completion.jsonl", "docs/rules.md"),
     "demonstrations": Place(render.demonstration_table, "demonstrations.jsonl", "docs/demonstrations.md"),
 }
 

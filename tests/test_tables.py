@@ -16,6 +16,8 @@ PAGES = (
     "docs/planning.md",
     "docs/worlds.md",
     "docs/demonstrations.md",
+    "docs/perception.md",
+    "docs/rules.md",
 )
 TABLE = re.compile(r"(<!-- table: [^\n]* -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
 

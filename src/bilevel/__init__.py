@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.planning.planners import plan as plan
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy_folder import load_policy as load_policy
+    from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.rule import Rule as Rule
     from bilevel.rules.rule_file import read_rules as read_rules
@@ -62,6 +63,7 @@ _MODULES = {
     "planning.planners": ["plan"],
     "policies.policy": ["BilevelPolicy"],
     "policies.policy_folder": ["load_policy"],
+    "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],
     "rules.rule": ["Rule"],
     "rules.rule_file": ["read_rules"],
