@@ -55,7 +55,10 @@ def measure(task: Task, estimation: Estimation, objects: int, condition: str) ->
     env = SceneEnv(task, objects, perception=read_perception(condition))
     estimator = Estimator(task.spec, estimation)
     seen: list[Transition] = []
-    rollout(env, expert_policy(env, estimator), SEED, callback=seen.append, stop=lambda: len(seen) >= STEPS)
+    seed = SEED
+    while not seen:  # as an expert ends at once if what it needs is missed at first
+        rollout(env, expert_policy(env, estimator), seed, callback=seen.append, stop=lambda: len(seen) >= STEPS)
+        seed += 1
 
     def estimate() -> Sequence[Any]:
         estimator.reset()
@@ -68,7 +71,7 @@ def measure(task: Task, estimation: Estimation, objects: int, condition: str) ->
     estimates = estimate()
 
     def carry_out() -> None:
-        env.reset(SEED)
+        env.reset(seed - 1)
         for step in seen:
             env.step(step.executed)
 

@@ -53,9 +53,11 @@ class _Parameters:
     def __init__(self, spec: Spec, estimation: Estimation, coordinates: Coordinates, roster: Roster) -> None:
         motions = [estimation.types.get(kind, Motion(loose=0.0)) for kind in roster.objects.values()]
         self.has = coordinates.has(roster)  # (objects, coordinates)
-        self.placed = coordinates.is_placed(roster)  # (objects,)
         self.loose = np.array([motion.loose for motion in motions])
-        self.gone = np.array([np.inf if motion.gone is None else motion.gone for motion in motions])
+        gone = np.array([np.inf if motion.gone is None else motion.gone for motion in motions])
+        gone[~coordinates.is_placed(roster)] = np.inf
+        self.square_gone = gone**2
+        self.memory = np.where(np.isfinite(gone), _LONG_MEMORY, _FOREVER)  # steps, where the agent may hide them
         self.carriable = [
             _Carriable(spec, motion, motion.carrying, roster.rows(kind))
             for kind, motion in estimation.types.items()
@@ -223,9 +225,9 @@ class Estimator:
     def _forget(self, values: Array) -> None:
         """Forget what has vanished: objects of types that do; later, where the agent may hide them."""
         patience = _MEMORY if self.flickers else 0
-        near = self._square_distances(values) < self._parameters.gone**2
-        patient = np.where(near, np.where(np.isfinite(self._parameters.gone), _LONG_MEMORY, _FOREVER), patience)
-        gone = (self._unseen > patient) & self._parameters.placed & ~self._carried
+        near = self._square_distances(values) < self._parameters.square_gone
+        patient = np.where(near, self._parameters.memory, patience)
+        gone = (self._unseen > patient) & ~self._carried
         if gone.any():
             pairs = zip(self._roster.objects.items(), gone.tolist(), strict=True)
             self._keep(Roster({name: kind for (name, kind), is_gone in pairs if not is_gone}))
