@@ -196,12 +196,11 @@ class Estimator:
             self.flickers |= bool(self._unseen.any())
             self._unseen[:] = 0
             return scene.features, None
-        if any(name not in self._roster.row for name in scene.roster.names):
+        if not scene.objects.keys() <= self._roster.row.keys():
             types = {**self._roster.objects, **scene.objects}
             order = {kind: place for place, kind in enumerate(dict.fromkeys(types.values()))}
             self._keep(Roster(dict(sorted(types.items(), key=lambda item: order[item[1]]))))
-        row = self._roster.row
-        rows = [row[name] for name in scene.roster.names]
+        rows = [*map(self._roster.row.__getitem__, scene.objects)]
         self.flickers |= bool(self._unseen[rows].any())
         self._unseen += 1
         self._unseen[rows] = 0

@@ -26,7 +26,9 @@ class Roster:
         self.objects = dict(objects)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Roster) and list(self.objects.items()) == list(other.objects.items())
+        if not isinstance(other, Roster) or len(self.objects) != len(other.objects):
+            return False
+        return list(self.objects.items()) == list(other.objects.items())
 
     def __hash__(self) -> int:
         return self._hash
