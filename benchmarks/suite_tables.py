@@ -96,8 +96,8 @@ def published_table(rows: Sequence[Row], file: str) -> str:
         rate = f"{100 * mean(row['success'] for row in ours):.1f}"
         lines.append([name, rate, *(cell(name, method) for method in methods), best(name)])
     text = (
-        "Success in per cent, the mean of an environment's five official tasks: ours, the methods of OGBench's own paper "
-        "[1], and the best later figure that we found. The sources are in "
+        "Success in per cent, the mean of an environment's five official tasks: ours, the methods of OGBench's own "
+        "paper [1], and the best later figure that we found. The sources are in "
         f"[`results/published.jsonl`](results/published.jsonl). {origin(rows, file)}"
     )
     return below(text, ["environment", "ours", *methods, "best later"], lines)
