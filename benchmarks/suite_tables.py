@@ -83,24 +83,28 @@ def published_table(rows: Sequence[Row], file: str) -> str:
         found = [r for r in published if (r["environment"], r["method"], r["group"]) == (name, method, "benchmark")]
         return f"{100 * found[0]['success']:.0f}" if found else NOTHING
 
-    def best(name: str) -> str:
-        later = [row for row in published if (row["environment"], row["group"]) == (name, "later")]
+    def best(name: str, group: str) -> str:
+        later = [row for row in published if (row["environment"], row["group"]) == (name, group)]
         if not later:
             return NOTHING
         row = max(later, key=lambda row: row["success"])
-        return f"{100 * row['success']:.0f}, {row['method']} [{row['reference']}]"
+        data = "" if group == "later" else f", data: {row['data']}"
+        return f"{100 * row['success']:.0f}, {row['method']}{data} [{row['reference']}]"
 
     lines = []
     for name in dict.fromkeys(environment(task) for task in tasks(rows)):
         ours = [row for row in rows if environment(row["task"]) == name and row["method"] != EXPERT]
         rate = f"{100 * mean(row['success'] for row in ours):.1f}"
-        lines.append([name, rate, *(cell(name, method) for method in methods), best(name)])
+        lines.append(
+            [name, rate, *(cell(name, method) for method in methods), best(name, "later"), best(name, "more data")]
+        )
     text = (
         "Success in per cent, the mean of an environment's five official tasks: ours, the methods of OGBench's own "
-        "paper [1], and the best later figure that we found. The sources are in "
+        "paper [1], and the best later figures that we found, of methods that learn from the same data and from "
+        "more. The sources are in "
         f"[`results/published.jsonl`](results/published.jsonl). {origin(rows, file)}"
     )
-    return below(text, ["environment", "ours", *methods, "best later"], lines)
+    return below(text, ["environment", "ours", *methods, "best later, same data", "best later, more data"], lines)
 
 
 def size_table(rows: Sequence[Row], file: str) -> str:
