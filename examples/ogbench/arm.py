@@ -1,0 +1,44 @@
+"""What OGBench's tasks with the arm have in common: an environment that its seed decides, and what is seen of the hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import ogbench  # noqa: F401  (registers the environments)
+from gymnasium.spaces import Box
+
+from bilevel import Angle, Position, Scalar
+
+HAND: dict[str, Any] = {"x": Position, "y": Position, "z": Position(absolute=True), "yaw": Angle(symmetry=2)}
+HAND |= {"closed": Scalar}  # from 0, wide open, to 1
+CENTRE, SCALE, ARM_SIZE = (0.425, 0.0, 0.0), 10.0, 19  # of OGBench's observations: the arm's 19 numbers go first
+
+
+class SeededArm:
+    """Before one of OGBench's environments: its seed decides all, and `info` has the goal at every step, not the first alone.
+
+    OGBench draws from NumPy's global generator, and from an action space that is made anew each time.
+    """
+
+    action_space = Box(-1, 1, (5,), np.float32)  # x, y, z, yaw, close
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.action_space.seed(seed)
+        np.random.seed(seed)
+        result: tuple[Any, dict[str, Any]] = super().reset(seed=seed, options=options)  # type: ignore[misc]
+        return result
+
+    def get_step_info(self) -> dict[str, Any]:
+        return super().get_step_info() | {"goal": self._cur_goal_ob}  # type: ignore[misc, attr-defined, no-any-return]
+
+
+def make(name: str, kind: type, **arguments: Any) -> gymnasium.Env[Any, Any]:
+    """The environment that OGBench registers under a name, with its step limit, as an environment of this kind."""
+    return gymnasium.make(replace(gymnasium.spec(name), entry_point=kind), **arguments)
+
+
+def hand(info: dict[str, Any]) -> dict[str, float]:
+    """What is seen of the hand."""
+    yaw, closed = info["proprio/effector_yaw"], info["proprio/gripper_opening"]  # which grows as the hand closes
+    return dict(zip(HAND, (*info["proprio/effector_pos"], *yaw, *closed), strict=True))
