@@ -1,4 +1,4 @@
-"""What OGBench's tasks with the arm have in common: an environment that its seed decides, and what is seen of the hand."""
+"""What OGBench's tasks with the arm share: environments that their seeds decide, and what is seen of the hand."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,9 +16,10 @@ CENTRE, SCALE, ARM_SIZE = (0.425, 0.0, 0.0), 10.0, 19  # of OGBench's observatio
 
 
 class SeededArm:
-    """Before one of OGBench's environments: its seed decides all, and `info` has the goal at every step, not the first alone.
+    """To go before one of OGBench's environments: its seed decides everything, and `info` always has the goal.
 
-    OGBench draws from NumPy's global generator, and from an action space that is made anew each time.
+    OGBench itself also draws from NumPy's global generator and from an action space that is made anew each time, and
+    tells the goal only when it resets.
     """
 
     action_space = Box(-1, 1, (5,), np.float32)  # x, y, z, yaw, close
@@ -30,7 +31,7 @@ class SeededArm:
         return result
 
     def get_step_info(self) -> dict[str, Any]:
-        return super().get_step_info() | {"goal": self._cur_goal_ob}  # type: ignore[misc, attr-defined, no-any-return]
+        return super().get_step_info() | {"goal": np.copy(self._cur_goal_ob)}  # type: ignore[misc, attr-defined, no-any-return]
 
 
 def make(name: str, kind: type, **arguments: Any) -> gymnasium.Env[Any, Any]:
