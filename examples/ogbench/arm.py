@@ -26,7 +26,7 @@ class SeededArm:
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.action_space.seed(seed)
-        np.random.seed(seed)
+        np.random.seed(None if seed is None else seed % 2**32)
         result: tuple[Any, dict[str, Any]] = super().reset(seed=seed, options=options)  # type: ignore[misc]
         return result
 
