@@ -1,6 +1,7 @@
 """What OGBench's tasks with the arm share: environments that their seeds decide, and what is seen of the hand."""
 
 from dataclasses import replace
+from math import pi
 from typing import Any
 
 import gymnasium
@@ -8,9 +9,9 @@ import numpy as np
 import ogbench  # noqa: F401  (registers the environments)
 from gymnasium.spaces import Box
 
-from bilevel import Angle, Position, Scalar
+from bilevel import Position, Scalar
 
-HAND: dict[str, Any] = {"x": Position, "y": Position, "z": Position(absolute=True), "yaw": Angle(symmetry=2)}
+HAND: dict[str, Any] = {"x": Position, "y": Position, "z": Position(absolute=True), "yaw": Position}
 HAND |= {"closed": Scalar}  # from 0, wide open, to 1
 CENTRE, SCALE, ARM_SIZE = (0.425, 0.0, 0.0), 10.0, 19  # of OGBench's observations: the arm's 19 numbers go first
 
@@ -40,6 +41,6 @@ def make(name: str, kind: type, **arguments: Any) -> gymnasium.Env[Any, Any]:
 
 
 def hand(info: dict[str, Any]) -> dict[str, float]:
-    """What is seen of the hand."""
-    yaw, closed = info["proprio/effector_yaw"], info["proprio/gripper_opening"]  # which grows as the hand closes
-    return dict(zip(HAND, (*info["proprio/effector_pos"], *yaw, *closed), strict=True))
+    """What is seen of the hand. Its yaw is that of its joints, and not modulo a turn, for the wrist has an end."""
+    joints, closed = info["proprio/joint_pos"], info["proprio/gripper_opening"]  # which grows as the hand closes
+    return dict(zip(HAND, (*info["proprio/effector_pos"], joints[0] - joints[5] + pi / 2, *closed), strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 from arm import ARM_SIZE, CENTRE, HAND, SCALE, SeededArm, hand, make
 from ogbench.manipspace.envs.cube_env import CubeEnv
 
-from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
+from bilevel import Action, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
 
 SIZE, NEAR, CLOSED, HIGH = 0.04, 0.035, 0.45, 0.25  # a cube; what touches; a hand around one; above all towers
 NAMES = {1: "single", 2: "double", 3: "triple", 4: "quadruple"}
@@ -61,7 +61,7 @@ def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> 
     return make(f"cube-{name}-v0", Cubes, objects=objects, task_id=task_id, render_mode=render_mode, **limit)
 
 
-PLACE = {"x": Position, "y": Position, "z": Position, "yaw": Angle(symmetry=2)}
+PLACE = {"x": Position, "y": Position, "z": Position, "yaw": Position}
 CUBE = PLACE | {"goal_x": LabelOnly, "goal_y": LabelOnly, "goal_z": LabelOnly}
 SPEC = Spec(HAND, {"cube": CUBE, "spot": PLACE, "table": PLACE})
 
@@ -84,9 +84,10 @@ def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
         def room(turn: float) -> tuple[float, float]:
             fingers = [(x - side * np.sin(turn), y + side * np.cos(turn)) for side in (0.045, -0.045)]
             gaps = [np.hypot(others[:, 0] - a, others[:, 1] - b).min(initial=SIZE) for a, b in fingers]
-            return min(gaps), np.cos(2 * (turn - agent["yaw"]))
+            return min(gaps), -abs(turn - agent["yaw"])
 
-        return {"x": x, "y": y, "z": z, "yaw": max(yaw, yaw + pi / 2, key=room)}
+        yaw = (yaw + pi / 4) % (pi / 2) - pi / 4
+        return {"x": x, "y": y, "z": z, "yaw": max(yaw, yaw + pi / 2, yaw - pi / 2, key=room)}
 
     wanted = [{f"goal_{axis}": value for axis, value in zip("xyz", goal, strict=True)} for goal in goals]
     seen = {f"cube{i}": place(*cube) | wanted[i] for i, cube in enumerate(cubes)}
@@ -158,7 +159,7 @@ def control(scene: Scene, action: Action) -> Any:
     target = cube if is_pick else place
     tool = agent if is_pick else cube  # what has to get there
     x, y, z = target.x - tool.x, target.y - tool.y, target.z - tool.z + (0 if is_pick else SIZE)
-    yaw = (target.yaw - agent.yaw + pi / 2) % pi - pi / 2
+    yaw = target.yaw - agent.yaw
     beside = np.clip((hypot(x, y) + 0.05 * abs(yaw) - 0.015) / 0.03, 0, 1)
     rise = z + beside * (HIGH - agent.z - z)  # up to where it crosses, or down to the target
     across = np.clip(1 - rise / 0.04, 0, 1)
