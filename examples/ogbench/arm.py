@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import ogbench  # noqa: F401  (registers the environments)
 from gymnasium.spaces import Box
+from ogbench.manipspace.lie import SO3
 
 from bilevel import Position, Scalar
 
@@ -44,3 +45,10 @@ def hand(info: dict[str, Any]) -> dict[str, float]:
     """What is seen of the hand. Its yaw is that of its joints, and not modulo a turn, for the wrist has an end."""
     joints, closed = info["proprio/joint_pos"], info["proprio/gripper_opening"]  # which grows as the hand closes
     return dict(zip(HAND, (*info["proprio/effector_pos"], joints[0] - joints[5] + pi / 2, *closed), strict=True))
+
+
+def side(quaternion: Any) -> float:
+    """The yaw of a cube's side. OGBench's own is of no use for one that has tipped over."""
+    x, y, _ = SO3(quaternion).as_matrix()
+    level = np.argmax(x**2 + y**2)
+    return float(np.arctan2(y[level], x[level]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from arm import ARM_SIZE, CENTRE, HAND, SCALE, SeededArm, hand, make
+from arm import ARM_SIZE, CENTRE, HAND, SCALE, SeededArm, hand, make, side
 from ogbench.manipspace.envs.cube_env import CubeEnv
 
 from bilevel import Action, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
@@ -73,7 +73,8 @@ def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     of what is under the cube that comes there: of the cube there, or of the one that the table would be.
     """
     agent, count = hand(info), sum(key.endswith("_yaw") for key in info if key.startswith("privileged/block"))
-    cubes = np.array([(*info[f"privileged/block_{i}_pos"], *info[f"privileged/block_{i}_yaw"]) for i in range(count)])
+    blocks = [f"privileged/block_{number}" for number in range(count)]
+    cubes = np.array([(*info[f"{block}_pos"], side(info[f"{block}_quat"])) for block in blocks])
     goals = info["goal"][ARM_SIZE:].reshape(count, -1)[:, :3] / SCALE + CENTRE
     apart = np.linalg.norm(cubes[:, :3] - [agent["x"], agent["y"], agent["z"]], axis=1)
     around = cubes[(apart > NEAR) | (agent["closed"] < CLOSED)][:, :3]  # what is not in the hand
