@@ -14,7 +14,8 @@ from ogbench.manipspace.envs.cube_env import CubeEnv
 
 from bilevel import Action, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
 
-SIZE, NEAR, CLOSED, HIGH = 0.04, 0.035, 0.45, 0.25  # a cube; what touches; a hand around one; above all towers
+SIZE, NEAR, HIGH = 0.04, 0.035, 0.25  # a cube; what touches; above all towers
+OPEN, CLOSED = 0.25, 0.45  # a hand that fits between cubes; one that holds a cube
 NAMES = {1: "single", 2: "double", 3: "triple", 4: "quadruple"}
 GRID = np.stack(np.meshgrid(np.linspace(0.3, 0.55, 6), np.linspace(-0.3, 0.3, 13)), -1).reshape(-1, 2)
 
@@ -52,7 +53,8 @@ def layout(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
         return np.array([(*spots[place], SIZE * (level + 0.5)) for place, level in zip(column, height, strict=True)])
 
     init = towers(spots[:count])
-    return init, rng.permutation(init if rng.random() < 0.4 else towers(spots[count:]))
+    goal = rng.permutation(init if rng.random() < 0.4 else towers(spots[count:]))
+    return (init, goal) if (init != goal).any() else layout(rng, count)
 
 
 def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> Any:
@@ -161,12 +163,12 @@ def control(scene: Scene, action: Action) -> Any:
     tool = agent if is_pick else cube  # what has to get there
     x, y, z = target.x - tool.x, target.y - tool.y, target.z - tool.z + (0 if is_pick else SIZE)
     yaw = target.yaw - agent.yaw
-    beside = np.clip((hypot(x, y) + 0.05 * abs(yaw) - 0.015) / 0.03, 0, 1)
+    beside = np.clip((hypot(x, y) + 0.1 * abs(yaw) - 0.015) / 0.03, 0, 1)
     rise = z + beside * (HIGH - agent.z - z)  # up to where it crosses, or down to the target
     across = np.clip(1 - rise / 0.04, 0, 1)
     near = 1 - hypot(x, y, z) / 0.015
-    grip = 3 * near if is_pick else 1 - 4 * max(near, 0)
-    return np.clip([across * x / 0.03, across * y / 0.03, rise / 0.03, yaw, grip], -1, 1).astype(np.float32)
+    grip = (3 * near if near > 0 else 3 * (OPEN - agent.closed)) if is_pick else 1 - 4 * max(near, 0)
+    return np.clip([across * x / 0.03, across * y / 0.03, rise / 0.03, 3 * yaw, grip], -1, 1).astype(np.float32)
 
 
 DOMAIN = read_domain(Path(__file__).with_name("cubes.pddl"))
