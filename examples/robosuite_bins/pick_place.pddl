@@ -1,7 +1,7 @@
 (define (domain pick-place)
   (:requirements :strips :typing)
   (:types item bin)
-  (:predicates (free) (lying ?i - item) (holding ?i - item) (in ?i - item ?b - bin))
+  (:predicates (free) (lying ?i - item) (holding ?i - item) (in ?i - item ?b - bin) (bin-of ?i - item ?b - bin))
 
   (:action pick
     :parameters (?i - item)
@@ -10,5 +10,5 @@
 
   (:action place
     :parameters (?i - item ?b - bin)
-    :precondition (holding ?i)
+    :precondition (and (holding ?i) (bin-of ?i ?b))
     :effect (and (in ?i ?b) (free) (not (holding ?i)))))
