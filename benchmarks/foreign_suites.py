@@ -15,10 +15,11 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from result_files import Row, origin, write_rows
 
 import bilevel
@@ -62,6 +63,11 @@ def _official(environment: str, objects: int) -> tuple[Setting, ...]:
     return tuple(Setting(f"{environment}-task{task}", objects, {"task_id": task}) for task in range(1, 6))
 
 
+def _pick_place(name: str) -> tuple[Setting, ...]:
+    """robosuite's PickPlace with some of its objects, and with all four as it is registered."""
+    return tuple(Setting(f"{name}-{objects}", objects) for objects in range(1, 5))
+
+
 CUBES = {"cube-single": 1, "cube-double": 2, "cube-triple": 3, "cube-quadruple": 4, "cube-octuple": 8}
 PUZZLES = {"puzzle-3x3": 9, "puzzle-4x4": 16, "puzzle-4x5": 20, "puzzle-4x6": 24}
 
@@ -71,6 +77,12 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
         "scene": Family("ogbench/scene.py", 1, _official("scene", 1)),
         "puzzle": Family(
             "ogbench/puzzle.py", 9, sum((_official(*each) for each in PUZZLES.items()), ()), method=REPLANNING
+        ),
+    },
+    "robosuite": {
+        "two-of-four": Family("robosuite_bins/pick_place.py", 2, _pick_place("pick-place"), 60),
+        "two-kinds": Family(  # and two that no demonstration shows
+            "robosuite_bins/pick_place.py", 2, _pick_place("pick-place-unseen"), 60, {"kinds": "Cereal,Bread"}
         ),
     },
 }
