@@ -119,16 +119,6 @@ def control(scene: Scene, action: Action) -> Any:
 
 
 DOMAIN = read_adl_domain(Path(__file__).with_name("puzzle.pddl"))
-task = Task(
-    "ogbench-puzzle",
-    DOMAIN,
-    make_env,
-    SPEC,
-    perceive,
-    label,
-    goal,
-    Expert(choose, control),
-    max_objects=24,
-    switches=[4],
-    packages=["ogbench", "mujoco"],
-)
+EXPERT = Expert(choose, control)
+LIMITS: dict[str, Any] = {"max_objects": 24, "switches": [4], "packages": ["ogbench", "mujoco"]}
+task = Task("ogbench-puzzle", DOMAIN, make_env, SPEC, perceive, label, goal, EXPERT, **LIMITS)
