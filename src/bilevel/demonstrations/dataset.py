@@ -20,8 +20,8 @@ from bilevel.files import write_atomically
 from bilevel.json_files import decode, read_bytes
 from bilevel.policies.rollout import Perturbation
 from bilevel.seeds import training_seed
+from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.spec import Spec, read_spec
@@ -209,7 +209,7 @@ class Demonstrations(Sequence[Demonstration]):
         return cls(
             task=manifest.settings.task,
             spec=manifest.spec,
-            domain=read_domain(folder / DOMAIN),
+            domain=read_adl_domain(folder / DOMAIN),
             controls=manifest.controls,
             arguments=manifest.settings.arguments,
             folder=folder,
