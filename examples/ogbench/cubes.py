@@ -112,7 +112,7 @@ def label(scene: Scene) -> Iterator[Atom]:
     lying = [cube for cube in cubes if not cube.held]
     yield from [Atom("holding", (cube.name,)) for cube in cubes if cube.held] or [Atom("free")]
     yield from (Atom("belongs", (cube.name, destination(cube))) for cube in cubes)
-    covered, ready = {cube.name for cube in cubes if cube.held}, {spot.name for spot in spots}
+    covered, settled = {cube.name for cube in cubes if cube.held}, {spot.name for spot in spots}
     for cube in sorted(lying, key=lambda cube: cube.z):
         home = destination(cube)
         places = []
@@ -124,20 +124,21 @@ def label(scene: Scene) -> Iterator[Atom]:
                 places.append(place.name)
         yield from (Atom("on", (cube.name, place)) for place in places or ["table"])
         covered |= {*places}
-        ready |= {cube.name} if places == [home] and home in ready else set()
-    yield from (Atom("ready", (name,)) for name in ready)
+        settled |= {cube.name} if places == [home] and home in settled else set()
+    yield from (Atom("settled", (name,)) for name in settled)
     yield from (Atom("clear", (name,)) for name in {*scene.objects} - covered)
 
 
 def goal(scene: Scene) -> Iterator[Atom]:
-    return (Atom("on", (cube.name, destination(cube))) for cube in scene.of_type("cube"))
+    return (Atom("settled", (cube.name,)) for cube in scene.of_type("cube"))
 
 
 def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
     """What the expert does next: it brings a cube whose place is free, else it makes way for one."""
-    on = {fact.terms[0]: fact.terms[1] for fact in sorted(state) if fact.predicate == "on"}
+    on, home = (dict(fact.terms for fact in sorted(state) if fact.predicate == name) for name in ("on", "belongs"))
     above = {place: cube for cube, place in on.items() if place != "table"}
-    open_ = [fact.terms for fact in sorted(goal - state) if Atom("ready", fact.terms[1:]) in state]
+    open_ = [(cube, home[cube]) for (cube,) in sorted(fact.terms for fact in goal - state)]
+    open_ = [(cube, place) for cube, place in open_ if Atom("settled", (place,)) in state]
     free = [(cube, place) for cube, place in open_ if Atom("clear", (place,)) in state]
     for cube in (fact.terms[0] for fact in state if fact.predicate == "holding"):
         return next((Action("place", pair) for pair in free if pair[0] == cube), Action("put-aside", (cube, "table")))
