@@ -12,7 +12,7 @@ import pytest
 import tiny_task
 from bilevel import cli
 from bilevel.demonstrations import collection as collection_module
-from bilevel.demonstrations.dataset import file_name
+from bilevel.demonstrations.manifest import file_name
 from bilevel.demonstrations.recording import Recorder
 from bilevel.files import write_atomically
 from command_line import run

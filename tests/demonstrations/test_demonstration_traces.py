@@ -24,7 +24,7 @@ EPISODES = {"gacha": 6, "swap": 12, "swap-noisy": 12}  # until every kind of rol
 def test_a_few_demonstrations_teach_the_golden_rules(name: str, tmp_path: Path) -> None:
     task = find_task(name)
     data = collect(task, tmp_path, objects=2, episodes=EPISODES.get(name, 2))
-    found = sum(summaries(data), Summary())
+    found = sum(summaries(data, data.domain), Summary())
     rules = learn_rules(found.traces, data.domain)
     text = format_rules(rules, [domain_line(data.domain.name)])
     assert text == (GOLDEN / f"{data.domain.name}.rules").read_text()

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.demonstrations.dataset import DOMAIN, Manifest, file_name, read_episode, read_manifest
 from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.manifest import DOMAIN, Manifest, file_name, read_episode, read_manifest
 from bilevel.demonstrations.recording import Recording
 from bilevel.demonstrations.traces import Summary, summarise
 from bilevel.json_files import Damaged

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes
+from bilevel.demonstrations.manifest import CollectionSettings
 from bilevel.policies.policy import ObservedPolicy, expert_policy
 from bilevel.policies.rollout import Episode, Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import training_seed

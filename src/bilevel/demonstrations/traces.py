@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.rules.traces import Abstraction, Trace, traces_from_states
 from bilevel.symbolic.domain import Domain, Facts
@@ -17,12 +16,16 @@ from bilevel.tasks.task import Task
 def label(
     demonstration: Demonstration, task: Task | None = None, scenes: Sequence[Scene] | None = None
 ) -> tuple[list[Facts], list[Facts]]:
-    """Return state and goal at every timestep: as the task labels the scenes, or else as they were recorded."""
+    """Return state and goal at every timestep: as the task labels the scenes, or else as they were recorded.
+
+    A demonstration's own goals are always those that were recorded.
+    """
+    recorded = demonstration.at_each_timestep(demonstration.goals)
     if task is None:
-        states, goals = (demonstration.at_each_timestep(part) for part in (demonstration.states, demonstration.goals))
-        return states, goals
+        return demonstration.at_each_timestep(demonstration.states), recorded
     labels, scenes = task.labels, scenes or demonstration.scenes(task.spec)
-    return [labels.state(scene) for scene in scenes], [labels.goal(scene) for scene in scenes]
+    goals = recorded if demonstration.own_goals else [labels.goal(scene) for scene in scenes]
+    return [labels.state(scene) for scene in scenes], goals
 
 
 def explain(
@@ -79,7 +82,6 @@ def summarise(demonstration: Demonstration, domain: Domain, task: Task | None = 
     )
 
 
-def summaries(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Summary]:
+def summaries(demonstrations: Iterable[Demonstration], domain: Domain) -> Iterator[Summary]:
     """Give the summary of each demonstration; their `sum` with `Summary()` is that of the data set."""
-    domain = task.domain if task else demonstrations.domain
-    return (summarise(demonstration, domain, task) for demonstration in demonstrations)
+    return (summarise(demonstration, domain) for demonstration in demonstrations)
