@@ -56,6 +56,7 @@ EXTRAS = {
     "tensorboard": "tensorboard",
     **dict.fromkeys(("av", "PIL"), "video"),
     **dict.fromkeys(("minari", "h5py"), "minari"),
+    "pyarrow": "lerobot",
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),
 }
 
