@@ -23,7 +23,7 @@ from bilevel.symbolic.domain import BadInput
 COMMANDS: Mapping[str, str] = {
     "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
-    "demonstrations check": "demonstration_commands:CheckDemonstrations",
+    "demonstrations check": "check_demonstrations_command:CheckDemonstrations",
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",

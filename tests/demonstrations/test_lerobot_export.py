@@ -14,7 +14,7 @@ from bilevel.demonstrations import lerobot_export
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration, encode_demonstration
-from bilevel.demonstrations.importing.lerobot import read_lerobot
+from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
 from bilevel.demonstrations.lerobot_export import export_to_lerobot
 from bilevel.learning.learn import learn
 from bilevel.symbolic.domain import BadInput

@@ -1,9 +1,8 @@
-"""Commands about demonstrations: collect a data set, check it, replay it, look at it, export it."""
+"""Commands about demonstrations: collect a data set, replay it, look at it, export it."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
@@ -113,58 +112,6 @@ class Collect:
             f"{count(self.episodes, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
             f"written to {self.output} in {seconds:.1f} s",
         )
-
-
-@dataclass(frozen=True)
-class CheckDemonstrations:
-    """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
-
-    Also says what is in it: steps, high-level actions by schema, changes that no action explains.
-    """
-
-    folder: DataFolder
-    task: OptionalTask = None
-    """Label every timestep anew with this task; else the labels are used that were recorded."""
-    json: Json = False
-
-    def run(self) -> int:
-        from bilevel.demonstrations.checking import check
-        from bilevel.tasks.registry import find_task
-
-        task = find_task(self.task) if self.task else None
-        with progress_bar() as progress:
-            bar = progress.add_task("checking")
-            report = check(self.folder, task, lambda done, total: progress.update(bar, completed=done, total=total))
-        found, problems, megabytes = report.summary, report.problems, report.megabytes
-        values = {
-            "problems": problems,
-            "task": report.task,
-            "episodes": found.episodes,
-            "steps": found.steps,
-            "actions": dict(sorted(found.actions.items())),
-            "exogenous": found.exogenous,
-            "ambiguous": found.ambiguous,
-            "events": dict(sorted(found.events.items())),
-            "explained_steps": found.explained,
-            "agreeing_steps": found.agreeing,
-            "megabytes": round(megabytes, 2),
-        }
-        events = f" (events: {_numbers(found.events)})" if found.events else ""
-        agreeing = f"; where it is the expert's: {found.agreeing}" if found.recorded else ""
-        contents = (
-            f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps",
-            f"{found.steps / max(1, found.episodes):.1f} steps an episode, {megabytes:.1f} MB",
-            f"actions: {_numbers(found.actions)}",
-            f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.ambiguous}",
-            f"steps with a high-level action: {found.explained}{agreeing}",
-        )
-        verdict = count(problems, "problem") if problems else "all files are whole"
-        answer(values, self.json, *problems, *(contents if found.episodes else ()), verdict)
-        return 1 if problems else 0
-
-
-def _numbers(counter: Counter[str]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in sorted(counter.items()))
 
 
 @dataclass(frozen=True)

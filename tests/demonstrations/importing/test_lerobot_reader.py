@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bilevel.demonstrations.importing.lerobot import read_lerobot
+from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.demonstrations.lerobot_export import export_to_lerobot
 from bilevel.symbolic.domain import BadInput
