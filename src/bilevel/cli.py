@@ -23,6 +23,7 @@ from bilevel.symbolic.domain import BadInput
 COMMANDS: Mapping[str, str] = {
     "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
+    "import": "import_command:Import",
     "demonstrations check": "demonstration_commands:CheckDemonstrations",
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
