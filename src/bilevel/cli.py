@@ -56,7 +56,8 @@ EXTRAS = {
     "torch": "learning",
     "tensorboard": "tensorboard",
     **dict.fromkeys(("av", "PIL"), "video"),
-    **dict.fromkeys(("minari", "h5py"), "minari"),
+    "minari": "minari",
+    **dict.fromkeys(("h5py", "pyarrow"), "data"),
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),
 }
 

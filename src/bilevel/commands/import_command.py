@@ -55,9 +55,10 @@ class Import:
     """The format, where it is not seen."""
     perceive: Function = None
     """From an observation, or that and its info, to a Scene (by default the task's, without an environment)."""
-    hindsight: Annotated[str | None, tyro.conf.arg(metavar="final|FILE:FUNCTION")] = None
-    """What was brought about was wanted: `final` wants what holds at the end; or a function finds the goals."""
-    controls: Annotated[str | None, tyro.conf.arg(metavar="expert|FILE:FUNCTION")] = None
+    hindsight: Annotated[str | None, tyro.conf.arg(metavar="final|each|FILE:FUNCTION")] = None
+    """What was brought about was wanted: what holds at the end (`final`), or each fact that comes true (`each`), of
+    those that the task's goals are made of; or a function finds the goals."""
+    controls_from: Annotated[str | None, tyro.conf.arg(metavar="expert|FILE:FUNCTION")] = None
     """Who makes the controls, where none were recorded or these are of another kind: the task's expert, or a function
     of a scene, the next one, and what was recorded."""
     rate: Hertz = None
@@ -91,8 +92,8 @@ class Import:
             task = self._task(recordings)
             options = ImportOptions(
                 perceive=_function(self.perceive),
-                hindsight=self.hindsight if self.hindsight == "final" else _function(self.hindsight),
-                controls=self.controls if self.controls == "expert" else _function(self.controls),
+                hindsight=self.hindsight if self.hindsight in ("final", "each") else _function(self.hindsight),
+                controls_from=self.controls_from if self.controls_from == "expert" else _function(self.controls_from),
                 rate=self.rate,
                 recorded_rate=self.recorded_rate,
                 combine=self.combine,
@@ -122,7 +123,7 @@ class Import:
     def _words(self) -> tuple[str, ...]:
         """The options that were given, as words of the command."""
         words: list[str] = []
-        for name in ("perceive", "hindsight", "controls", "rate", "recorded_rate", "mask", "objects"):
+        for name in ("perceive", "hindsight", "controls_from", "rate", "recorded_rate", "mask", "objects"):
             value = getattr(self, name)
             words += [] if value is None else [f"--{name.replace('_', '-')} {value}"]
         words += [] if self.combine == "mean" else [f"--combine {self.combine}"]

@@ -64,7 +64,7 @@ class ControlReader:
     def _numbers(self, array: NDArray[Any], controls: BoxControls, where: str) -> NDArray[Any]:
         size = math.prod(array.shape[1:])
         if size != controls.size:
-            remedy = "give --controls file.py:function, which makes those of the task"
+            remedy = "give --controls-from file.py:function, which makes those of the task"
             raise BadInput(f"{where}: a control has {size} numbers, but the task takes {controls.size}; {remedy}")
         flat = array.reshape(len(array), size).astype(np.float64)
         _require_finite(flat, where)

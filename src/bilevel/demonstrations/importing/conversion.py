@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,7 @@ class Conversion:
     keep_failed: bool = False
     every: int = 1
     combine: Combine = "mean"
+    notes: list[str] = field(default_factory=list)  # what looks strange, but is no error
 
     def demonstrations(self, episode: RecordedEpisode) -> Iterator[Demonstration | Dropped]:
         """Give the demonstrations in an episode, mostly one, and the reason for each that is none."""
@@ -72,46 +73,66 @@ class Conversion:
         return scenes
 
     def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
+        """Label a stretch of an episode, find where it ends, and add the controls."""
         labels, scenes = self.task.labels, list(stretch.scenes)
         seen = _Seen("", 0, scenes, name=episode.name)
-        _refuse(check_scenes, self.task, seen)
+        self._check(check_scenes, self.task, seen)
         states = [labels.state(scene) for scene in scenes]
         if stretch.goal is None:
             goals = [labels.goal(scene) for scene in scenes]
         else:
             goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
         seen.states, seen.goals = states, goals
-        _refuse(check_facts, self.task.domain, seen)
+        self._check(check_facts, self.task.domain, seen)
         end, achieved, outcome = self._end(episode, states, goals)
         scenes, states = scenes[: end + 1], states[: end + 1]
         goals = goals[: end + 1] if achieved is None else [self._about_seen(achieved, scene) for scene in scenes]
-        objects = all_objects(scenes)
+        demonstration = self._without_controls(episode, scenes, states, goals, outcome)
+        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.start + end]
+        controls = self.controls.controls(
+            scenes, recorded, lambda: explain(demonstration, self.task.domain, states, goals).actions, episode.name
+        )
+        own_goals = stretch.goal is not None or achieved is not None
+        if controls is None:
+            return replace(demonstration, own_goals=own_goals)
+        return replace(demonstration, controls=controls, executed=controls, has_controls=True, own_goals=own_goals)
+
+    def _without_controls(
+        self,
+        episode: RecordedEpisode,
+        scenes: Sequence[Scene],
+        states: Sequence[Facts],
+        goals: Sequence[Facts],
+        outcome: str,
+    ) -> Demonstration:
+        objects, kind, steps = all_objects(scenes), self.controls.reader.controls, len(scenes) - 1
         features, visible = in_rows(scenes, objects)
-        kind = self.controls.reader.controls
-        nothing = np.zeros((end, *kind.shape), kind.dtype)
-        demonstration = Demonstration(
+        nothing = np.zeros((steps, *kind.shape), kind.dtype)
+        return Demonstration(
             objects=objects,
             agent=np.stack([scene.values for scene in scenes]),
             features=features,
             visible=visible,
             controls=nothing,
             executed=nothing,
-            actions=(None,) * end,
+            actions=(None,) * steps,
             states=changes(states),
             goals=changes(goals),
             outcome=outcome,
             seed=episode.seed,
             demonstrator=episode.demonstrator,
-            own_goals=stretch.goal is not None or achieved is not None,
             has_controls=False,
         )
-        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.start + end]
-        controls = self.controls.controls(
-            scenes, recorded, lambda: explain(demonstration, self.task.domain, states, goals).actions, episode.name
-        )
-        if controls is None:
-            return demonstration
-        return replace(demonstration, controls=controls, executed=controls, has_controls=True)
+
+    def _check(self, check: Callable[..., None], about: object, seen: _Seen) -> None:
+        """`BadInput` with the first error that a check finds; what is no error becomes a note."""
+        found = _Findings()
+        check(about, seen, found)
+        for finding in found.in_order():
+            if finding.is_error:
+                raise BadInput(finding.message)
+            if not self.notes:
+                self.notes.append(finding.message)
 
     def _about_seen(self, goal: Facts, scene: Scene) -> Facts:
         """Return the part of a goal that is about what is seen: nobody wants anything of what is not there yet."""
@@ -195,9 +216,8 @@ class _Seen(CheckedEpisode):
         return f"{self.name}, step {step}"
 
 
-def _refuse(check: Callable[..., None], about: object, seen: _Seen) -> None:
-    """`BadInput` with the first thing that a check finds."""
-    found = Findings()
-    check(about, seen, found)
-    if found.has_errors:
-        raise BadInput(found.in_order()[0].message)
+class _Findings(Findings):
+    """Names that seem to change are no error here: who has only recordings can seldom do anything about it."""
+
+    def error(self, about: Hashable, message: str) -> None:
+        (super().advise if about == "names" else super().error)(about, message)

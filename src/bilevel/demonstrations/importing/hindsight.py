@@ -7,7 +7,7 @@ Play has no goals. A user's function of an episode's scenes says which stretches
             yield start, end, [Atom("on", (cube, "table"))]  # facts that were wanted
             yield start, end, [with_target(scene, cube) for scene in scenes[start : end + 1]]  # or goal(scene) sees it
 
-Where goals are facts about objects that are there anyway, `final_facts` will do.
+Where goals are facts about objects that are there anyway, `final_facts` or `each_fact` will do.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bilevel.symbolic.domain import Atom, BadInput, Facts
+from bilevel.tasks.checking import SETTLING
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels, call
 
-FINAL = "final"  # the name of `final_facts` on the command line
 Hindsight = Callable[[Sequence[Scene]], Iterable[Any]]
 
 
@@ -59,10 +59,35 @@ def _stretch(given: Any, scenes: Sequence[Scene], what: str) -> Stretch:
 
 
 def final_facts(labels: Labels, predicates: frozenset[str]) -> Hindsight:
-    """Return the hindsight for which the facts of these predicates that hold at the end were the goal."""
+    """Return the hindsight that wanted the facts of these predicates that hold at the end of the episode."""
 
     def hindsight(scenes: Sequence[Scene]) -> Iterable[Any]:
-        wanted = {fact for fact in labels.state(scenes[-1]) if fact.predicate in predicates}
-        return [(0, len(scenes) - 1, wanted)]
+        return [(0, len(scenes) - 1, _facts(labels, scenes[-1], predicates))]
 
     return hindsight
+
+
+def each_fact(labels: Labels, predicates: frozenset[str]) -> Hindsight:
+    """Return the hindsight that cuts an episode wherever facts of these predicates come true, and wanted just these.
+
+    They must stay true for some steps; what comes after the last of them is left out.
+    """
+
+    def hindsight(scenes: Sequence[Scene]) -> Iterable[Any]:
+        facts = [_facts(labels, scene, predicates) for scene in scenes]
+        start = 0
+        for now in range(1, len(scenes)):
+            lasting = frozenset.intersection(*facts[now : now + SETTLING + 1])
+            achieved = lasting - facts[now - 1]
+            if achieved:
+                yield start, now, achieved
+                start = now
+
+    return hindsight
+
+
+def _facts(labels: Labels, scene: Scene, predicates: frozenset[str]) -> Facts:
+    return frozenset(fact for fact in labels.state(scene) if fact.predicate in predicates)
+
+
+BY_FACTS = {"final": final_facts, "each": each_fact}  # as the command line names them

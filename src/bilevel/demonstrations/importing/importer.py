@@ -14,7 +14,7 @@ from typing import Any
 from bilevel.demonstrations.demonstration import Demonstration, encode_demonstration
 from bilevel.demonstrations.importing.controls import RECORDED, UNKNOWN, ControlReader, ControlSource
 from bilevel.demonstrations.importing.conversion import Conversion, Dropped
-from bilevel.demonstrations.importing.hindsight import FINAL, Hindsight, final_facts
+from bilevel.demonstrations.importing.hindsight import BY_FACTS, Hindsight
 from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings
 from bilevel.demonstrations.importing.timing import Combine, every
 from bilevel.demonstrations.manifest import (
@@ -34,8 +34,8 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control, Controls
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import OBJECTS, Expert, Task
 from bilevel.versions import versions
 
 EXPERT = "expert"
@@ -47,8 +47,9 @@ class ImportOptions:
     """How recorded episodes are to be understood.
 
     - `perceive`: from an observation, or that and its info, to a `Scene`; by default the task's, without environment.
-    - `hindsight`: the function that finds goals in what was done, see there; "final" wants what holds at the end.
-    - `controls`: from a scene and the next one, and what was recorded if it takes three, to the control that leads
+    - `hindsight`: the function that finds goals in what was done, see there; or "final", which wants what holds at
+      the end, or "each", which cuts at each fact that comes true, for the predicates that the task's goals have.
+    - `controls_from`: from a scene and the next one, and what was recorded if it takes three, to the control that leads
       there; "expert" asks the task's expert. By default, the expert is asked only where no controls were recorded.
     - `rate`: how many timesteps to keep per second, and `combine` the controls in between; `recorded_rate` is how
       many there are, where the recordings do not say so.
@@ -60,7 +61,7 @@ class ImportOptions:
 
     perceive: Callable[..., Scene] | None = None
     hindsight: Hindsight | str | None = None
-    controls: Callable[..., Control] | str | None = None
+    controls_from: Callable[..., Control] | str | None = None
     rate: float | None = None
     recorded_rate: float | None = None
     combine: Combine = "mean"
@@ -82,6 +83,7 @@ class ImportReport:
     rate: float | None = None
     controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
     dropped: Counter[str] = field(default_factory=Counter)  # by the reason
+    unachieved: int = 0  # demonstrations that are said to be successes, though the task's goal does not hold at the end
     demonstrators: Counter[str] = field(default_factory=Counter)  # of what was kept
     notes: list[str] = field(default_factory=list)
 
@@ -150,15 +152,12 @@ class _Importer:
     def __init__(self, recordings: Recordings, task: Task, options: ImportOptions) -> None:
         self.recordings, self.task, self.options = recordings, task, options
         own = recordings.own
-        if own and own.settings and options.objects is None:
-            self.settings = own.settings
-        else:
-            self.settings = collection_settings(task, options.objects or 3, **options.arguments)
+        self.settings = _settings(own, task, options)
         with closing(SceneEnv(task, **self.settings.arguments)) as env:
             self.controls = env.controls
             hindsight = self._hindsight(env)
         if own:
-            _require_same(own, task, self.controls)
+            _require_fitting(own, task, self.controls, options)
         rate = recordings.rate if options.recorded_rate is None else options.recorded_rate
         k = every(rate, options.rate)
         self.report = ImportReport(rate=None if rate is None else rate / k, notes=list(recordings.notes))
@@ -171,25 +170,25 @@ class _Importer:
         wanted = self.options.hindsight
         if wanted is None or callable(wanted):
             return wanted
-        if wanted != FINAL:
-            raise BadInput(f"--hindsight takes {FINAL} or file.py:function, not '{wanted}'")
+        if wanted not in BY_FACTS:
+            raise BadInput(f"--hindsight takes {', '.join(BY_FACTS)} or file.py:function, not '{wanted}'")
         goals = (env.labels.goal(env.reset(seed)) for seed in GOAL_SEEDS)
         predicates = frozenset(fact.predicate for goal in goals for fact in goal)
         if not predicates:
-            raise BadInput(f"--hindsight {FINAL} needs a task with goals: goal(scene) gave no facts in its environment")
-        return final_facts(self.task.labels, predicates)
+            raise BadInput(f"--hindsight {wanted} needs goals: goal(scene) gave no facts in the task's environment")
+        return BY_FACTS[wanted](self.task.labels, predicates)
 
     def _control_source(self) -> ControlSource:
         """The expert can be asked if it knows by the scene alone what to do: there is no environment to look into."""
-        wanted, expert = self.options.controls, self.task.expert
+        wanted, expert = self.options.controls_from, self.task.expert
         control = expert.control if isinstance(expert, Expert) else None
         if callable(wanted) or wanted is None:
             return ControlSource(self.reader, wanted, control, still=self.task.still)
         if wanted != EXPERT:
-            raise BadInput(f"--controls takes {EXPERT} or file.py:function, not '{wanted}'")
+            raise BadInput(f"--controls-from takes {EXPERT} or file.py:function, not '{wanted}'")
         if control is None:
             reason = "an Expert with a `control`, which is not made for one environment"
-            raise BadInput(f"--controls {EXPERT}: the task '{self.task.name}' lacks {reason}")
+            raise BadInput(f"--controls-from {EXPERT}: the task '{self.task.name}' lacks {reason}")
         return ControlSource(self.reader, None, control, True, self.task.still)
 
     def demonstrations(self, callback: Callable[[int, int], None] | None) -> Iterator[Demonstration]:
@@ -200,7 +199,6 @@ class _Importer:
                 if isinstance(found, Dropped):
                     self.report.dropped[str(found)] += 1
                     continue
-                found.check(self.task.spec, self.controls)
                 self._note(found)
                 yield found
             if callback:
@@ -220,14 +218,21 @@ class _Importer:
         self.report.kept += 1
         self.report.steps += kept.steps
         self.report.demonstrators[kept.demonstrator] += 1
+        achieved = kept.goals[-1][1] <= kept.states[-1][1]
+        self.report.unachieved += kept.outcome == SUCCESS and not achieved
         if self.report.kept > MOST_EPISODES:
             raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most that a data set holds")
 
     def finish(self) -> None:
         """Complete the report; `BadInput` where controls are out of bounds, or nothing is left."""
         self.reader.require_within_bounds()
+        notes = self.report.notes
+        notes += self.conversion.notes
         if self.reader.outside:
-            self.report.notes.append(f"{self.reader.outside} of {self.reader.total} numbers of controls were clipped")
+            notes.append(f"{self.reader.outside} of {self.reader.total} numbers of controls were clipped")
+        if self.report.unachieved:
+            what = f"{self.report.unachieved} of {self.report.kept} were recorded as successes"
+            notes.append(f"{what}, but the task's goal does not hold at their end: do label and goal fit?")
         if not self.report.kept:
             reasons = ", ".join(f"{number} {reason}" for reason, number in self.report.dropped.most_common())
             what = f"of {self.report.read} episodes none can be used" if self.report.read else "there is no episode"
@@ -255,10 +260,23 @@ class _Importer:
         )
 
 
-def _require_same(own: OwnExport, task: Task, controls: Controls) -> None:
-    """`BadInput` where an export of ours is of another task."""
+def _settings(own: OwnExport | None, task: Task, options: ImportOptions) -> CollectionSettings:
+    """Return the settings of an export of ours, or else those of the environment that the options describe."""
+    known = own.settings if own else None
+    given = {**options.arguments, **({} if options.objects is None else {OBJECTS: options.objects})}
+    if known is not None and not given:
+        return known
+    return collection_settings(task, **{OBJECTS: 3, **(known.arguments if known else {}), **given})
+
+
+def _require_fitting(own: OwnExport, task: Task, controls: Controls, options: ImportOptions) -> None:
+    """`BadInput` where an export of ours is of another task, or is to be understood otherwise than it is."""
     what = "spec" if own.spec != task.spec else "action space" if not own.controls.is_like(controls) else None
     if what:
         raise BadInput(
-            f"the recordings were exported from demonstrations with another {what} than the task '{task.name}'"
+            f"the recordings are an export of demonstrations with another {what} than the task '{task.name}'"
         )
+    for name in ("perceive", "hindsight", "controls_from", "rate"):
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(f"the recordings are an export of demonstrations, to be taken as they are: no {option}")

@@ -34,7 +34,7 @@ def read_minari(source: str) -> Recordings:
     with _readable(source):
         about = json.loads((folder / "data" / "metadata.json").read_text(encoding="utf-8"))
         if not {"observation_space", "action_space"} <= about.keys():  # else Minari makes the environment that it names
-            raise BadInput(f"{source}: its metadata do not say what the observation and action spaces are")
+            raise BadInput("its metadata do not say what the observation and action spaces are")
         dataset = minari.MinariDataset(folder / "data")
         total = int(dataset.total_episodes)
     own = _own(about.get("bilevel"), source)
@@ -47,8 +47,8 @@ def _readable(source: str) -> Iterator[None]:
     """`BadInput` where a data set is damaged: HDF5 and Minari raise many kinds of errors."""
     try:
         yield
-    except BadInput:
-        raise
+    except BadInput as error:
+        raise BadInput(f"{source}: {error}") from None
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{source}: damaged, or no Minari data set: {reason}") from None
@@ -63,11 +63,11 @@ def _episodes(dataset: Any, about: Mapping[str, Any], source: str) -> Iterator[R
         with _readable(f"{source}, {name}"):
             (data,) = dataset.iterate_episodes([number])
             (metadata,) = dataset.storage.get_episode_metadata([number])
-        observations = Timesteps(data.observations, f"{source}, {name}: its observations")
+            observations = Timesteps(data.observations, "the observations")
         try:
-            infos = Timesteps(data.infos or {}, "infos")
+            infos = Timesteps(data.infos or {}, "the infos")
         except BadInput:
-            infos = Timesteps({}, "infos")
+            infos = Timesteps({}, "the infos")
         yield RecordedEpisode(
             name,
             observations,
