@@ -79,8 +79,8 @@ LAYERS: Mapping[str, Allowed] = {
 # Of others' packages, those that only a few modules may import, wherever their layer would allow it.
 ONLY_IN = {
     "torch": ("lowlevel.network", "lowlevel.training", "baselines"),
-    "minari": ("demonstrations.minari_export",),
-    "h5py": ("demonstrations.minari_export",),
+    "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
+    "h5py": ("demonstrations.minari_export", "demonstrations.importing"),
     "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_frames"),
     "matplotlib": ("planning", "experiments.report"),
     "jinja2": ("experiments.report",),

@@ -150,6 +150,8 @@ class ReplayDemonstrations:
             print(f"{count(numbers, 'episode')}, {len(numbers) - differing} the same bit for bit")
             if differing and data.manifest and data.manifest.other_versions:
                 print(f"the data set was made with {data.manifest.other_versions}")
+            if differing and data.manifest and data.manifest.source:
+                print("the data set was imported: an episode happens again only if its seed was recorded, too")
         return 1 if differing else 0
 
 

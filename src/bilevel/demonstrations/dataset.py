@@ -5,9 +5,9 @@ A demonstration is read when it is asked for. Demonstrations that were made othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.manifest import DOMAIN, Manifest, read_episode, read_manifest
@@ -15,6 +15,11 @@ from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import Task
+
+if TYPE_CHECKING:
+    from bilevel.demonstrations.importing.importer import ImportReport
+    from bilevel.demonstrations.importing.recorded import Recordings
 
 
 class Demonstrations(Sequence[Demonstration]):
@@ -40,6 +45,7 @@ class Demonstrations(Sequence[Demonstration]):
         self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
         self.arguments: Mapping[str, Any] = arguments or {}
         self.folder, self.manifest = folder, manifest
+        self.report: ImportReport | None = None  # of what has just been imported
         for number, demonstration in enumerate(items):
             try:
                 demonstration.check(spec, controls)
@@ -62,6 +68,98 @@ class Demonstrations(Sequence[Demonstration]):
             folder=folder,
             manifest=manifest,
         )
+
+    @classmethod
+    def from_recordings(
+        cls,
+        recordings: Recordings,
+        task: Task,
+        output: Path | str | None = None,
+        *,
+        callback: Callable[[int, int], None] | None = None,
+        **options: Any,
+    ) -> Demonstrations:
+        """Return recorded episodes as demonstrations of a task: in memory, or in a new folder.
+
+        The `options` are those of `ImportOptions`. `report` says what became of each episode. `callback` is told how
+        many episodes have been read, and how many there are.
+        """
+        from bilevel.demonstrations.importing.importer import ImportOptions, import_recordings
+
+        folder = None if output is None else Path(output)
+        imported = import_recordings(recordings, task, folder, ImportOptions(**options), callback)
+        data = (
+            cls.read(folder)
+            if folder
+            else cls(
+                imported.items,
+                task=task.name,
+                spec=task.spec,
+                domain=task.domain,
+                controls=imported.controls,
+                arguments=imported.settings.arguments,
+            )
+        )
+        data.report = imported.report
+        return data
+
+    @classmethod
+    def from_arrays(
+        cls,
+        observations: Sequence[Any],
+        controls: Sequence[Any] | None = None,
+        *,
+        task: Task,
+        output: Path | str | None = None,
+        infos: Sequence[Any] | None = None,
+        successes: Sequence[bool] | None = None,
+        demonstrators: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Demonstrations:
+        """Import episodes that are in memory; each argument but task and output holds one thing for each of them.
+
+        The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays. There is one
+        more of them than there are controls, or as many. For the `options` see `ImportOptions`.
+
+            data = Demonstrations.from_arrays(scenes, controls, task=task)
+        """
+        from bilevel.demonstrations.importing.array_reader import recordings_in_memory
+
+        recordings = recordings_in_memory(observations, controls, infos, successes, demonstrators, seeds)
+        return cls.from_recordings(recordings, task, output, **options)
+
+    @classmethod
+    def from_npz(cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any) -> Demonstrations:
+        """Import an npz file of `observations`, `actions` and `terminals`, or a folder of such files."""
+        from bilevel.demonstrations.importing.array_reader import read_npz
+
+        return cls.from_recordings(read_npz(Path(path)), task, output, **options)
+
+    @classmethod
+    def from_minari(cls, source: str, task: Task, output: Path | str | None = None, **options: Any) -> Demonstrations:
+        """Import a Minari data set, given by its name or its folder."""
+        from bilevel.demonstrations.importing.minari_reader import read_minari
+
+        return cls.from_recordings(read_minari(str(source)), task, output, **options)
+
+    @classmethod
+    def from_lerobot(
+        cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import a LeRobot data set (v2.1 or v3.0), given by its folder."""
+        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
+
+        return cls.from_recordings(read_lerobot(Path(path)), task, output, **options)
+
+    @classmethod
+    def from_robomimic(
+        cls, path: Path | str, task: Task, output: Path | str | None = None, *, mask: str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import an HDF5 file of robomimic's, or those of its episodes that a mask names, such as train."""
+        from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
+
+        return cls.from_recordings(read_robomimic(Path(path), mask), task, output, **options)
 
     @property
     def objects(self) -> int:

@@ -75,6 +75,15 @@ class Demonstration:
         ends = [*(start for start, _ in changes[1:]), self.steps + 1]
         return [value for (start, value), end in zip(changes, ends, strict=True) for _ in range(start, end)]
 
+    def targets(self, controls: Controls) -> Array:
+        """Return the controls to imitate, normalised, (steps, size); `BadInput` where nobody recorded any."""
+        if not self.has_controls:
+            remedy = (
+                "import it again with --controls-from, or learn rules alone: bilevel rules learn --demonstrations DIR"
+            )
+            raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy}")
+        return controls.encode(self.controls)
+
     @property
     def keyframes(self) -> NDArray[np.int64]:
         """(keyframes,): the timesteps of the snapshots, the end of the episode among them."""

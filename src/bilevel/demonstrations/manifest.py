@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -106,7 +107,9 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     def command(self, task: str) -> str:
         """Return the command that imports them, but for its --output."""
-        return " ".join(["bilevel import", self.place, "--format", self.format, "--task", task, *self.options])
+        return " ".join(
+            ["bilevel import", shlex.quote(self.place), "--format", self.format, "--task", task, *self.options]
+        )
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):

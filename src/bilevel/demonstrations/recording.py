@@ -122,7 +122,7 @@ class Recording:
         timesteps: list[Transition | Episode] = [*self._transitions, episode]
         scenes = [timestep.scene for timestep in timesteps]
         objects = all_objects(scenes)
-        features, visible = _in_rows(scenes, objects)
+        features, visible = in_rows(scenes, objects)
         return Demonstration(
             objects=objects,
             agent=np.stack([scene.values for scene in scenes]),
@@ -145,7 +145,7 @@ class Recording:
         return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
 
 
-def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+def in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
     """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
     row = {name: index for index, name in enumerate(objects)}
     features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)

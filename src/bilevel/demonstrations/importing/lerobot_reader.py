@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bilevel.demonstrations import lerobot_format as names
 from bilevel.demonstrations.demonstration import Demonstration, Metadata, demonstration_from
 from bilevel.demonstrations.importing.lerobot_frames import Frames, read_frames, read_info, read_texts
-from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings
+from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings, Timesteps
 from bilevel.demonstrations.lerobot_format import OurEpisode, Ours
 from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import Action, BadInput
@@ -48,15 +48,15 @@ def read_lerobot(folder: Path | str) -> Recordings:
 
 def _recorded(frames: Frames) -> RecordedEpisode:
     """Return the frames of one episode as an episode."""
-    columns, steps = frames.columns, range(len(frames.tasks))
+    columns = frames.columns
     seen = {name: column for name, column in columns.items() if name.startswith(names.OBSERVATION)}
     others = {name: column for name, column in columns.items() if name not in seen and name != names.ACTION}
     success = columns.get(names.SUCCESS)
     return RecordedEpisode(
         name=f"episode {frames.episode}",
-        observations=[{name: column[now] for name, column in seen.items()} for now in steps],
+        observations=Timesteps(seen, "the observations"),
         controls=columns.get(names.ACTION),
-        infos=[{"task": frames.tasks[now], **{name: column[now] for name, column in others.items()}} for now in steps],
+        infos=Timesteps({"task": frames.tasks, **others}, "the infos"),
         success=None if success is None else bool(success[-1:].any()),
     )
 
