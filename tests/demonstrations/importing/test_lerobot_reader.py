@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.demonstrations.lerobot_export import export_to_lerobot
+from bilevel.learning.learn import learn
 from bilevel.symbolic.domain import BadInput
-from tiny_demonstrations import shown
-from tiny_task import Delivery, act, perceive
+from bilevel.tasks.scene import Scene
+from command_line import run
+from tiny_demonstrations import QUICK, shown
+from tiny_task import TINY, Delivery, act, perceive
 
 DATA = Path(__file__).parents[1] / "data"
 VERSIONS = ("v2.1", "v3.0")
@@ -68,7 +73,42 @@ def test_what_lerobot_wrote_is_what_was_lived_through(version: str) -> None:
 def test_both_versions_hold_the_same() -> None:
     old, new = (all_of(read_lerobot(DATA / f"lerobot-{version}")) for version in VERSIONS)
     for one, other in zip(old, new, strict=True):
-        assert str(one) == str(other)
+        for part in ("observations", "infos", "controls"):
+            assert str(list(getattr(one, part))) == str(list(getattr(other, part)))
+
+
+def perceive_frame(frame: dict[str, Any]) -> Scene:
+    """The scene in a frame, as a user writes such a function."""
+    objects = frame["observation.environment_state"]
+    observation = {
+        "agent": frame["observation.state"],
+        "arrived": int(frame["observation.arrived"]),
+        "parcels": objects[:6].reshape(2, 3),
+        "spots": objects[6:].reshape(2, 2),
+    }
+    return perceive(observation, {}, None)  # type: ignore[arg-type]
+
+
+def test_a_policy_is_learned_from_what_lerobot_wrote(version: str, tmp_path: Path) -> None:
+    task = replace(TINY, expert=None)
+    data = Demonstrations.from_lerobot(DATA / f"lerobot-{version}", task, tmp_path / "data", perceive=perceive_frame)
+    assert data.report is not None
+    assert (data.report.kept, data.report.rate) == (2, 20)
+    assert data.report.notes[0] == "left out, as pictures are not read: observation.image"
+    policy = learn(data, tmp_path / "policy", task=task, config=QUICK)
+    assert policy.rules == learn(shown(), tmp_path / "other", config=QUICK).rules
+
+
+def test_the_command_sees_that_it_is_lerobots(version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, output = DATA / f"lerobot-{version}", tmp_path / "data"
+    perceiving = ("--perceive", f"{__file__}:perceive_frame")
+    code, out, _ = run(capsys, "import", source, "--task", "tiny_task:TINY", *perceiving, "--output", output)
+    assert code == 0
+    assert "2 episodes read, 2 demonstrations kept, 121 steps at 20 Hz" in out
+    code, out, _ = run(capsys, "demonstrations", "check", output)
+    assert code == 0
+    assert ", 20 Hz, " in out
+    assert "\nrules: yes: 2 rules" in out
 
 
 def edit_json(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -187,6 +227,14 @@ def test_features_with_several_axes_and_texts_are_read(tmp_path: Path) -> None:
 def test_data_without_controls_has_none(folder: Path) -> None:
     edit_json(folder / "meta/info.json", lambda info: info["features"].pop("action"))
     assert {episode.controls is None for episode in all_of(read_lerobot(folder))} == {True}
+
+
+def test_data_with_nothing_but_pictures_is_refused(folder: Path) -> None:
+    def blind(info: dict[str, Any]) -> None:
+        info["features"] = {name: info["features"][name] for name in ("observation.image", "action")}
+
+    edit_json(folder / "meta/info.json", blind)
+    assert "nothing is seen in it but pictures" in refusal(folder)
 
 
 def test_an_export_of_ours_that_was_changed_since_is_refused_with_advice(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ def read_lerobot(folder: Path | str) -> Recordings:
     """Return the episodes of a LeRobot data set; those of an export of ours are the demonstrations it was made of."""
     folder = Path(folder)
     info = read_info(folder)
+    if not any(name.startswith(names.OBSERVATION) for name in info.kept):
+        raise BadInput(f"{folder}: nothing is seen in it but pictures, which are not read: no observation.* of numbers")
     left_out = f"left out, as pictures are not read: {', '.join(info.left_out)}"
     found = Recordings(
         format="lerobot",
