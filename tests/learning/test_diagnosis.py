@@ -15,6 +15,7 @@ from bilevel.demonstrations.manifest import Manifest
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose
 from bilevel.symbolic.domain import Atom
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
 from tiny_demonstrations import shown
@@ -111,7 +112,37 @@ def test_goals_that_were_never_reached_cast_doubt() -> None:
     assert "goals with 'carrying' were never reached" in str(diagnosis(changed).for_rules)
 
 
+CAREFUL = parse_domain("""
+(define (domain delivery)
+  (:requirements :strips :typing :negative-preconditions)
+  (:types parcel spot)
+  (:predicates (free) (lying ?p - parcel) (carrying ?p - parcel) (at ?p - parcel ?s - spot) (empty ?s - spot) (wet))
+  (:action pick :parameters (?p - parcel)
+    :precondition (and (free) (lying ?p) (not (wet)))
+    :effect (and (carrying ?p) (not (free)) (not (lying ?p))))
+  (:action put :parameters (?p - parcel ?s - spot)
+    :precondition (and (carrying ?p) (empty ?s))
+    :effect (and (at ?p ?s) (free) (not (carrying ?p)) (not (empty ?s)))))
+""")
+
+
+def test_rules_that_a_policy_refuses_cast_doubt() -> None:
+    found = diagnosis(shown(), replace(TINY, domain=CAREFUL))
+    assert found.for_rules.answer == "doubtful"
+    assert "tests for the absent fact wet()" in str(found.for_rules)
+
+
 # The network
+
+
+def test_actions_about_what_cannot_be_seen_are_noticed() -> None:
+    def blind(demonstration: Demonstration) -> Demonstration:
+        visible = demonstration.visible.copy()
+        visible[:, 0] = False
+        return replace(demonstration, visible=visible)
+
+    found = diagnosis(list(map(blind, shown())))
+    assert str(found.for_network).startswith("no: an action is about something that cannot be seen: episode 0: ")
 
 
 def test_without_controls_there_is_no_network() -> None:

@@ -132,7 +132,7 @@ def _kinds(kinds: Sequence[Kind]) -> Iterator[str]:
     """Tell each kind of change, with its first example."""
     for kind in kinds[:MOST_KINDS]:
         parts = [f"{', '.join(facts)} {what}" for facts, what in ((kind.came, "came"), (kind.went, "went")) if facts]
-        reported = " (an event)" if kind.reported == kind.count else ""
+        reported = " (events)" if kind.reported == kind.count else ""
         yield f"  {kind.count} × {kind.change}{reported}"
         if reported:
             continue
@@ -160,8 +160,10 @@ def _goals(contents: Contents) -> Iterator[str]:
 def _controls(found: ControlFindings) -> Iterator[str]:
     """Say what strikes about single numbers of the controls."""
     said = [f"number {index} is always {value:g}" for index, value in found.constant.items()]
-    said += [f"number {index} leaves its bounds at {_share(n)} of steps" for index, n in found.out_of_bounds.items()]
-    said += [f"number {index} is at a bound at {_share(n)} of steps" for index, n in found.at_bounds.items()]
+    said += [
+        f"number {index} leaves its bounds in {_share(n)} of the steps" for index, n in found.out_of_bounds.items()
+    ]
+    said += [f"number {index} is at a bound in {_share(n)} of the steps" for index, n in found.at_bounds.items()]
     said += [f"nobody chose {', '.join(map(str, found.never))}"] if found.never else []
     if said:
         yield f"controls: {'; '.join(said)}"
@@ -176,4 +178,4 @@ def _span(fewest: int, most: int) -> str:
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
+    return ", ".join(f"{name} {number}" for name, number in sorted(counts.items())) or "none"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -14,6 +15,8 @@ from bilevel.demonstrations.traces import LabelledEpisode
 from bilevel.rules.nearest_action import how_it_differs, nearest_action
 from bilevel.rules.traces import Change
 from bilevel.symbolic.domain import Atom, Domain, Facts
+
+MOST_LOOKED_AT = 20  # kinds of changes, for which the nearest action is sought
 
 
 class Kind(msgspec.Struct):
@@ -48,7 +51,7 @@ class Unreached(msgspec.Struct):
 
 
 class Contents:
-    """What is in some demonstrations, gathered one by one."""
+    """What is in some demonstrations, gathered one by one, and to be asked for when all are in."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -63,6 +66,7 @@ class Contents:
         self._unexplained: dict[str, Kind] = {}
         self._ambiguous: dict[str, Kind] = {}
         self._flickers: dict[str, Kind] = {}
+        self._first: dict[str, tuple[Change, Mapping[str, str]]] = {}  # of each kind that no action explains
 
     def add(self, episode: LabelledEpisode) -> None:
         """Take in one episode."""
@@ -97,18 +101,15 @@ class Contents:
     def _note(
         self, kinds: dict[str, Kind], number: int, change: Change, objects: Mapping[str, str], reported: bool
     ) -> None:
-        """Count a change; the first of its kind is looked at more closely."""
+        """Count a change, and keep the first of its kind."""
         came, went = change.after - change.before, change.before - change.after
         name = lifted(came, went, objects)
         kind = kinds.get(name)
         if kind is None:
             kind = Kind(name, 0, 0, number, change.step, _texts(came), _texts(went), tuple(map(str, change.actions)))
-            if kinds is self._unexplained:
-                nearest = nearest_action(self.domain, change.before, change.after, objects)
-                if nearest is not None:
-                    kind.nearest = str(nearest)
-                    kind.lacks = how_it_differs(self.domain, nearest, change.before, change.after)
             kinds[name] = kind
+            if kinds is self._unexplained:
+                self._first[name] = change, objects
         kind.count += 1
         kind.reported += reported
 
@@ -117,10 +118,17 @@ class Contents:
         """The episodes by demonstrator and outcome."""
         return [self._groups[about] for about in sorted(self._groups)]
 
-    @property
+    @cached_property
     def unexplained(self) -> list[Kind]:
-        """The kinds of changes that no action explains, the most frequent first."""
-        return _by_count(self._unexplained.values())
+        """The kinds of changes that no action explains, the most frequent first, these with the nearest action."""
+        kinds = _by_count(self._unexplained.values())
+        for kind in kinds[:MOST_LOOKED_AT]:
+            change, objects = self._first[kind.change]
+            nearest = nearest_action(self.domain, change.before, change.after, objects)
+            if nearest is not None:
+                kind.nearest = str(nearest)
+                kind.lacks = how_it_differs(self.domain, nearest, change.before, change.after)
+        return kinds
 
     @property
     def ambiguous(self) -> list[Kind]:

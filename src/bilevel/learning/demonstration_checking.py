@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from bilevel.demonstrations.traces import LabelledEpisode, explain
 from bilevel.lowlevel.encoding import Samples, Unseen, encode_episode, encoding_of
 from bilevel.rules.learning import learn_rules
+from bilevel.rules.rule_file import require_open_world
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import Trace
-from bilevel.symbolic.domain import Action, Domain
+from bilevel.symbolic.domain import Action, BadInput, Domain
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array
 from bilevel.tasks.spec import Spec
@@ -45,12 +47,17 @@ class RuleFindings(msgspec.Struct):
     possible: int = 0  # of the others, where the demonstrator's action is that of a rule that would come later
     none: int = 0  # where no rule applies
     first_other: str | None = None  # of those that are neither the same nor possible
+    absent: str | None = None  # why a policy, for which an absent fact is unknown, refuses the rules
 
 
 def check_rules(traces: Sequence[Trace], where: Sequence[int], domain: Domain) -> RuleFindings:
     """Learn the rules of traces, and ask them for the demonstrators' decisions; `where` names the traces' episodes."""
     rules = learn_rules(traces, domain)
     found = RuleFindings(tuple(map(str, rules)))
+    try:
+        require_open_world(rules)
+    except BadInput as error:
+        found.absent = str(error)
     policy = RulePolicy(rules, domain, open_world=False)
     every = 1 + sum(len(trace.steps) for trace in traces) // MOST_DECISIONS  # some of the traces, if there are many
     for trace, episode in list(zip(traces, where, strict=True))[::every] if rules else ():
@@ -81,6 +88,7 @@ class ControlFindings(msgspec.Struct):
     constant: dict[int, float] = {}  # the numbers that never change, with their value
     out_of_bounds: dict[int, float] = {}  # those that leave their bounds, with the share of the steps
     at_bounds: dict[int, float] = {}  # those that are mostly at a bound, with the share of the steps
+    unseen: str | None = None  # where an action is about something that cannot be seen
     never: tuple[int, ...] = ()  # controls of a Discrete space that nobody chose
     told: float | None = None  # share of the controls' variance that the most similar steps tell
     conflicts: float | None = None  # share of nearly equal steps whose controls are far apart
@@ -114,13 +122,13 @@ class ControlSamples:
         steps = np.flatnonzero(known)
         if len(steps) > self._most:
             steps = np.sort(np.random.default_rng(number).choice(steps, self._most, replace=False))
-        scenes = demonstration.scenes(self.encoding.spec)
+        seen = {name: getattr(demonstration, name)[steps] for name in ("agent", "features", "visible")}
+        scenes = replace(demonstration, **seen).scenes(self.encoding.spec)
         situations = [(states[step], goals[step], actions[step]) for step in steps]
         try:
-            samples = encode_episode(
-                self.encoding, [scenes[step] for step in steps], situations, targets[steps], number
-            )
-        except Unseen:  # labels of things that cannot be seen: learning will say so
+            samples = encode_episode(self.encoding, scenes, situations, targets[steps], number)
+        except Unseen as error:
+            self._found.unseen = self._found.unseen or f"episode {number}: {error}"
             return
         self._samples.append(samples)
         self._steps.append(steps)

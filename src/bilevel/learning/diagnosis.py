@@ -86,7 +86,8 @@ class Diagnosis:
         return "no fact of a goal becomes true by the effects of an action; compare goal, labels and domain"
 
     def _doubts_about_rules(self) -> list[str]:
-        found, doubts = self.rules, []
+        found = self.rules
+        doubts = [found.absent] if found.absent else []
         explained = sum(len(trace.steps) for trace in self._traces)
         silent = sum(kind.count - kind.reported for kind in self.contents.unexplained)
         if explained < MOSTLY * (explained + silent):
@@ -108,6 +109,8 @@ class Diagnosis:
             return Verdict(False, f"no controls were recorded in {where}")
         if not found.with_action:
             return Verdict(False, "no step has an action")
+        if found.unseen:
+            return Verdict(False, f"an action is about something that cannot be seen: {found.unseen}")
         reason = f"{found.with_action} of {found.steps} steps have an action"
         if found.told is not None:
             reason += f", and the most similar ones in other episodes tell {max(0.0, found.told):.0%} of their controls"
