@@ -124,7 +124,7 @@ class ControlSamples:
             steps = np.sort(np.random.default_rng(number).choice(steps, self._most, replace=False))
         seen = {name: getattr(demonstration, name)[steps] for name in ("agent", "features", "visible")}
         scenes = replace(demonstration, **seen).scenes(self.encoding.spec)
-        situations = [(states[step], goals[step], actions[step]) for step in steps]
+        situations = [(states[step], goals[step], actions[step]) for step in steps.tolist()]
         try:
             samples = encode_episode(self.encoding, scenes, situations, targets[steps], number)
         except Unseen as error:

@@ -1,4 +1,4 @@
-"""What LeRobot's own writer made (data/make_lerobot.py) is read; what is damaged is refused in a line."""
+"""What LeRobot's own writer made (lerobot_recordings.py) is read; what is damaged is refused in a line."""
 
 from __future__ import annotations
 

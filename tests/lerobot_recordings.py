@@ -1,12 +1,14 @@
-"""Make the LeRobot data sets in this folder with LeRobot's own writer, which knows nothing of this package.
+"""Makes the LeRobot data sets in demonstrations/data with LeRobot's own writer, which knows nothing of this package.
 
-    PYTHONPATH=src:tests python tests/demonstrations/data/make_lerobot.py tests/demonstrations/data/lerobot-v3.0
+    PYTHONPATH=src:tests python tests/lerobot_recordings.py tests/demonstrations/data/lerobot-v3.0
 
-lerobot 0.4 writes v3.0, lerobot 0.3 v2.1. What they record is the plain Gymnasium environment of `tiny_task`.
+lerobot 0.4.4 wrote the one of v3.0, lerobot 0.3.3 the one of v2.1. What they recorded is the plain Gymnasium environment
+of `tiny_task`.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from inspect import signature
 from pathlib import Path
@@ -66,6 +68,7 @@ def main(folder: Path) -> None:
         dataset.save_episode()
     if hasattr(dataset, "finalize"):
         dataset.finalize()
+    shutil.rmtree(folder / "images", ignore_errors=True)  # they are in the tables, too
 
 
 if __name__ == "__main__":
