@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests python tests/lerobot_recordings.py tests/demonstrations/data/lerobot-v3.0
 
-lerobot 0.4.4 wrote the one of v3.0, lerobot 0.3.3 the one of v2.1. What they recorded is the plain Gymnasium environment
-of `tiny_task`.
+lerobot 0.4.4 wrote the one of v3.0, lerobot 0.3.3 the one of v2.1. What they recorded is the plain environment of the
+tiny task.
 """
 
 from __future__ import annotations
