@@ -163,12 +163,19 @@ def test_controls_at_random_cast_doubt() -> None:
 
 
 def test_demonstrators_who_do_it_in_different_ways_cast_doubt() -> None:
-    data = shown(TINY, 1)
-    other_way = [with_controls(each, each.controls * np.array([-1, -1, 1], np.float32)) for each in data]
+    data: Sequence[Demonstration] = shown(TINY, 1)
+    ways = np.array([1, 1, 1], np.float32), np.array([-1, -1, 1], np.float32)
+    data, other_way = (
+        [replace(with_controls(each, each.controls * way), demonstrator=who) for each in data]
+        for way, who in zip(ways, ("Ann", "Bo"), strict=True)
+    )
     found = diagnosis([*data, *other_way])
     assert found.controls.conflicts is not None
     assert found.controls.conflicts > 0.5
-    assert "something else was done, so there may be several ways (episode " in str(found.for_network)
+    assert "something else was done, so there may be several ways (" in str(found.for_network)
+    assert found.controls.first_conflict
+    assert " of Ann, step " in found.controls.first_conflict
+    assert " of Bo, step " in found.controls.first_conflict
     one = diagnosis([*data, *data]).controls
     assert (one.conflicts, one.first_conflict) == (0, None)
 

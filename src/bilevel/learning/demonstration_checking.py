@@ -102,6 +102,7 @@ class ControlSamples:
         self.domain, self.encoding, self.controls = domain, encoding_of(domain, spec), controls
         self._most = max(1, MOST_STEPS // max(1, episodes))
         self._found = ControlFindings()
+        self._names: dict[int, str] = {}  # of the episodes
         self._schemas: Counter[str] = Counter()
         self._targets: list[Array] = []
         self._samples: list[Samples] = []
@@ -112,6 +113,8 @@ class ControlSamples:
         number, demonstration, states, goals, _ = episode
         actions = _actions(episode, self.domain)
         known = np.array([action is not None for action in actions], np.bool_)
+        who = demonstration.demonstrator
+        self._names[number] = f"episode {number} of {who}" if who else f"episode {number}"
         self._found.steps += demonstration.steps
         self._found.with_action += int(known.sum())
         self._schemas.update(action.name for action in actions if action is not None)
@@ -140,8 +143,13 @@ class ControlSamples:
         if self._targets:
             _look_at(np.concatenate(self._targets), self.controls, found)
         if self._samples:
-            samples = Samples.concatenate(self._samples)
-            _compare(samples, np.concatenate(self._steps), self.encoding.schemas, found)
+            samples, steps = Samples.concatenate(self._samples), np.concatenate(self._steps)
+            conflict = _compare(samples, found)
+            if conflict:
+                apart, *rows = conflict
+                one, other = (f"{self._names[samples.episodes[row]]}, step {steps[row]}" for row in sorted(rows))
+                action = self.encoding.schemas[samples.schemas[rows[0]]]
+                found.first_conflict = f"{action} in {one}, and in {other}: controls {apart:.2f} apart"
         return found
 
 
@@ -170,8 +178,11 @@ def _look_at(targets: Array, controls: Controls, found: ControlFindings) -> None
             found.at_bounds[index] = round(at, 4)
 
 
-def _compare(samples: Samples, steps: NDArray[np.int64], schemas: Sequence[str], found: ControlFindings) -> None:
-    """Note how well the controls follow from what the network is told."""
+def _compare(samples: Samples, found: ControlFindings) -> tuple[float, int, int] | None:
+    """Note how well the controls follow from what the network is told.
+
+    Return how far apart the controls are in the two rows that are most alike, of those that are alike and far apart.
+    """
     told = np.concatenate([samples.globals, *samples.objects.swapaxes(0, 1)], axis=1)
     mean = samples.targets.mean(0) if len(samples) else 0
     missed = spread = 0.0
@@ -187,16 +198,12 @@ def _compare(samples: Samples, steps: NDArray[np.int64], schemas: Sequence[str],
         apart = np.abs(targets - targets[neighbours[:, 0]]).max(1)
         pairs += zip(distances.tolist(), apart.tolist(), rows.tolist(), rows[neighbours[:, 0]].tolist(), strict=True)
     if not pairs or not spread:
-        return
+        return None
     found.told = round(1 - missed / spread, 4)
     close = sorted(pairs)[: math.ceil(CLOSE * len(pairs))]
     far = [pair for pair in close if pair[1] > FAR_APART]
     found.conflicts = round(len(far) / len(close), 4)
-    if far:
-        _, by, *places = far[0]
-        one, other = (f"episode {samples.episodes[row]}, step {steps[row]}" for row in sorted(places))
-        scenes = f"in nearly equal scenes ({schemas[samples.schemas[places[0]]]})"
-        found.first_conflict = f"{one} and {other}: controls {by:.2f} apart {scenes}"
+    return far[0][1:] if far else None
 
 
 def _neighbours(told: Array, episodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
