@@ -17,7 +17,10 @@ INSTALL_OPENGL = { export DEBIAN_FRONTEND=noninteractive; \
 INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
   apt-get install -qy chromium || { apt-get update -q && apt-get install -qy chromium; }; }
 
-.PHONY: demo check test lint gallery benchmark fuzz clean
+# Examples whose packages need other versions than ours: each has a virtual environment of its own.
+SUITES := kinder robosuite
+
+.PHONY: demo check test test-suites lint gallery benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
@@ -38,6 +41,15 @@ test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
 	  || echo "No chromium, so nobody looks at the report; all else is tested. Install it with: apt-get install chromium"
 	$(BIN)/python -m pytest -n auto
+
+test-suites: $(SUITES:%=.venv-%/installed)
+	$(foreach suite,$(SUITES),.venv-$(suite)/bin/python -m pytest tests/examples/test_$(suite).py &&) true
+
+.venv-%/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) pytest \
+	  --editable '.[learning,video]' --requirement $(wildcard examples/$**/requirements.txt)
+	touch $@
 
 lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
@@ -60,7 +72,7 @@ $(VENV)/installed: pyproject.toml
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(PIP) $(TORCH) \
-	  --editable '.[tabletop,learning,video,minari,data,planners,report,ray,dev]'
+	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,dev]'
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@

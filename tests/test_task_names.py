@@ -19,6 +19,7 @@ from bilevel.tabletop import TASKS
 PACKAGE = Path(bilevel.__file__).parent
 KNOWING = ("tabletop", "experiments", "demo.py")
 WORLDS = {name.split("-")[0] for name in TASKS}
+SUITES = ("ogbench", "kinder", "robosuite", "minigrid")  # whose environments the examples use
 
 
 def words(code: str) -> Iterator[str]:
@@ -77,6 +78,25 @@ def test_a_task_that_is_named_is_found(code: str) -> None:
 )
 def test_ordinary_english_is_let_through(code: str) -> None:
     assert task_names(code) == set()
+
+
+def suites_named(text: str) -> set[str]:
+    return {suite for suite in SUITES if suite in text.lower()}
+
+
+def test_nothing_in_the_package_serves_a_suite_of_others_alone() -> None:
+    """Not even a comment or a sentence names one: what their environments need, everybody's may need."""
+    files = [file for file in PACKAGE.rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    assert len(files) > 100
+    named = {str(file.relative_to(PACKAGE)): suites_named(file.read_bytes().decode(errors="ignore")) for file in files}
+    assert {path: found for path, found in named.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["import ogbench", "# as KinDER rejects a step", "kindergarden", "'robosuite'", "MiniGrid"]
+)
+def test_a_suite_that_is_named_is_found(text: str) -> None:
+    assert len(suites_named(text)) == 1
 
 
 def test_every_world_is_looked_for() -> None:

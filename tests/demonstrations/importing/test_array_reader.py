@@ -52,7 +52,7 @@ def test_next_observations_tell_what_was_seen_at_the_end(tmp_path: Path) -> None
         next_observations=episode.vectors[1:],
         actions=np.array(episode.actions),
         timeouts=np.arange(rows) == rows - 1,
-        **{"infos/qpos": np.arange(rows)},
+        **{"infos/qpos": np.arange(rows)},  # type: ignore[arg-type]
     )
     (found,) = episodes_in(tmp_path / "play.npz")
     assert np.array_equal(np.array(found.observations), episode.vectors)

@@ -146,7 +146,7 @@ def test_damaged_data_sets_are_refused_in_a_line(exported: Demonstrations, root:
     ):
         file.write_bytes(whole)
         metadata(root).write_text(about)
-        damage()  # type: ignore[no-untyped-call]
+        damage()
         with pytest.raises(BadInput) as error:
             Demonstrations.from_minari(OWN, TINY)
         assert str(error.value).startswith(reason)

@@ -1,0 +1,77 @@
+"""A film of one episode that a page can show: an animated picture, a few hundred kilobytes, at several times the speed.
+
+    python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp --objects 8 --env-args task_id=4
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from PIL import Image as PillowImage
+
+import bilevel
+from bilevel.commands.arguments import env_arguments
+from bilevel.experiments.methods import find_policy
+from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.rollout import Transition, rollout
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.video import Image, captioned
+
+QUALITY = 40  # of WebP, up to 100
+MILLISECONDS = 80  # that a picture is shown
+LAST = 1500  # milliseconds for the last one
+
+
+class Film:
+    """The callback of a rollout that takes a picture of every so many steps."""
+
+    def __init__(self, env: SceneEnv, policy: ObservedPolicy, every: int, width: int) -> None:
+        self._env, self._policy, self._every, self._width = env, policy, every, width
+        self._steps = 0
+        self.pictures: list[PillowImage.Image] = []
+
+    def __call__(self, transition: Transition) -> None:
+        if self._steps % self._every == 0:
+            self.take(str(self._policy.action or ""))
+        self._steps += 1
+
+    def take(self, caption: str) -> None:
+        picture: Image = np.asarray(self._env.render())
+        height = round(picture.shape[0] * self._width / picture.shape[1])
+        small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
+        self.pictures.append(
+            PillowImage.fromarray(captioned(np.asarray(small), caption) if caption else np.asarray(small))
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task")
+    parser.add_argument("policy", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--method", default="bison")
+    parser.add_argument("--objects", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--env-args", nargs="*", default=())
+    parser.add_argument("--every", type=int, default=8, help="steps from one picture to the next")
+    parser.add_argument("--width", type=int, default=360, help="pixels")
+    given = parser.parse_args()
+    arguments = env_arguments(tuple(given.env_args))
+    env = SceneEnv(bilevel.find_task(given.task), given.objects, render_mode="rgb_array", **arguments)
+    evaluated = find_policy(given.method, given.policy)
+    assert evaluated.make is not None
+    policy = evaluated.make(env)
+    film = Film(env, policy, given.every, given.width)
+    episode = rollout(env, policy, given.seed, callback=film)
+    film.take(f"{episode.outcome} after {episode.steps} steps")
+    first, *rest = film.pictures
+    durations = [*[MILLISECONDS] * len(rest), LAST]
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    first.save(given.output, save_all=True, append_images=rest, duration=durations, loop=0, quality=QUALITY, method=4)
+    print(f"{given.output}: {episode.outcome}, {len(film.pictures)} pictures, {given.output.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()

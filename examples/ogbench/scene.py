@@ -1,0 +1,200 @@
+"""OGBench's scene: a cube, a drawer and a window, and two buttons that lock and unlock them.
+
+`task_id=1` to `task_id=5` are OGBench's own tasks, `task_id=0` are random ones to learn from.
+"""
+
+from collections.abc import Iterator
+from math import hypot, pi
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from arm import HAND, SeededArm, hand, make
+from ogbench.manipspace.envs.scene_env import SceneEnv
+
+from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
+
+NEAR, CLOSED, HIGH = 0.035, 0.45, 0.3  # what touches; a hand around a cube; above everything
+DOORS = {"drawer": -0.16, "window": 0.2}  # the position of each where it is open; closed it is 0
+TOLERANCE = 0.12  # of how far a door is open, some 2 cm; OGBench's is 4 cm
+FRONT, INSIDE, BEHIND = (0.33, -0.356, 0.066), 0.13, -0.15  # where the cube is in a closed drawer; how far behind its handle
+
+
+class LockedScene(SeededArm, SceneEnv):
+    """OGBench's scene with a task of its own or a random one, and `info` that tells the goal."""
+
+    def __init__(self, task_id: int, **arguments: Any) -> None:
+        super().__init__(terminate_at_goal=task_id > 0, **arguments)
+        self.task_id = task_id
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if self.task_id:
+            return super().reset(seed=seed, options={"task_id": self.task_id})
+        rng = np.random.default_rng(seed)
+        task = {"task_name": "random", "init": layout(rng, True), "goal": layout(rng, False)}
+        return super().reset(seed=seed, options={"task_info": task})
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = super().step(action)
+        if not self.task_id:
+            del info["success"]  # OGBench's holds while the cube is still in the hand: nobody would see it let go
+        return observation, reward, terminated, truncated, info
+
+    def add_object_info(self, ob_info: dict[str, Any]) -> None:
+        super().add_object_info(ob_info)
+        ob_info["goal/block_0_pos"] = self._data.mocap_pos[self._cube_target_mocap_ids[0]].copy()
+        ob_info["goal/button_states"] = self._target_button_states.copy()
+        ob_info["goal/drawer_pos"], ob_info["goal/window_pos"] = self._target_drawer_pos, self._target_window_pos
+        ob_info["privileged/button_tops"] = self._data.site_xpos[self._button_site_ids].copy()
+
+
+def layout(rng: np.random.Generator, is_start: bool) -> dict[str, Any]:
+    """Locks, doors and the cube at random; at the start it lies on the table, and some doors are ajar."""
+    drawer, window = (rng.random() if is_start and rng.random() < 0.3 else rng.integers(2) for _ in DOORS)
+    inside = FRONT + np.array([0, -drawer * DOORS["drawer"], 0])
+    cube = (*rng.uniform([0.3, -0.07], [0.45, 0.16]), 0.02) if is_start or rng.random() < 0.5 else inside
+    doors = {"drawer_pos": drawer * DOORS["drawer"], "window_pos": window * DOORS["window"]}
+    return {"block_xyzs": np.array([cube]), "button_states": rng.integers(2, size=2), **doors}
+
+
+def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> Any:
+    return make("scene-v0", LockedScene, task_id=task_id, render_mode=render_mode)
+
+
+PLACE: dict[str, Any] = {"x": Position, "y": Position, "z": Position}
+DOOR = PLACE | dict.fromkeys(("open", "locked", "goal_open", "goal_locked"), LabelOnly)  # open: from 0 to 1
+CUBE = PLACE | {"yaw": Angle(symmetry=2), "goal_y": LabelOnly}
+SPEC = Spec(HAND | {"yaw": Angle}, {"cube": CUBE, "spot": PLACE, "table": PLACE, "button": PLACE, "drawer": DOOR, "window": DOOR})
+
+
+def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
+    """What is seen: the hand, the cube, where it shall lie and where else there is room, the buttons, the handles.
+
+    The yaw of the cube is how the hand takes hold of it: as much along the drawer and the window as possible.
+    """
+    agent, objects = hand(info), dict[str, dict[str, Any]]()
+    for number, (name, wide) in enumerate(DOORS.items()):
+        door = place(info[f"privileged/{name}_handle_pos"])
+        door |= {"open": float(info[f"privileged/{name}_pos"][0]) / wide, "goal_open": info[f"goal/{name}_pos"] / wide}
+        locked = 1 - info["button_states"][number], 1 - info["goal/button_states"][number]
+        objects[name] = {name: door | dict(zip(("locked", "goal_locked"), locked, strict=True))}
+    goal, yaw = info["goal/block_0_pos"], info["privileged/block_0_yaw"][0]
+    cube = place(info["privileged/block_0_pos"]) | {"goal_y": goal[1]}
+    cube["yaw"] = (yaw - pi / 4) % (pi / 2) + pi / 4
+    room = max(((0.37, 0.14, 0.02), (0.37, -0.03, 0.02)), key=lambda spot: abs(spot[1] - goal[1]))
+    objects |= {"cube": {"cube": cube}, "table": {"table": place(room)}}
+    objects["spot"] = {} if goal[1] < BEHIND else {"spot": place(goal)}
+    tops = info["privileged/button_tops"]
+    objects["button"] = {f"button{number}": place(top) for number, top in enumerate(tops)}
+    return Scene(SPEC, agent, objects)
+
+
+def place(position: Any) -> dict[str, float]:
+    return dict(zip(PLACE, map(float, position), strict=True))
+
+
+def is_inside(y: float, z: float, handle: float) -> bool:
+    """Whether something is in the drawer whose handle is there."""
+    return -0.27 < y - handle < -0.07 and 0.03 < z < 0.15
+
+
+def label(scene: Scene) -> Iterator[Atom]:
+    """The facts that hold."""
+    agent, cube, drawer = scene.agent, scene["cube"], scene["drawer"]
+    apart = hypot(cube.x - agent.x, cube.y - agent.y, cube.z - agent.z)
+    is_held = apart < NEAR and agent.closed > CLOSED
+    yield Atom("holding", ("cube",)) if is_held else Atom("free")
+    if not is_held and is_inside(cube.y, cube.z, drawer.y):
+        yield Atom("in", ("cube", "drawer"))
+    elif not is_held:
+        spots = [spot.name for spot in scene.of_type("spot") if hypot(cube.x - spot.x, cube.y - spot.y) < NEAR]
+        yield Atom("on", ("cube", *(spots or ["table"])))
+    for button, door in zip(("button0", "button1"), (drawer, scene["window"]), strict=True):
+        yield Atom("locks", (button, door.name))
+        yield Atom("locked" if door.locked else "unlocked", (door.name,))
+        yield Atom("open" if door.open > 1 - TOLERANCE else "unopened", (door.name,))
+        yield Atom("closed" if door.open < TOLERANCE else "unclosed", (door.name,))
+
+
+def goal(scene: Scene) -> Iterator[Atom]:
+    yield Atom("on", ("cube", "spot")) if "spot" in scene else Atom("in", ("cube", "drawer"))
+    for door in (scene["drawer"], scene["window"]):
+        yield Atom("open" if door.goal_open > 0.5 else "closed", (door.name,))
+        yield Atom("locked" if door.goal_locked else "unlocked", (door.name,))
+
+
+ORDER = ["in", "on", "open", "closed", "locked", "unlocked"]
+PUSHES = {"pull-open": (0, 1), "push-closed": (0, -1), "slide-open": (1, 0), "slide-closed": (-1, 0)}  # along x, y
+SLACK = 0.035  # between fingers and bar
+MOVES = {("drawer", "open"): "pull-open", ("drawer", "closed"): "push-closed"}
+MOVES |= {("window", "open"): "slide-open", ("window", "closed"): "slide-closed"}
+
+
+def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
+    """What the expert does next: it sees to the cube, then to the doors, then to the locks."""
+    buttons = {fact.terms[1]: fact.terms[0] for fact in state if fact.predicate == "locks"}
+
+    def move(door: str, how: str) -> Action:
+        is_locked = Atom("locked", (door,)) in state
+        return Action("unlock", (door, buttons[door])) if is_locked else Action(MOVES[door, how], (door,))
+
+    where = next(fact for fact in state if fact.predicate in ("holding", "on", "in"))
+    is_open = Atom("open", ("drawer",)) in state
+    for wanted in sorted(goal - state, key=lambda fact: (ORDER.index(fact.predicate), fact)):
+        door = wanted.terms[-1]
+        if where.predicate == "holding":
+            if wanted.predicate == "on":
+                return Action("place", wanted.terms)
+            return Action("put", ("cube", "drawer")) if is_open and wanted.predicate == "in" else Action("place", ("cube", "table"))
+        if wanted.predicate in ("on", "in"):
+            if not is_open and "in" in (wanted.predicate, where.predicate):
+                return move("drawer", "open")
+            return Action("take" if where.predicate == "in" else "pick", where.terms)
+        if wanted.predicate in ("open", "closed"):
+            return move(door, wanted.predicate)
+        return Action(wanted.predicate.removesuffix("ed"), (door, buttons[door]))
+    return None
+
+
+def control(scene: Scene, action: Action) -> Any:
+    """How it does it: rise, cross high above everything, go straight down, and there grip, let go, press or push.
+
+    The bar of a handle is between the open fingers. Yaws are from 0 to 3/4 pi, as OGBench's arm stops at pi.
+    """
+    agent, cube, target = scene.agent, scene["cube"], scene[action.arguments[-1]]
+    takes, puts, presses = (action.name in names for names in (("pick", "take"), ("place", "put"), ("lock", "unlock")))
+    target, tool = cube if takes else target, cube if puts else agent  # the tool is what has to get to the target
+    push_x, push_y = PUSHES.get(action.name, (0, 0))
+    x, y, z = target.x - tool.x, target.y - tool.y, target.z - tool.z
+    if puts:
+        y, z = (y - INSIDE, FRONT[2] - cube.z) if action.name == "put" else (y, z)
+    elif presses:
+        z -= 0.04
+    yaw = (cube.yaw if takes else 0 if push_y else pi / 2) - agent.yaw
+    low = np.clip(2 - abs(z) / 0.015, 0, 1)  # then the bar is between the fingers, and need not be in the middle
+    off = hypot(max(abs(x) - low * SLACK * abs(push_x), 0), max(abs(y) - low * SLACK * abs(push_y), 0))
+    beside = np.clip((off + 0.05 * abs(yaw) - 0.015) / 0.02, 0, 1)
+    rise = z + beside * (HIGH - agent.z - z)  # up to where it crosses, or down to the target
+    across = np.clip(1 - rise / 0.04, 0, 1)
+    pushing = low * (1 - beside) if push_x or push_y else 0
+    near = 1 - hypot(x, y, z) / 0.015 if takes else 1 - hypot(x / 2, y / 2, z) / 0.015
+    grip = 3 * near if takes else 1 - 4 * max(near, 0) if puts else 1 - off / 0.05 if presses else -1
+    velocity = [(1 - pushing) * across * v / 0.03 + pushing * push for v, push in ((x, push_x), (y, push_y))]
+    return np.clip([*velocity, rise / 0.03, yaw, grip], -1, 1).astype(np.float32)
+
+
+DOMAIN = read_domain(Path(__file__).with_name("scene.pddl"))
+task = Task(
+    "ogbench-scene",
+    DOMAIN,
+    make_env,
+    SPEC,
+    perceive,
+    label,
+    goal,
+    Expert(choose, control),
+    max_objects=1,
+    steps_per_object=2000,
+    switches=[4],
+    packages=["ogbench", "mujoco"],
+)
