@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.dataset import Demonstrations
 from command_line import run
 from tiny_task import TINY
 
@@ -44,6 +45,23 @@ def test_a_good_data_set_ends_with_two_good_verdicts(folder: Path, capsys: pytes
     assert rules == "rules: yes: 2 rules, which do what the demonstrators did at 20 of 20 decisions"
     assert network.startswith("network: yes: ")
     assert run(capsys, "demonstrations", "check", folder)[1] == out
+
+
+def test_a_goal_that_is_not_seen_to_be_reached_is_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in recordings without what was seen last."""
+    scenes = [[*each.scenes(TINY.spec)][:-1] for each in Demonstrations.read(folder)]
+    controls = [each.controls[:-1] for each in Demonstrations.read(folder)]
+    Demonstrations.from_arrays(
+        scenes, controls, task=TINY, output=tmp_path / "short", successes=[True] * 5, demonstrators=[*"aabbb"]
+    )
+    lines = run(capsys, "demonstrations", "check", tmp_path / "short")[1].splitlines()
+    assert "goals that hold at the end: at 5 of 10" in lines
+    assert "  5 of these are said to be successes: is what was seen last on record?" in lines
+    (shown_by,) = (line for line in lines if line.startswith("shown by"))
+    assert shown_by.startswith("shown by a, success: 2 episodes, ")
+    assert "; b, success: 3 episodes, " in shown_by
 
 
 def test_wrong_labels_are_told_with_the_action_that_they_spoil(

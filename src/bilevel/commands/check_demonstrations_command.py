@@ -152,6 +152,9 @@ def _goals(contents: Contents) -> Iterator[str]:
         first = contents.unreached[0]
         episodes = count(contents.unreached, "episode")
         yield f"  {episodes} without, first episode {first.episode}: {', '.join(first.facts)} does not hold"
+        successes = sum(each.outcome == "success" for each in contents.unreached)
+        if successes:
+            yield f"  {successes} of these are said to be successes: is what was seen last on record?"
     if contents.reached_at_once:
         episodes = count(contents.reached_at_once, "episode")
         yield f"  {episodes} in which nothing was to be done, first episode {contents.reached_at_once[0]}"

@@ -47,6 +47,7 @@ class Unreached(msgspec.Struct):
     """An episode at whose end the goal does not hold."""
 
     episode: int
+    outcome: str
     facts: tuple[str, ...]
 
 
@@ -81,7 +82,7 @@ class Contents:
             fewest, most = self.objects.get(kind, (0, 0) if self.episodes else (counts[kind], counts[kind]))
             self.objects[kind] = min(fewest, counts[kind]), max(most, counts[kind])
         self.episodes += 1
-        self._add_goal(number, states, goals)
+        self._add_goal(number, demonstration.outcome, states, goals)
         events = {timestep for timestep, _ in demonstration.events}
         for change in found.unclear:
             kinds = self._ambiguous if change.actions else self._unexplained
@@ -89,12 +90,12 @@ class Contents:
         for change in found.flickers:
             self._note(self._flickers, number, change, demonstration.objects, change.step in events)
 
-    def _add_goal(self, number: int, states: Sequence[Facts], goals: Sequence[Facts]) -> None:
+    def _add_goal(self, number: int, outcome: str, states: Sequence[Facts], goals: Sequence[Facts]) -> None:
         goal, state = goals[-1], states[-1]
         self.goals.update(fact.predicate for fact in goal)
         self.reached.update(fact.predicate for fact in goal & state)
         if goal - state:
-            self.unreached.append(Unreached(number, _texts(goal - state)))
+            self.unreached.append(Unreached(number, outcome, _texts(goal - state)))
         elif all(wanted <= now for wanted, now in zip(goals, states, strict=True)):
             self.reached_at_once.append(number)
 

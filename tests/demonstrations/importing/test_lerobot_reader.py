@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -172,6 +173,23 @@ def test_files_that_are_truncated(folder: Path, version: str) -> None:
         path = folder / file
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         assert refusal(folder).startswith(f"{path}: ")
+
+
+def test_whatever_is_damaged_is_refused_in_a_line_or_does_no_harm(folder: Path) -> None:
+    rng, reasons = random.Random(0), []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()) * 10:
+        whole = path.read_bytes()
+        spoilt = bytearray(whole)
+        for _ in range(rng.choice((1, 20))):
+            spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
+        path.write_bytes(spoilt)
+        try:
+            list(read_lerobot(folder).episodes)
+        except BadInput as error:
+            reasons.append(str(error))
+        path.write_bytes(whole)
+    assert len(reasons) > 10
+    assert not any("\n" in reason for reason in reasons)
 
 
 def test_an_index_that_does_not_fit_the_frames(folder: Path, version: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,7 +115,7 @@ def _entries(folder: Path, info: Info) -> list[Entry]:
         if not files:
             raise BadInput(f"{path}: the index of episodes is missing")
         wanted = [field.encode_name for field in msgspec.structs.fields(Entry)]
-        rows = [row for file in files for row in _read_table(file, wanted).to_pylist()]
+        rows = [row for file in files for row in _rows(file, wanted)]
         entries = [_converted(row, Entry, path) for row in rows]
     entries.sort(key=lambda entry: entry.episode_index)
     if [entry.episode_index for entry in entries] != list(range(info.total_episodes)):
@@ -129,7 +130,7 @@ def read_texts(folder: Path, info: Info, name: str, number: str) -> dict[int, st
     if info.codebase_version == V2:
         rows = _lines(folder / f"{name}.jsonl", dict[str, Any])
     else:
-        rows = _read_table(folder / f"{name}.parquet", [number], others=True).to_pylist()
+        rows = _rows(folder / f"{name}.parquet", [number], others=True)
     texts = [next((str(value) for key, value in row.items() if key != number), "") for row in rows]
     return {row.get(number, -1): text for row, text in zip(rows, texts, strict=True)}
 
@@ -165,26 +166,40 @@ def _converted(row: Mapping[str, Any], kind: Any, path: Path) -> Any:
         raise BadInput(f"{path}: {error}") from None
 
 
-def _read_table(path: Path, columns: Sequence[str], others: bool = False) -> pa.Table:
-    """Return these columns of a parquet file, or, with `others`, all of them."""
+@contextmanager
+def _parquet(path: Path) -> Iterator[None]:
+    """`BadInput` where a parquet file is missing or damaged."""
     if not path.is_file():
         raise BadInput(f"{path}: missing")
     try:
-        with pq.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            missing = [name for name in columns if name not in there]
-            if missing:
-                raise BadInput(f"{path}: the column '{missing[0]}' is missing")
-            return file.read(there if others else list(columns))
-    except (pa.ArrowException, OSError) as error:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).split("\n")[0]
         raise BadInput(f"{path}: no whole parquet file; it may be truncated ({reason})") from None
 
 
+def _read_table(path: Path, columns: Sequence[str], others: bool = False) -> pa.Table:
+    """Return these columns of a parquet file, or, with `others`, all of them."""
+    with _parquet(path), pq.ParquetFile(path) as file:
+        there = file.schema_arrow.names
+        missing = [name for name in columns if name not in there]
+        if missing:
+            raise BadInput(f"{path}: the column '{missing[0]}' is missing")
+        return file.read(there if others else list(columns))
+
+
+def _rows(path: Path, columns: Sequence[str], others: bool = False) -> list[dict[str, Any]]:
+    """Return the rows of a parquet file."""
+    with _parquet(path):
+        rows: list[dict[str, Any]] = _read_table(path, columns, others).to_pylist()
+    return rows
+
+
 def _columns(path: Path, features: Mapping[str, Feature]) -> Columns:
     """Return columns of a file as arrays of the shapes that the features have."""
-    table = _read_table(path, list(features))
-    return {name: _array(table[name], name, feature, path) for name, feature in features.items()}
+    with _parquet(path):
+        table = _read_table(path, list(features))
+        return {name: _array(table[name], name, feature, path) for name, feature in features.items()}
 
 
 def _array(column: pa.ChunkedArray, name: str, feature: Feature, path: Path) -> NDArray[Any]:
