@@ -17,7 +17,11 @@ from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Scene, Spe
 NEAR, CLOSED, HIGH = 0.035, 0.45, 0.3  # what touches; a hand around a cube; above everything
 DOORS = {"drawer": -0.16, "window": 0.2}  # the position of each where it is open; closed it is 0
 TOLERANCE = 0.12  # of how far a door is open, some 2 cm; OGBench's is 4 cm
-FRONT, INSIDE, BEHIND = (0.33, -0.356, 0.066), 0.13, -0.15  # where the cube is in a closed drawer; how far behind its handle
+FRONT, INSIDE, BEHIND = (
+    (0.33, -0.356, 0.066),
+    0.13,
+    -0.15,
+)  # where the cube is in a closed drawer; how far behind its handle
 
 
 class LockedScene(SeededArm, SceneEnv):
@@ -64,7 +68,10 @@ def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> 
 PLACE: dict[str, Any] = {"x": Position, "y": Position, "z": Position}
 DOOR = PLACE | dict.fromkeys(("open", "locked", "goal_open", "goal_locked"), LabelOnly)  # open: from 0 to 1
 CUBE = PLACE | {"yaw": Angle(symmetry=2), "goal_y": LabelOnly}
-SPEC = Spec(HAND | {"yaw": Angle}, {"cube": CUBE, "spot": PLACE, "table": PLACE, "button": PLACE, "drawer": DOOR, "window": DOOR})
+SPEC = Spec(
+    HAND | {"yaw": Angle},
+    {"cube": CUBE, "spot": PLACE, "table": PLACE, "button": PLACE, "drawer": DOOR, "window": DOOR},
+)
 
 
 def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
@@ -145,7 +152,11 @@ def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
         if where.predicate == "holding":
             if wanted.predicate == "on":
                 return Action("place", wanted.terms)
-            return Action("put", ("cube", "drawer")) if is_open and wanted.predicate == "in" else Action("place", ("cube", "table"))
+            return (
+                Action("put", ("cube", "drawer"))
+                if is_open and wanted.predicate == "in"
+                else Action("place", ("cube", "table"))
+            )
         if wanted.predicate in ("on", "in"):
             if not is_open and "in" in (wanted.predicate, where.predicate):
                 return move("drawer", "open")

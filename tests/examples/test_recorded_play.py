@@ -13,18 +13,19 @@ from bilevel.tasks.registry import find_function, find_task
 
 pytest.importorskip("ogbench", reason="the example is with OGBench's cubes")
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "recorded_play" / "recorded_play.py"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "ogbench"
+PLAY = EXAMPLES / "recorded_play.py"
 
 
 def test_rules_are_learned_from_play(tmp_path: Path) -> None:
-    find_function(f"{EXAMPLE}:play")(str(tmp_path / "play.npz"), episodes=2, steps=200)
+    find_function(f"{PLAY}:play")(str(tmp_path / "play.npz"), episodes=2, steps=200)
     data = Demonstrations.from_npz(
         tmp_path / "play.npz",
-        find_task(f"{EXAMPLE}:task"),
-        perceive=find_function(f"{EXAMPLE}:from_vector"),
-        hindsight=find_function(f"{EXAMPLE}:hindsight"),
+        find_task(f"{EXAMPLES / 'first_cubes.py'}:task"),
+        perceive=find_function(f"{PLAY}:from_vector"),
+        hindsight=find_function(f"{PLAY}:hindsight"),
     )
     assert len(data) >= 3
     assert all(item.outcome == "success" and item.has_controls for item in data)
     rules = learn_rules(sum(summaries(data, data.domain), Summary()).traces, data.domain)
-    assert [str(rule.action) for rule in rules] == ["place(?c, ?s)", "pick(?c)"]
+    assert {rule.action.name for rule in rules} >= {"place", "pick"}

@@ -137,7 +137,9 @@ class Demonstrations(Sequence[Demonstration]):
         return cls.from_recordings(read_npz(Path(path)), task, output, **options)
 
     @classmethod
-    def from_minari(cls, source: str, task: Task, output: Path | str | None = None, **options: Any) -> Demonstrations:
+    def from_minari(
+        cls, source: Path | str, task: Task, output: Path | str | None = None, **options: Any
+    ) -> Demonstrations:
         """Import a Minari data set, given by its name or its folder."""
         from bilevel.demonstrations.importing.minari_reader import read_minari
 

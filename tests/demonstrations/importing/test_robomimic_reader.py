@@ -18,7 +18,12 @@ from tiny_task import TINY
 
 h5py = pytest.importorskip("h5py", reason="robomimic's files are HDF5")
 
-MASKS = {"train": ["demo_0", "demo_10"], "better_operator_1": ["demo_0", "demo_2"], "okay_operator_2": ["demo_10"]}
+MASKS = {
+    "better_operator_1": ["demo_0", "demo_2"],
+    "better_operator_1_train": ["demo_0"],
+    "okay_operator_2": ["demo_10"],
+    "train": ["demo_0", "demo_10"],
+}
 
 
 def write(path: Path, demos: dict[str, int], env_kwargs: dict[str, Any] | None = None) -> Path:
@@ -63,7 +68,7 @@ def test_a_mask_names_some(file: Path) -> None:
     data = Demonstrations.from_robomimic(file, TINY, mask="train")
     assert [item.steps for item in data] == [len(raw(seed).actions) for seed in (0, 2)]
     with pytest.raises(
-        BadInput, match="there is no mask 'valid'; there are: better_operator_1, okay_operator_2, train"
+        BadInput, match="there is no mask 'valid'; there are: better_operator_1, better_operator_1_train, "
     ):
         Demonstrations.from_robomimic(file, TINY, mask="valid")
     with h5py.File(file, "a") as changed:

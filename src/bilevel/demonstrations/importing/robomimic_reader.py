@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def read_robomimic(path: Path, mask: str | None = None) -> Recordings:
         names = [name for name in names if name in masks[mask]]
     keywords = about.get("env_kwargs", {})
     rate = keywords.get("control_freq")
-    operators = {demo: name for name in sorted(masks) if "operator" in name for demo in masks[name]}
+    operators = {demo: name for name in _operators(masks) for demo in masks[name]}
     episodes = _episodes(path, names, operators, bool(keywords.get("reward_shaping")))
     return Recordings("robomimic", str(path), episodes, len(names), float(rate) if rate else None)
 
@@ -71,6 +71,11 @@ def _number(name: str) -> tuple[str, int]:
     match = re.fullmatch(r"(.*?)(\d*)", name)
     assert match is not None
     return match[1], int(match[2] or 0)
+
+
+def _operators(masks: Iterable[str]) -> list[str]:
+    """Return the masks that name an operator, such as better_operator_1, but not parts of these, such as ..._train."""
+    return [name for name in masks if re.search(r"operator_?\d+$", name)]
 
 
 def _texts(dataset: Any) -> set[str]:
