@@ -79,6 +79,8 @@ class Diagnosis:
         return Verdict(True, reason, tuple(self._doubts_about_rules()))
 
     def _why_no_rules(self) -> str:
+        if self.domain.adl:
+            return "the domain is in ADL: a planner acts in it, not rules"
         if not self.contents.goals:
             return "no episode has a goal; `bilevel import` can find goals in hindsight"
         if not self._traces:
