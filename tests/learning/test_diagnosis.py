@@ -14,7 +14,7 @@ from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.manifest import Manifest
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose
-from bilevel.symbolic.domain import Atom
+from bilevel.symbolic.domain import NO_FACTS, Atom, Outcome, Schema
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
@@ -130,6 +130,16 @@ def test_rules_that_a_policy_refuses_cast_doubt() -> None:
     found = diagnosis(shown(), replace(TINY, domain=CAREFUL))
     assert found.for_rules.answer == "doubtful"
     assert "tests for the absent fact wet()" in str(found.for_rules)
+
+
+def test_a_domain_in_adl_has_no_rules() -> None:
+    schemas = {
+        name: Schema(name, schema.parameters, NO_FACTS, (Outcome(NO_FACTS, NO_FACTS),))
+        for name, schema in TINY.domain.schemas.items()
+    }
+    adl = replace(TINY.domain, schemas=schemas, adl="(define (domain delivery) ...)")
+    found = diagnosis(shown(), replace(TINY, domain=adl))
+    assert str(found.for_rules) == "no: the domain is in ADL: a planner acts in it, not rules"
 
 
 # The network
