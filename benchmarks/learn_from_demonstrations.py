@@ -19,7 +19,7 @@ from pathlib import Path
 from result_files import Row, origin, replace_row
 
 from bilevel.demonstrations.checking import Report, check
-from bilevel.demonstrations.dataset import Manifest, read_manifest
+from bilevel.demonstrations.manifest import Manifest, read_manifest
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.tabletop import TASKS

@@ -23,7 +23,8 @@ from bilevel.symbolic.domain import BadInput
 COMMANDS: Mapping[str, str] = {
     "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
-    "demonstrations check": "demonstration_commands:CheckDemonstrations",
+    "import": "import_command:Import",
+    "demonstrations check": "check_demonstrations_command:CheckDemonstrations",
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
@@ -55,7 +56,8 @@ EXTRAS = {
     "torch": "learning",
     "tensorboard": "tensorboard",
     **dict.fromkeys(("av", "PIL"), "video"),
-    **dict.fromkeys(("minari", "h5py"), "minari"),
+    "minari": "minari",
+    **dict.fromkeys(("h5py", "pyarrow"), "data"),
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),
 }
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bilevel.demonstrations.checking import check
-from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.manifest import DOMAIN, MANIFEST, file_name
 from bilevel.symbolic.domain import BadInput
 from tiny_task import TINY
 

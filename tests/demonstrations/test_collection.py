@@ -18,7 +18,8 @@ import pytest
 import bilevel
 import tiny_task
 from bilevel.demonstrations.collection import collect, open_collection
-from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name, read_manifest
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.manifest import DOMAIN, MANIFEST, file_name, read_manifest
 from bilevel.demonstrations.recording import collection_settings
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.pddl import read_domain

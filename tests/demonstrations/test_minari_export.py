@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from bilevel.demonstrations.collection import collect
-from bilevel.demonstrations.dataset import Demonstrations, file_name
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.manifest import file_name
 from bilevel.demonstrations.minari_export import export_to_minari, minari_episode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.registry import find_task

@@ -61,7 +61,7 @@ def study_graphs(
         scenes = demonstration.scenes(demonstrations.spec)
         labels = zip(*label(demonstration, task, scenes), strict=True)
         situations = [(state, goal, None) for state, goal in labels]
-        targets = demonstrations.controls.encode(demonstration.controls)
+        targets = demonstration.targets(demonstrations.controls)
         parts.append(encode_graphs(encoding, scenes[:-1], situations[:-1], targets, number))
         callback(Progress("labelling", number + 1, len(demonstrations)))
     return GraphSamples.concatenate(parts)

@@ -228,7 +228,9 @@ class LearnRules:
 
         dataset = Demonstrations.read(folder)
         with progress_bar() as progress:
-            found = sum(progress.track(summaries(dataset), len(dataset), description="labelling"), Summary())
+            found = sum(
+                progress.track(summaries(dataset, dataset.domain), len(dataset), description="labelling"), Summary()
+            )
         source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
         details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.ambiguous}
         notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.ambiguous}"]

@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from bilevel.demonstrations.dataset import (
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.demonstration import encode_demonstration
+from bilevel.demonstrations.manifest import (
     DOMAIN,
     MANIFEST,
     MOST_EPISODES,
     CollectionSettings,
-    Demonstrations,
     Entry,
     Manifest,
     file_name,
@@ -30,7 +31,6 @@ from bilevel.demonstrations.dataset import (
     read_manifest,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import encode_demonstration
 from bilevel.demonstrations.recording import Recorder, collection_settings
 from bilevel.files import alone_in, remove_leftovers, write_atomically
 from bilevel.json_files import Damaged
@@ -174,6 +174,8 @@ def _known(folder: Path, wanted: Manifest) -> Manifest:
 
 
 def _compare(folder: Path, known: Manifest, wanted: Manifest) -> None:
+    if known.source is not None:
+        raise BadInput(f"{folder}: holds imported demonstrations, to which none can be added; {ELSEWHERE}")
     if known.settings != wanted.settings:
         raise BadInput(f"{folder}: was begun with {known.settings.differences(wanted.settings)}; {ELSEWHERE}")
     if known.spec != wanted.spec or known.controls != wanted.controls:

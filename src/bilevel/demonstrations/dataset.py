@@ -5,169 +5,21 @@ A demonstration is read when it is asked for. Demonstrations that were made othe
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import msgspec
-
-import bilevel
-from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration
-from bilevel.files import write_atomically
-from bilevel.json_files import decode, read_bytes
-from bilevel.policies.rollout import Perturbation
-from bilevel.seeds import training_seed
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.manifest import DOMAIN, Manifest, read_episode, read_manifest
 from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import Controls
-from bilevel.tasks.perception import PERFECT, Perception
-from bilevel.tasks.spec import Spec, read_spec
-from bilevel.tasks.task import OBJECTS
-from bilevel.versions import differences
+from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import Task
 
-FORMAT = 2
-MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
-MOST_EPISODES = 100_000  # their numbers have five digits
-
-
-def file_name(index: int) -> str:
-    return f"episode-{index:05d}.npz"
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """All that an episode depends on besides its number."""
-
-    task: str
-    arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
-    noise: Perturbation | None
-    seed: Annotated[int, msgspec.Meta(ge=0)]
-    perception: Perception = PERFECT
-
-    def __post_init__(self) -> None:
-        if type(self.arguments.get(OBJECTS)) is not int:
-            raise ValueError(f"'{OBJECTS}' among the arguments must be a whole number")
-
-    def differences(self, other: CollectionSettings) -> str:
-        """Say where these settings differ from others: `objects 3 instead of 4`."""
-        ours, theirs = (
-            {
-                "task": s.task,
-                **s.arguments,
-                "noise": s.noise,
-                "seed": s.seed,
-                "perception": str(s.perception) or "perfect",
-            }
-            for s in (self, other)
-        )
-        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
-
-    def command(self, episodes: int) -> str:
-        """Return the command that collects so many episodes, but for its --output."""
-        further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
-        words = [f"bilevel collect {self.task} --objects {self.arguments[OBJECTS]}"]
-        words += ["--env-args", *(f"{name}={_text(value)}" for name, value in further.items())] if further else []
-        words += [f"--episodes {episodes} --seed {self.seed}"]
-        words += [f"--noise {self.noise.amplitude}"] if self.noise else []
-        words += [f"--perception {self.perception}"] if self.perception != PERFECT else []
-        return " ".join(words)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of a data set; `attempts` counts the failed ones too."""
-
-    file: str
-    seed: int
-    attempts: int
-    steps: int
-    sha256: str
-
-
-def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
-    attempts = demonstration.attempt + 1
-    return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, digest(data))
-
-
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
-    """What a data set says of itself. Its files are listed once it is complete."""
-
-    format: Literal[2] = 2
-    settings: CollectionSettings
-    episodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_EPISODES)]  # how many are wanted
-    complete: bool = False
-    spec_json: dict[str, Any] = msgspec.field(name="spec")
-    controls: Controls
-    keyframe: Literal[64] = 64
-    versions: dict[str, str]
-    files: tuple[Entry, ...] = ()
-
-    def __post_init__(self) -> None:
-        listed = self.episodes if self.complete else 0
-        if [entry.file for entry in self.files] != [file_name(index) for index in range(listed)]:
-            raise ValueError(f"'files' must list {listed} files in the order of their numbers")
-        try:
-            read_spec(self.spec_json)
-        except BadInput as error:
-            raise ValueError(str(error)) from None
-
-    @cached_property
-    def spec(self) -> Spec:
-        return read_spec(self.spec_json)
-
-    @property
-    def command(self) -> str:
-        """The command that makes the data set, but for its --output."""
-        return self.settings.command(self.episodes)
-
-    @property
-    def other_versions(self) -> str:
-        """Where the versions that the data set was made with differ from those at hand, in words."""
-        return differences(self.versions, self.versions)
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write a line for each key and for each file."""
-    fields = msgspec.to_builtins(manifest)
-    files = ",".join(f"\n  {json.dumps(entry)}" for entry in fields.pop("files"))
-    lines = [f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items()]
-    write_atomically(folder / MANIFEST, "{\n" + "".join(lines) + f'"files": [{files}]\n}}\n')
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Raise `Damaged` where it is damaged, other `BadInput` where there is none or it is of another format."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise BadInput(f"{folder}: no data set: there is no {MANIFEST} in it")
-    data = read_bytes(path)
-    value = decode(data, dict[str, Any], path)
-    number = value.get("format")
-    if isinstance(number, int) and number > FORMAT:
-        reason = f"of format {number}, but bilevel {bilevel.__version__} reads format {FORMAT}; upgrade bilevel"
-        raise BadInput(f"{path}: {reason}")
-    if number == 1:
-        command = f"{_old_command(value)} --output ANOTHER_FOLDER"
-        raise BadInput(f"{path}: made by bilevel 0.1; collect it again with: {command}")
-    return decode(data, Manifest, path)
-
-
-def _old_command(value: dict[str, Any]) -> str:
-    """The command that made a data set of format 1, as far as that can be seen."""
-    try:
-        settings = {key: value[key] for key in CollectionSettings.__struct_fields__ if key in value}
-        return msgspec.convert(settings, CollectionSettings).command(int(value["episodes"]))
-    except (msgspec.ValidationError, KeyError, ValueError, TypeError):
-        return "bilevel collect"
+if TYPE_CHECKING:
+    from bilevel.demonstrations.importing.importer import ImportReport
+    from bilevel.demonstrations.importing.recorded import Recordings
 
 
 class Demonstrations(Sequence[Demonstration]):
@@ -193,6 +45,7 @@ class Demonstrations(Sequence[Demonstration]):
         self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
         self.arguments: Mapping[str, Any] = arguments or {}
         self.folder, self.manifest = folder, manifest
+        self.report: ImportReport | None = None  # of what has just been imported
         for number, demonstration in enumerate(items):
             try:
                 demonstration.check(spec, controls)
@@ -215,6 +68,100 @@ class Demonstrations(Sequence[Demonstration]):
             folder=folder,
             manifest=manifest,
         )
+
+    @classmethod
+    def from_recordings(
+        cls,
+        recordings: Recordings,
+        task: Task,
+        output: Path | str | None = None,
+        *,
+        callback: Callable[[int, int], None] | None = None,
+        **options: Any,
+    ) -> Demonstrations:
+        """Return recorded episodes as demonstrations of a task: in memory, or in a new folder.
+
+        The `options` are those of `ImportOptions`. `report` says what became of each episode. `callback` is told how
+        many episodes have been read, and how many there are.
+        """
+        from bilevel.demonstrations.importing.importer import ImportOptions, import_recordings
+
+        folder = None if output is None else Path(output)
+        imported = import_recordings(recordings, task, folder, ImportOptions(**options), callback)
+        data = (
+            cls.read(folder)
+            if folder
+            else cls(
+                imported.items,
+                task=task.name,
+                spec=task.spec,
+                domain=task.domain,
+                controls=imported.controls,
+                arguments=imported.settings.arguments,
+            )
+        )
+        data.report = imported.report
+        return data
+
+    @classmethod
+    def from_arrays(
+        cls,
+        observations: Sequence[Any],
+        controls: Sequence[Any] | None = None,
+        *,
+        task: Task,
+        output: Path | str | None = None,
+        infos: Sequence[Any] | None = None,
+        successes: Sequence[bool] | None = None,
+        demonstrators: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Demonstrations:
+        """Import episodes that are in memory; each argument but task and output holds one thing for each of them.
+
+        The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays. There is one
+        more of them than there are controls, or as many. For the `options` see `ImportOptions`.
+
+            data = Demonstrations.from_arrays(scenes, controls, task=task)
+        """
+        from bilevel.demonstrations.importing.array_reader import recordings_in_memory
+
+        recordings = recordings_in_memory(observations, controls, infos, successes, demonstrators, seeds)
+        return cls.from_recordings(recordings, task, output, **options)
+
+    @classmethod
+    def from_npz(cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any) -> Demonstrations:
+        """Import an npz file of `observations`, `actions` and `terminals`, or a folder of such files."""
+        from bilevel.demonstrations.importing.array_reader import read_npz
+
+        return cls.from_recordings(read_npz(Path(path)), task, output, **options)
+
+    @classmethod
+    def from_minari(
+        cls, source: Path | str, task: Task, output: Path | str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import a Minari data set, given by its name or its folder."""
+        from bilevel.demonstrations.importing.minari_reader import read_minari
+
+        return cls.from_recordings(read_minari(str(source)), task, output, **options)
+
+    @classmethod
+    def from_lerobot(
+        cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import a LeRobot data set (v2.1 or v3.0), given by its folder."""
+        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
+
+        return cls.from_recordings(read_lerobot(Path(path)), task, output, **options)
+
+    @classmethod
+    def from_robomimic(
+        cls, path: Path | str, task: Task, output: Path | str | None = None, *, mask: str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import an HDF5 file of robomimic's, or those of its episodes that a mask names, such as train."""
+        from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
+
+        return cls.from_recordings(read_robomimic(Path(path), mask), task, output, **options)
 
     @property
     def objects(self) -> int:
@@ -247,23 +194,3 @@ class Demonstrations(Sequence[Demonstration]):
         if self.manifest is None or self.folder is None:
             return self._items[number]
         return read_episode(self.folder, self.manifest, number)[0]
-
-
-def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:
-    """Return one demonstration and the bytes of its file; `BadInput` names the file if it is not what it should be."""
-    path = folder / file_name(index)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise BadInput(f"{path}: missing") from None
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        demonstration = decode_demonstration(data, manifest.spec, manifest.controls)
-        if demonstration.seed != training_seed(manifest.settings.seed, index, demonstration.attempt):
-            raise BadInput(f"its seed {demonstration.seed} is not that of episode {index}")
-        if manifest.files[index : index + 1] and digest(data) != manifest.files[index].sha256:
-            raise BadInput("not the file that the manifest describes (another sha256)")
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
-    return demonstration, data

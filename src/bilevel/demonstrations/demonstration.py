@@ -32,7 +32,8 @@ class Demonstration:
     """A timestep is what is seen before a step, and at the end: there is one more than there are steps.
 
     `controls` are what the expert wanted, to be imitated; `executed` is what was done, which differs where it was
-    perturbed, to be replayed. Events come with the timestep at which they were first seen.
+    perturbed, to be replayed. Events come with the timestep at which they were first seen. Those of an expert of the
+    task leave the last three fields as they are; they are for demonstrations that come from elsewhere.
     """
 
     objects: Mapping[str, str]  # the types of all that were ever visible, those of one type side by side
@@ -49,6 +50,9 @@ class Demonstration:
     seed: int = 0
     attempt: int = 0  # how many episodes with other seeds had failed before
     snapshots: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (keyframes, ...) each; may be none
+    demonstrator: str = ""  # who it was, where there are several
+    own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
+    has_controls: bool = True  # else `controls` and `executed` are zeros, as nobody recorded what was done
 
     @property
     def steps(self) -> int:
@@ -70,6 +74,15 @@ class Demonstration:
         """Return the states or the goals of all timesteps."""
         ends = [*(start for start, _ in changes[1:]), self.steps + 1]
         return [value for (start, value), end in zip(changes, ends, strict=True) for _ in range(start, end)]
+
+    def targets(self, controls: Controls) -> Array:
+        """Return the controls to imitate, normalised, (steps, size); `BadInput` where nobody recorded any."""
+        if not self.has_controls:
+            remedy = (
+                "import it again with --controls-from, or learn rules alone: bilevel rules learn --demonstrations DIR"
+            )
+            raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy}")
+        return controls.encode(self.controls)
 
     @property
     def keyframes(self) -> NDArray[np.int64]:
@@ -176,7 +189,7 @@ Words = Annotated[list[str], msgspec.Meta(min_length=1)]  # the name of an actio
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Metadata(msgspec.Struct, forbid_unknown_fields=True):
+class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What is no array. Facts, and actions in the array of that name, are given by their numbers in a list."""
 
     seed: int
@@ -188,9 +201,20 @@ class Metadata(msgspec.Struct, forbid_unknown_fields=True):
     states: list[tuple[Count, list[Count]]]
     goals: list[tuple[Count, list[Count]]]
     events: list[tuple[Count, str]]
+    demonstrator: str = ""
+    own_goals: bool = False
+    has_controls: bool = True
 
 
 def encode_demonstration(demonstration: Demonstration) -> bytes:
+    """Return the bytes of a demonstration's file."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **demonstration_arrays(demonstration))  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def demonstration_arrays(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
+    """Return a demonstration as plain arrays by their names, what is no array as the bytes of JSON in `metadata`."""
     actions = {action: number for number, action in enumerate(dict.fromkeys(filter(None, demonstration.actions)))}
     all_facts = [
         fact for changes in (demonstration.states, demonstration.goals) for _, facts in changes for fact in facts
@@ -206,19 +230,24 @@ def encode_demonstration(demonstration: Demonstration) -> bytes:
         states=[(start, sorted(facts[fact] for fact in state)) for start, state in demonstration.states],
         goals=[(start, sorted(facts[fact] for fact in goal)) for start, goal in demonstration.goals],
         events=list(demonstration.events),
+        demonstrator=demonstration.demonstrator,
+        own_goals=demonstration.own_goals,
+        has_controls=demonstration.has_controls,
     )
     arrays: dict[str, NDArray[Any]] = {name: getattr(demonstration, name) for name in ARRAYS}
     arrays[ACTION] = np.array([-1 if action is None else actions[action] for action in demonstration.actions], np.int32)
     arrays[METADATA] = np.frombuffer(msgspec.json.encode(metadata), np.uint8)
-    arrays |= {SNAPSHOT + name: part for name, part in demonstration.snapshots.items()}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
+    return arrays | {SNAPSHOT + name: part for name, part in demonstration.snapshots.items()}
 
 
 def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
-    arrays = _load(data)
+    return demonstration_from(_load(data), spec, controls)
+
+
+def demonstration_from(arrays: Mapping[str, NDArray[Any]], spec: Spec, controls: Controls) -> Demonstration:
+    """Return the demonstration in the arrays that `demonstration_arrays` gave; `BadInput` where they make none."""
+    _check_names(arrays)
     try:
         metadata = msgspec.json.decode(arrays[METADATA].tobytes(), type=Metadata)
     except msgspec.DecodeError as error:
@@ -234,6 +263,9 @@ def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonst
         seed=metadata.seed,
         attempt=metadata.attempt,
         snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items() if name.startswith(SNAPSHOT)},
+        demonstrator=metadata.demonstrator,
+        own_goals=metadata.own_goals,
+        has_controls=metadata.has_controls,
     )
     demonstration.check(spec, controls)
     return demonstration
@@ -242,9 +274,12 @@ def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonst
 def _load(data: bytes) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: np.asarray(archive[name]) for name in archive.files}
+            return {name: np.asarray(archive[name]) for name in archive.files}
     except Exception:  # numpy, zipfile and zlib raise a dozen kinds
         raise BadInput("no whole npz archive of plain arrays; it may be truncated") from None
+
+
+def _check_names(arrays: Mapping[str, NDArray[Any]]) -> None:
     expected = (*ARRAYS, ACTION, METADATA)
     for name in expected:
         if name not in arrays:
@@ -254,7 +289,6 @@ def _load(data: bytes) -> dict[str, NDArray[Any]]:
     for name in arrays:
         if name not in expected and not name.startswith(SNAPSHOT):
             raise BadInput(f"unknown array '{name}'")
-    return arrays
 
 
 def _actions(words: Sequence[Words], numbers: NDArray[Any]) -> tuple[Action | None, ...]:

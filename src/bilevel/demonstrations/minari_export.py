@@ -9,6 +9,8 @@ an episode can be lived through again. What else is known is in `infos`, with a 
 - `high_level_action`: what the expert was doing, such as pick(block1), where it said so
 - `goal`: what is wanted by then, as facts with & between them
 - `events`: what happened that no action explains, such as teleport block1, with ; between them
+- `action_number`, `metadata`: what the file of the demonstration holds besides, for `bilevel import`: indices, and a
+  JSON text whose bytes are laid out over the rows
 
 At the last observation nothing is done any more: its control is zero and its action is empty. Texts are UTF-8.
 """
@@ -37,7 +39,7 @@ from minari.storage.datasets_root_dir import get_dataset_path
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.demonstration import ACTION, METADATA, Demonstration, demonstration_arrays
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -180,7 +182,12 @@ def _metadata(demonstrations: Demonstrations, identifier: str) -> dict[str, Any]
         "requirements": [
             f"{name}=={version}" for name, version in made.get("versions", {}).items() if name not in LOOSE
         ],
-        "bilevel": {"features": {"agent": list(spec.agent), "objects": list(spec.columns)}, **made},
+        "bilevel": {
+            "features": {"agent": list(spec.agent), "objects": list(spec.columns)},
+            "spec": spec.as_json(),
+            "controls": msgspec.to_builtins(demonstrations.controls),
+            **made,
+        },
     }
 
 
@@ -218,6 +225,7 @@ def _infos(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
     for timestep, event in demonstration.events:
         events[timestep].append(event)
     nothing = np.zeros_like(demonstration.controls[:1])
+    arrays = demonstration_arrays(demonstration)
     return {
         "expert_control": np.concatenate([demonstration.controls, nothing]),
         "high_level_action": _texts([*(str(action or "") for action in demonstration.actions), ""]),
@@ -225,7 +233,15 @@ def _infos(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
             " & ".join(map(str, sorted(goal))) for goal in demonstration.at_each_timestep(demonstration.goals)
         ),
         "events": _texts("; ".join(now) for now in events),
+        "action_number": np.append(arrays[ACTION], np.int32(-1)),
+        "metadata": _over_rows(arrays[METADATA], demonstration.steps + 1),
     }
+
+
+def _over_rows(text: NDArray[np.uint8], rows: int) -> NDArray[np.uint8]:
+    """Return the bytes of a text in so many rows, with spaces at the end."""
+    width = -(-len(text) // rows)
+    return np.pad(text, (0, rows * width - len(text)), constant_values=ord(" ")).reshape(rows, width)
 
 
 def _texts(texts: Iterable[str]) -> NDArray[np.bytes_]:

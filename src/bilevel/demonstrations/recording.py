@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes
+from bilevel.demonstrations.manifest import CollectionSettings
 from bilevel.policies.policy import ObservedPolicy, expert_policy
 from bilevel.policies.rollout import Episode, Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import training_seed
@@ -122,7 +122,7 @@ class Recording:
         timesteps: list[Transition | Episode] = [*self._transitions, episode]
         scenes = [timestep.scene for timestep in timesteps]
         objects = all_objects(scenes)
-        features, visible = _in_rows(scenes, objects)
+        features, visible = in_rows(scenes, objects)
         return Demonstration(
             objects=objects,
             agent=np.stack([scene.values for scene in scenes]),
@@ -145,7 +145,7 @@ class Recording:
         return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
 
 
-def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+def in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
     """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
     row = {name: index for index, name in enumerate(objects)}
     features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)

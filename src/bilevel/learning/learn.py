@@ -184,7 +184,7 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         states, goals = label(demonstration, task, scenes)
         found = explain(demonstration, demonstrations.domain, states, goals)
         situations = list(zip(states, goals, found.actions, strict=False))
-        targets = demonstrations.controls.encode(demonstration.controls)
+        targets = demonstration.targets(demonstrations.controls)
         abstractions.append(found)
         for step in sorted({0, max(range(len(scenes)), key=lambda step: len(scenes[step].objects))}):
             beginnings.note(states[step], goals[step], scenes[step].objects)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby, pairwise, product
 from operator import itemgetter
@@ -56,17 +56,30 @@ def segments(trace: Trace) -> Iterator[tuple[Atom, tuple[TraceStep, ...]]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One state follows on another: the step at which it does, and the actions that explain it."""
+
+    step: int
+    before: Facts
+    after: Facts
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Abstraction:
     """What a sequence of labelled states says at the high level.
 
     `actions` gives each low-level step the action it helped to bring about, or `None` where none is known: before an
-    exogenous change, and after the last action.
+    exogenous change, and after the last action. `unclear` are the changes that no action explains, or several, and
+    `flickers` those that were undone after a few steps.
     """
 
     traces: tuple[Trace, ...]
     actions: tuple[Action | None, ...]
     exogenous: int
     ambiguous: int
+    unclear: tuple[Change, ...] = field(default=(), compare=False)
+    flickers: tuple[Change, ...] = field(default=(), compare=False)
 
 
 def traces_from_states(
@@ -93,7 +106,8 @@ def traces_from_states(
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
     steps: list[TraceStep] = []
-    exogenous = ambiguous = 0
+    unclear: list[Change] = []
+    flickers: list[Change] = []
     here = 0
     while here < len(runs) - 1:
         state, start, _ = runs[here]
@@ -107,17 +121,21 @@ def traces_from_states(
             action, outcome = explanations[0]
             steps.append(TraceStep(state, action, outcome, goals[end]))
             actions[start:end] = [action.action] * (end - start)
-            ambiguous += len({(a.action, o) for a, o in explanations}) > 1
+            if len({(a.action, o) for a, o in explanations}) > 1:
+                unclear.append(Change(end, state, runs[there][0], tuple(a.action for a, _ in explanations)))
         elif runs[there][0] != state:
-            exogenous += 1
+            unclear.append(Change(end, state, runs[there][0]))
             actions[start:end] = recorded[start:end] or actions[start:end]
             traces.append(Trace(tuple(steps), objects))
             steps = []
         else:  # a flicker: the same state again, so the run goes on
+            flickers.append(Change(runs[here + 1][1], state, runs[here + 1][0]))
             runs[there] = (state, start, runs[there][2] + end - start)
         here = there
     traces.append(Trace(tuple(steps), objects))
-    return Abstraction(tuple(t for t in traces if t.steps), tuple(actions), exogenous, ambiguous)
+    ambiguous = sum(bool(change.actions) for change in unclear)
+    about = tuple(actions), len(unclear) - ambiguous, ambiguous, tuple(unclear), tuple(flickers)
+    return Abstraction(tuple(trace for trace in traces if trace.steps), *about)
 
 
 Run = tuple[Facts, int, int]  # a state, the index at which it begins, how many steps it lasts

@@ -11,12 +11,12 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Env, Task, failed, found_at
@@ -43,6 +43,17 @@ def find_task(source: str) -> Task:
     if source.endswith(".py"):
         raise BadInput(f"{source}: say which task in it, as in {source}:task")
     raise BadInput(f"unknown task '{source}'; known tasks: {', '.join(task_names())}; or name one as file.py:task")
+
+
+def find_function(source: str) -> Callable[..., Any]:
+    """The function in `file.py:function` or `module:function`; `BadInput` where there is none."""
+    place, colon, attribute = source.rpartition(":")
+    if not colon:
+        raise BadInput(f"'{source}' names no function; name one as file.py:function")
+    function = getattr(_module(place, source), attribute, None)
+    if not callable(function):
+        raise BadInput(f"{source}: no function called '{attribute}' there")
+    return cast("Callable[..., Any]", function)
 
 
 def make_env(task: str, **arguments: Any) -> Env:

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from killing import TINY, left_behind, results, start, survive, wait_for_changes
 
-from bilevel.demonstrations.dataset import read_manifest, write_manifest
+from bilevel.demonstrations.manifest import read_manifest, write_manifest
 from bilevel.experiments.reproduction.folder import ExperimentFolder, Locks, read_experiment
 from bilevel.experiments.reproduction.units import Train
 from command_line import run

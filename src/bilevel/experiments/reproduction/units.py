@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
-from bilevel.demonstrations.dataset import MANIFEST
+from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import forget_peak, machine, own_peak
 from bilevel.experiments.methods import METHODS, is_published, is_symbolic
 from bilevel.experiments.reproduction.folder import OURS, PAPER, ExperimentFolder, read_json

@@ -1,0 +1,129 @@
+"""Reads arrays: in memory, or in npz files, in which episodes follow one another.
+
+An npz file has `observations` (or `observations/NAME` for the parts of a dictionary) and `actions` with a row for each
+timestep; `terminals` or `timeouts`, or both, are true where an episode ends, and without these a file is one episode.
+`next_observations` tell what was seen at the very end. All other arrays with as many rows are the `info`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, Timesteps
+from bilevel.symbolic.domain import BadInput
+
+OBSERVATIONS, NEXT, ACTIONS = "observations", "next_observations", "actions"
+ENDS = ("terminals", "timeouts")
+NOT_INFO = (OBSERVATIONS, NEXT, ACTIONS, "rewards", *ENDS)
+
+
+def recordings_in_memory(
+    observations: Sequence[Any],
+    controls: Sequence[Any] | None = None,
+    infos: Sequence[Any] | None = None,
+    successes: Sequence[bool] | None = None,
+    demonstrators: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> Recordings:
+    """Return episodes that are in memory; each argument holds one thing for each episode.
+
+    The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays.
+    """
+    columns = {
+        "controls": controls, "infos": infos, "successes": successes, "demonstrators": demonstrators, "seeds": seeds
+    }  # fmt: skip
+    for name, column in columns.items():
+        if column is not None and len(column) != len(observations):
+            raise BadInput(f"there are observations of {len(observations)} episodes, but {name} of {len(column)}")
+
+    def episodes() -> Iterator[RecordedEpisode]:
+        for number, seen in enumerate(observations):
+            name = f"episode {number}"
+            yield RecordedEpisode(
+                name,
+                Timesteps(seen, f"{name}: its observations"),
+                None if controls is None else np.asarray(controls[number]),
+                None if infos is None else Timesteps(infos[number], f"{name}: its infos"),
+                None if successes is None else bool(successes[number]),
+                "" if demonstrators is None else demonstrators[number],
+                0 if seeds is None else seeds[number],
+            )
+
+    return Recordings("arrays", "(arrays in memory)", episodes(), len(observations))
+
+
+def read_npz(path: Path) -> Recordings:
+    """Return the episodes of an npz file, or of all those in a folder, in the order of their names."""
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
+    if not files:
+        raise BadInput(f"{path}: there are no npz files in it")
+    total = sum(len(_ends(_load(file, ENDS), file)) or 1 for file in files)
+    episodes = (episode for file in files for episode in _episodes(_load(file), file))
+    return Recordings("npz", str(path), episodes, total)
+
+
+def _load(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+    """Return the arrays in a file, all or those of some names; `BadInput` where it is none of plain arrays."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: np.asarray(archive[name]) for name in archive.files if not names or name in names}
+    except FileNotFoundError:
+        raise BadInput(f"{path}: there is no such file") from None
+    except Exception as error:  # numpy, zipfile and zlib raise a dozen kinds
+        reason = "it holds Python objects" if "allow_pickle" in str(error) else "it may be truncated"
+        raise BadInput(f"{path}: no whole npz archive of plain arrays: {reason}") from None
+
+
+def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
+    """Return the last timestep of each episode, as far as the arrays say so."""
+    marks = [arrays[name] for name in ENDS if name in arrays]
+    if not marks:
+        return []
+    if len({mark.shape for mark in marks}) > 1 or marks[0].ndim != 1:
+        raise BadInput(f"{path}: {' and '.join(ENDS)} must have one number for each timestep")
+    ends = np.flatnonzero(np.any(np.array(marks) != 0, axis=0)).tolist()
+    last = len(marks[0]) - 1
+    return [*ends, last] if last >= 0 and ends[-1:] != [last] else ends
+
+
+def _episodes(arrays: Mapping[str, NDArray[Any]], path: Path) -> Iterator[RecordedEpisode]:
+    seen, after = (_parts(arrays, name) for name in (OBSERVATIONS, NEXT))
+    if seen is None:
+        raise BadInput(f"{path}: there is no array '{OBSERVATIONS}'; there are: {', '.join(arrays) or 'none'}")
+    observations = Timesteps(seen, f"{path}: the observations")
+    total = len(observations)
+    following = None if after is None else Timesteps(after, f"{path}: the {NEXT}")
+    for name in (name for name in (ACTIONS, *ENDS) if name in arrays):
+        if len(arrays[name]) != total:
+            raise BadInput(f"{path}: {total} observations, but '{name}' has {len(arrays[name])} rows")
+    if following is not None and len(following) != total:
+        raise BadInput(f"{path}: {total} observations, but '{NEXT}' has {len(following)} rows")
+    controls = arrays.get(ACTIONS)
+    info = Timesteps(
+        {
+            name: array
+            for name, array in arrays.items()
+            if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
+        },
+        f"{path}: the infos",
+    )
+    start = 0
+    for number, end in enumerate(_ends(arrays, path) or [total - 1]):
+        timesteps = slice(start, end + 1)
+        rows, infos = observations[timesteps], info[timesteps]
+        if following is not None:
+            rows, infos = [*rows, following[end]], [*infos, {}]
+        chosen = None if controls is None else controls[timesteps]
+        yield RecordedEpisode(f"{path.name}, episode {number}", rows, chosen, infos if len(info) else None)
+        start = end + 1
+
+
+def _parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
+    """Return the array of a name, or a dictionary of those whose names begin with it, or `None`."""
+    parts = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{name}/")}
+    return parts or arrays.get(name)
