@@ -63,11 +63,6 @@ def _official(environment: str, objects: int) -> tuple[Setting, ...]:
     return tuple(Setting(f"{environment}-task{task}", objects, {"task_id": task}) for task in range(1, 6))
 
 
-def _pick_place(name: str) -> tuple[Setting, ...]:
-    """robosuite's PickPlace with some of its objects, and with all four as it is registered."""
-    return tuple(Setting(f"{name}-{objects}", objects) for objects in range(1, 5))
-
-
 CUBES = {"cube-single": 1, "cube-double": 2, "cube-triple": 3, "cube-quadruple": 4, "cube-octuple": 8}
 PUZZLES = {"puzzle-3x3": 9, "puzzle-4x4": 16, "puzzle-4x5": 20, "puzzle-4x6": 24}
 
@@ -80,9 +75,11 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
         ),
     },
     "robosuite": {
-        "two-of-four": Family("robosuite_bins/pick_place.py", 2, _pick_place("pick-place"), 60),
-        "two-kinds": Family(  # and two that no demonstration shows
-            "robosuite_bins/pick_place.py", 2, _pick_place("pick-place-unseen"), 60, {"kinds": "Cereal,Bread"}
+        "two-of-four": Family(
+            "robosuite_bins/pick_place.py", 2, tuple(Setting(f"pick-place-{n}", n) for n in range(1, 5)), 60
+        ),
+        "two-kinds": Family(  # the other two kinds are in no demonstration
+            "robosuite_bins/pick_place.py", 2, (Setting("pick-place-unseen", 4),), 60, {"kinds": "Cereal,Bread"}
         ),
     },
 }
