@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import hypot, pi
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from arm import HAND, SeededArm, hand, make
 from ogbench.manipspace.envs.scene_env import SceneEnv
 
-from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Scene, Spec, Task, read_domain
+from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Problem, Scene, Spec, Task, plan, read_domain
 
 NEAR, CLOSED, HIGH = 0.035, 0.45, 0.3  # what touches; a hand around a cube; above everything
 DOORS = {"drawer": -0.16, "window": 0.2}  # the position of each where it is open; closed it is 0
@@ -130,41 +131,23 @@ def goal(scene: Scene) -> Iterator[Atom]:
         yield Atom("locked" if door.goal_locked else "unlocked", (door.name,))
 
 
-ORDER = ["in", "on", "open", "closed", "locked", "unlocked"]
+OBJECTS = {"cube": "cube", "table": "table", "button0": "button", "button1": "button"} | {name: name for name in DOORS}
+
+
+@lru_cache
+def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
+    """What the expert does next: a step of the shortest plan for the cube, then for the doors, then for the locks."""
+    if goal <= state:
+        return None
+    order = ["in", "on", "open", "closed", "locked", "unlocked"]
+    wanted = min(goal - state, key=lambda fact: (order.index(fact.predicate), fact))
+    objects = OBJECTS | {fact.terms[1]: fact.terms[1] for fact in goal if fact.predicate == "on"}
+    steps = plan(DOMAIN, Problem("next", DOMAIN.name, objects, state, frozenset({wanted})), planner="search").plan
+    return steps[0] if steps else None
+
+
 PUSHES = {"pull-open": (0, 1), "push-closed": (0, -1), "slide-open": (1, 0), "slide-closed": (-1, 0)}  # along x, y
 SLACK = 0.035  # between fingers and bar
-MOVES = {("drawer", "open"): "pull-open", ("drawer", "closed"): "push-closed"}
-MOVES |= {("window", "open"): "slide-open", ("window", "closed"): "slide-closed"}
-
-
-def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
-    """What the expert does next: it sees to the cube, then to the doors, then to the locks."""
-    buttons = {fact.terms[1]: fact.terms[0] for fact in state if fact.predicate == "locks"}
-
-    def move(door: str, how: str) -> Action:
-        is_locked = Atom("locked", (door,)) in state
-        return Action("unlock", (door, buttons[door])) if is_locked else Action(MOVES[door, how], (door,))
-
-    where = next(fact for fact in state if fact.predicate in ("holding", "on", "in"))
-    is_open = Atom("open", ("drawer",)) in state
-    for wanted in sorted(goal - state, key=lambda fact: (ORDER.index(fact.predicate), fact)):
-        door = wanted.terms[-1]
-        if where.predicate == "holding":
-            if wanted.predicate == "on":
-                return Action("place", wanted.terms)
-            return (
-                Action("put", ("cube", "drawer"))
-                if is_open and wanted.predicate == "in"
-                else Action("place", ("cube", "table"))
-            )
-        if wanted.predicate in ("on", "in"):
-            if not is_open and "in" in (wanted.predicate, where.predicate):
-                return move("drawer", "open")
-            return Action("take" if where.predicate == "in" else "pick", where.terms)
-        if wanted.predicate in ("open", "closed"):
-            return move(door, wanted.predicate)
-        return Action(wanted.predicate.removesuffix("ed"), (door, buttons[door]))
-    return None
 
 
 def control(scene: Scene, action: Action) -> Any:
@@ -177,10 +160,9 @@ def control(scene: Scene, action: Action) -> Any:
     target, tool = cube if takes else target, cube if puts else agent  # the tool is what has to get to the target
     push_x, push_y = PUSHES.get(action.name, (0, 0))
     x, y, z = target.x - tool.x, target.y - tool.y, target.z - tool.z
-    if puts:
-        y, z = (y - INSIDE, FRONT[2] - cube.z) if action.name == "put" else (y, z)
-    elif presses:
-        z -= 0.04
+    if action.name == "put":
+        y, z = y - INSIDE, FRONT[2] - cube.z
+    z -= 0.04 * presses
     yaw = (cube.yaw if takes else 0 if push_y else pi / 2) - agent.yaw
     low = np.clip(2 - abs(z) / 0.015, 0, 1)  # then the bar is between the fingers, and need not be in the middle
     off = hypot(max(abs(x) - low * SLACK * abs(push_x), 0), max(abs(y) - low * SLACK * abs(push_y), 0))
@@ -195,17 +177,11 @@ def control(scene: Scene, action: Action) -> Any:
 
 
 DOMAIN = read_domain(Path(__file__).with_name("scene.pddl"))
-task = Task(
-    "ogbench-scene",
-    DOMAIN,
-    make_env,
-    SPEC,
-    perceive,
-    label,
-    goal,
-    Expert(choose, control),
-    max_objects=1,
-    steps_per_object=2000,
-    switches=[4],
-    packages=["ogbench", "mujoco"],
-)
+EXPERT = Expert(choose, control)
+LIMITS: dict[str, Any] = {
+    "max_objects": 1,
+    "steps_per_object": 2000,
+    "switches": [4],
+    "packages": ["ogbench", "mujoco"],
+}
+task = Task("ogbench-scene", DOMAIN, make_env, SPEC, perceive, label, goal, EXPERT, **LIMITS)

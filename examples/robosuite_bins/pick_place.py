@@ -57,7 +57,7 @@ class PickPlace(GymWrapper):  # type: ignore[misc]
         return observation, reward, False, is_over, {"used": self.used, "success": success}
 
     def render(self) -> Any:
-        return self.env.sim.render(640, 480, camera_name="frontview")[::-1]
+        return self.env.sim.render(640, 480, camera_name="agentview")[::-1]
 
 
 PLACE: dict[str, Any] = {"x": Position, "y": Position, "z": Position}
@@ -84,7 +84,7 @@ def perceive(observation: Any, info: dict[str, Any], env: PickPlace) -> Scene:
 
 
 def label(scene: Scene) -> Iterator[Atom]:
-    """The facts that hold. A thing is held if the fingers have come to rest about it, neither open nor closed."""
+    """The facts that hold. A thing is held if the fingers about it are neither open nor closed, nor closing any more."""
     hand, held = scene.agent, False
     for item in scene.of_type("item"):
         own = scene[f"{item.name}-bin"]
@@ -92,7 +92,7 @@ def label(scene: Scene) -> Iterator[Atom]:
         is_in = 0 < copysign(x, x * (own.x - 0.1)) < 0.195 and 0 < copysign(y, y * (own.y - 0.28)) < 0.245
         near = hypot(item.x - hand.x, item.y - hand.y, item.z - hand.z) < 0.03
         yield Atom("bin-of", (item.name, own.name))
-        if near and 0.02 < hand.opening < 0.06 and abs(hand.speed) < 0.03:
+        if near and 0.02 < hand.opening < 0.06 and hand.speed > -0.03:
             held = True
             yield Atom("holding", (item.name,))
         elif is_in and item.middle < 0.9:

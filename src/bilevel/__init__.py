@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.rules.rule_file import read_rules as read_rules
     from bilevel.rules.solving import solve as solve
     from bilevel.rules.verification.policies import verify as verify
+    from bilevel.symbolic.adl import read_adl_domain as read_adl_domain
     from bilevel.symbolic.domain import Action as Action
     from bilevel.symbolic.domain import Atom as Atom
     from bilevel.symbolic.domain import BadInput as BadInput
@@ -69,6 +70,7 @@ _MODULES = {
     "rules.rule_file": ["read_rules"],
     "rules.solving": ["solve"],
     "rules.verification.policies": ["verify"],
+    "symbolic.adl": ["read_adl_domain"],
     "symbolic.domain": ["Action", "Atom", "BadInput", "Domain", "Problem"],
     "symbolic.pddl": ["read_domain", "read_problem"],
     "tasks.registry": ["find_task", "register_task"],

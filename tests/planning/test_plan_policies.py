@@ -8,6 +8,7 @@ import pytest
 
 from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, Status
 from bilevel.planning.planners import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
+from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
 from bilevel.tabletop.problems import shipped_domain
@@ -169,3 +170,26 @@ def test_a_contingent_policy_is_asked_about_every_state() -> None:
     assert policy.choose(NO_FACTS, GOAL) is None
     assert policy.failure is not None
     assert policy.failure.reason == PLAN_BROKEN
+
+
+LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+  (:predicates (lit ?l - lamp) (dark ?l - lamp))
+  (:action flip :parameters (?l - lamp)
+    :effect (and (when (lit ?l) (and (dark ?l) (not (lit ?l))))
+                 (when (not (lit ?l)) (and (lit ?l) (not (dark ?l)))))))""")
+
+
+def lamps(*lit: str) -> Facts:
+    return frozenset(Atom("lit" if name in lit else "dark", (name,)) for name in "abc")
+
+
+def test_a_plan_in_adl_is_followed_in_the_words_of_the_domain_and_made_anew_only_where_it_breaks() -> None:
+    policy = PlannedPolicy(LAMPS, planner_named("search"), replan=True, time_limit=60)
+    goal = lamps("a", "b", "c")
+    policy.reset(lamps(), goal, dict.fromkeys("abc", "lamp"))
+    assert [policy.choose(lamps(*lit), goal) for lit in ("", "", "a", "ab")] == [
+        Action("flip", (name,)) for name in "aabc"
+    ]
+    assert policy.plans == 1
+    assert policy.choose(lamps("b", "c"), goal) == Action("flip", ("a",))  # one has gone out again
+    assert policy.plans == 2

@@ -13,6 +13,7 @@ from bilevel.policies.episode_log import Stretch
 from bilevel.policies.episode_run import EpisodeRun, run_episode
 from bilevel.policies.policy import expert_policy
 from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tasks.controls import Control
@@ -200,3 +201,19 @@ def test_what_is_dropped_is_a_drop() -> None:
         return np.zeros(3, np.float32) if is_clumsy else control(scene, action)
 
     assert run(replace(TINY, expert=Expert(choose, butterfingers)), 1).changes == Changes(own=3, drop=1)
+
+
+LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+  (:predicates (lit ?l - lamp) (dark ?l - lamp) (wired ?l ?m - lamp))
+  (:action flip :parameters (?l - lamp)
+    :effect (forall (?m - lamp) (when (wired ?l ?m)
+      (and (when (lit ?m) (and (dark ?m) (not (lit ?m))))
+           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""")
+
+
+def test_what_an_action_of_adl_does_in_the_case_at_hand_is_its_own() -> None:
+    wires = facts("wired a a, wired a b, wired c c")
+    states = [wires | facts(f"{a} a, {b} b, dark c") for a, b in (("dark", "lit"), ("lit", "dark"), ("lit", "lit"))]
+    runs = [Stretch(state, Action("flip", ("a",)), 10 * number, 10) for number, state in enumerate(states)]
+    found = find_changes(LAMPS, runs, dict.fromkeys("abc", "lamp"))
+    assert [change.kind for change in found] == [OWN, COLLISION]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.symbolic.adl import compile_adl, read_for_planning, users_action
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.adl import compile_adl, parse_adl_domain, read_for_planning, users_action
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Outcome, Problem
+from bilevel.symbolic.pddl import parse_domain, write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
   (:predicates (p ?x - cup) (q ?x - cup) (near ?x ?y - cup) (done))
@@ -124,3 +124,29 @@ def test_what_would_never_end_is_refused(options: dict[str, str], message: str) 
     with pytest.raises(BadInput) as error:
         compiled(init="", objects=f"{' '.join(f'c{i}' for i in range(20))} - cup", **options)
     assert str(error.value).startswith(message)
+
+
+ADL_TEXT = """(define (domain d) (:requirements :adl) (:types lamp)
+  (:predicates (lit ?l - lamp))
+  (:action flip :parameters (?l - lamp) :effect (and (when (lit ?l) (not (lit ?l))) (when (not (lit ?l)) (lit ?l)))))"""
+
+
+def test_a_domain_in_adl_keeps_its_text_for_planners_and_the_names_of_its_actions_for_all() -> None:
+    domain = parse_adl_domain(ADL_TEXT)
+    assert write_domain(domain) == ADL_TEXT
+    flip = domain.schemas["flip"]
+    assert [parameter.type for parameter in flip.parameters] == ["lamp"]
+    assert not flip.precondition
+    assert flip.outcomes == (Outcome(NO_FACTS, NO_FACTS),)
+
+
+def test_a_plain_domain_is_read_as_ever() -> None:
+    text = DOMAIN.format(actions="(:action act :parameters (?x - cup) :precondition (p ?x) :effect (done))")
+    assert parse_adl_domain(text) == parse_domain(text)
+
+
+def test_mistakes_in_a_domain_are_pointed_at_in_adl_and_without() -> None:
+    with pytest.raises(BadInput, match=r"^d.pddl:3:\d+: undeclared predicate 'litt'"):
+        parse_adl_domain(ADL_TEXT.replace("(not (lit ?l))) (when", "(not (litt ?l))) (when"), "d.pddl")
+    with pytest.raises(BadInput, match="'when' is not supported"):
+        parse_adl_domain(ADL_TEXT.replace(":adl", ":strips"), "d.pddl")

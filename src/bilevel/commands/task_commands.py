@@ -57,8 +57,8 @@ class Check:
     """
 
     task: TaskName
-    objects: int = 3
-    """How many objects."""
+    objects: int | None = None
+    """How many objects; 3, or the most that the task takes."""
     seeds: int = 3
     """How many episodes with random controls, and how many with the expert."""
     env_args: EnvArguments = ()

@@ -15,8 +15,8 @@ from bilevel.demonstrations.recording import Recording
 from bilevel.demonstrations.traces import Summary, summarise
 from bilevel.json_files import Damaged
 from bilevel.policies.rollout import rollout
+from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput
-from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -44,7 +44,7 @@ def check(folder: Path, task: Task | None = None, callback: Callable[[int, int],
     except Damaged as error:
         return Report(problems=(str(error),))
     try:
-        domain = task.domain if task else read_domain(folder / DOMAIN)
+        domain = task.domain if task else read_adl_domain(folder / DOMAIN)
     except BadInput as error:
         return Report((str(error),), manifest.settings.task)
     problems, size = [], 0

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.manifest import DOMAIN, Manifest, read_episode, read_manifest
+from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Task
@@ -62,7 +62,7 @@ class Demonstrations(Sequence[Demonstration]):
         return cls(
             task=manifest.settings.task,
             spec=manifest.spec,
-            domain=read_domain(folder / DOMAIN),
+            domain=read_adl_domain(folder / DOMAIN),
             controls=manifest.controls,
             arguments=manifest.settings.arguments,
             folder=folder,

@@ -97,7 +97,7 @@ def learn_bilevel(
         demonstrations.domain,
         found.beginnings,
         options.met,
-        config.complete,
+        config.complete and not demonstrations.domain.adl,
         lambda stage, done, total: options.callback(Progress(stage, done, total)),
     )
 
@@ -192,7 +192,7 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         callback(Progress("labelling", number + 1, len(demonstrations)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]
     rules = learn_rules(traces, demonstrations.domain)
-    if not rules:
+    if not rules and not demonstrations.domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
     return Study(
         rules=rules,
@@ -228,6 +228,8 @@ def why_no_dagger(demonstrations: Demonstrations, task: Task | None, is_bilevel:
     """Why there can be no DAgger; `None` where there is an expert to ask: for an action's control, or for any."""
     if task is None:
         return f"the task '{demonstrations.task}' is not registered here (see --task)"
+    if is_bilevel and demonstrations.domain.adl:
+        return "its domain is in ADL, which has no rules that could act"
     expert = task.expert
     if expert is not None and not isinstance(expert, Expert):
         with closing(SceneEnv(task, demonstrations.objects, **demonstrations.env_arguments)) as env:

@@ -38,16 +38,20 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 
+OBJECTS = 3  # if the task takes so many
 STEPS = 100  # of random controls, for each seed
 PATIENCE = 3000  # steps for an expert, if the task gives it less, to see how many it needs
 
 
-def check_task(task: Task, *, objects: int = 3, seeds: int = 3, steps: int = STEPS, **arguments: Any) -> list[Finding]:
+def check_task(
+    task: Task, *, objects: int | None = None, seeds: int = 3, steps: int = STEPS, **arguments: Any
+) -> list[Finding]:
     """Run a task with random controls and with its expert, and return what is wrong with it, errors before advice.
 
-    With an error, learning would fail or learn something else than is meant. `arguments` are further ones of the
-    task's `make_env`.
+    With an error, learning would fail or learn something else than is meant. There are 3 objects unless told, or the
+    most that the task takes. `arguments` are further ones of the task's `make_env`.
     """
+    objects = min(OBJECTS, task.max_objects or OBJECTS) if objects is None else objects
     task.check_objects(objects)
     task.check_arguments(arguments)
     check = _Check(task, objects, range(seeds), steps, arguments)

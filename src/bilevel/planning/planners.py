@@ -19,6 +19,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status
 from bilevel.planning.search import search, search_until
+from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
@@ -62,7 +63,7 @@ def plan(domain: Domain, problem: Problem, *, planner: str = "auto", time_limit:
     """
     if planner == "auto" and not domain.is_deterministic:
         planner = "fond"
-    return planner_named(planner)(domain, problem, time_limit)
+    return planner_named(planner)(*compiled(domain, problem), time_limit)
 
 
 GroundPlan = list[tuple[GroundAction, Outcome]]
@@ -176,18 +177,19 @@ class PlannedPolicy:
         action = self._guide.choose(state)
         if action is None:
             self.failure = Failure(PLAN_BROKEN, self._guide.why_not(state))
-        return action
+        return action and users_action(action)
 
     def _plan(self, state: Facts, goal: Facts) -> None:
         constants = self._domain.constants
         objects = {name: kind for name, kind in self._objects.items() if name not in constants}
         problem = Problem("at-hand", self._domain.name, objects, state, goal)
         began = perf_counter()
-        found = find_plan(self._planner, self._domain, problem, self._time_limit)
+        domain, problem = compiled(self._domain, problem)
+        found = find_plan(self._planner, domain, problem, self._time_limit)
         self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
         self._guide, self.failure = None, found if isinstance(found, Failure) else None
         if not isinstance(found, Failure):  # in a plan, an action with several outcomes is one action each
-            self._guide = found.policy or PlanGuide(self._domain, [step.action for step in found.steps])
+            self._guide = found.policy or PlanGuide(domain, [step.action for step in found.steps])
 
 
 def find_plan(planner: Planner, domain: Domain, problem: Problem, time_limit: float) -> PlanResult | Failure:

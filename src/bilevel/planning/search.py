@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
+from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
 from bilevel.symbolic.domain import Domain, Problem
@@ -44,7 +45,9 @@ def search_until(
     try:
         for pool in pools:
             task = ground_task(domain, problem, deadline, pool)
-            finished, plan = breadth_first(task, deadline, breadth_first_states) if task else (True, None)
+            finished, plan = plan_by_flips(task, deadline) if task else (True, None)
+            if task and not finished:
+                finished, plan = breadth_first(task, deadline, breadth_first_states)
             if task and not finished:
                 plan = greedy_best_first(task, deadline)
             if plan is not None:

@@ -43,8 +43,9 @@ from bilevel.policies.episode_log import Stretch
 from bilevel.policies.rollout import NO_ACTION, SETTLED
 from bilevel.rules.matching import Binding, unify
 from bilevel.rules.traces import explain_change, implied_types
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome
-from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, progress, substitute
+from bilevel.symbolic.adl import compiled, users_action
+from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, progress, substitute
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 SETTLING = 5  # steps
@@ -98,7 +99,10 @@ def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, 
 
     A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains.
     """
-    judge = _Judge(domain, {**implied_types(domain, [run.state for run in runs]), **objects})
+    objects = {**implied_types(domain, [run.state for run in runs]), **objects}
+    if domain.adl and runs:
+        domain, _ = compiled(domain, Problem("episode", domain.name, objects, runs[0].state, NO_FACTS))
+    judge = _Judge(domain, objects)
     found: list[Change] = []
     here, steps = 0, 0  # the run that a change starts from, and for how long it has lasted, flickers looked past
     while here < len(runs) - 1:
@@ -120,7 +124,7 @@ def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int
             break
         if runs[there].state == before:
             return there, (FLICKER,)
-    action = judge.grounded(runs[here].action)
+    action = judge.grounded(runs[here].action, before)
     for there in ahead:
         after = runs[there].state
         if after == before:
@@ -144,13 +148,22 @@ class _Judge:
 
     def __init__(self, domain: Domain, objects: Mapping[str, str]) -> None:
         self._domain, self._objects = domain, objects
-        self._actions: dict[Action, GroundAction] = {}
+        self._cases: dict[str, list[str]] = {}  # of each action; one, unless it is of ADL
+        for name in domain.schemas:
+            self._cases.setdefault(users_action(Action(name)).name, []).append(name)
+        self._actions: dict[Action, list[GroundAction]] = {}
         self._explained: dict[tuple[Action | None, Facts, Facts], bool] = {}
 
-    def grounded(self, action: Action | None) -> GroundAction | None:
-        if action is not None and action not in self._actions:
-            self._actions[action] = ground_action(self._domain, action)
-        return None if action is None else self._actions[action]
+    def grounded(self, action: Action | None, state: Facts) -> GroundAction | None:
+        """The action, or the case of it that a state is about."""
+        if action is None:
+            return None
+        if action not in self._actions:
+            schemas = [self._domain.schemas[name] for name in self._cases[action.name]]
+            fitting = [case for schema in schemas if (case := ground(schema, action.arguments)) is not None]
+            self._actions[action] = fitting or [ground_action(self._domain, action)]
+        first, *others = self._actions[action]
+        return next((case for case in others if case.condition.holds(state)), first)
 
     def explains(self, action: GroundAction | None, before: Facts, after: Facts) -> bool:
         """Whether the change is exactly the effects of one outcome of the action, or of any one where none is known."""

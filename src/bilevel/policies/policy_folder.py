@@ -39,9 +39,10 @@ from bilevel.rules.rule_file import (
     require_open_world,
 )
 from bilevel.rules.rule_policy import RulePolicy
+from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.symbolic.expressions import read_text
-from bilevel.symbolic.pddl import parse_domain, write_domain
+from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation
 from bilevel.tasks.estimator import Estimator
@@ -321,7 +322,7 @@ def _check_format(data: bytes, path: Path) -> None:
 
 def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
     path = folder / DOMAIN
-    domain = parse_domain(read_text(path), str(path))
+    domain = parse_adl_domain(read_text(path), str(path))
     if not domain.schemas:
         raise BadInput(f"{path}: the domain has no actions")
     return domain, read_weights(folder / WEIGHTS)
@@ -343,6 +344,6 @@ def _read_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
         require_open_world(rules)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    if not rules:
+    if not rules and not domain.adl:
         raise BadInput(f"{path}: there is no rule in it")
     return rules

@@ -16,6 +16,7 @@ from os import PathLike, fspath
 
 from bilevel.symbolic.domain import (
     EQUALITY,
+    NO_FACTS,
     Action,
     Atom,
     BadInput,
@@ -39,7 +40,7 @@ from bilevel.symbolic.expressions import (
     naming_position,
     read_text,
 )
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_problem
 from bilevel.symbolic.pddl_domain import (
     NOTHING,
     Scope,
@@ -57,6 +58,7 @@ from bilevel.symbolic.semantics import Condition, bind_outcome, substitute
 MOST_BINDINGS = 100_000  # of the quantifiers around one atom
 
 TRUE = Condition()
+ADL = {":adl", ":conditional-effects"}  # requirements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +177,38 @@ def is_readable_for_planning(domain_path: str | PathLike[str], problem_path: str
     except BadInput:
         return False
     return True
+
+
+def read_adl_domain(path: str | PathLike[str]) -> Domain:
+    """Read a domain that may be in ADL, which then is for planners alone: rules cannot be learned in it."""
+    return parse_adl_domain(read_text(path), fspath(path))
+
+
+def parse_adl_domain(text: str, filename: str = "<domain>") -> Domain:
+    """The domain that the text defines; in ADL only where its requirements say so, so that no mistake passes for it."""
+    try:
+        return parse_domain(text, filename)
+    except BadInput:
+        if not ADL & {word.lower() for word in text.replace("(", " ").replace(")", " ").split()}:
+            raise
+    with naming_position(text, filename) as lower:
+        domain, actions, _ = domain_frame(lower)
+        schemas = {}
+        for action in actions:
+            name = as_name(action.items[1], "an action").text
+            parameters = read_parameters(action_parts(action)[":parameters"].items, domain.types)
+            schemas[name] = Schema(name, parameters, NO_FACTS, (NOTHING,))
+    domain = replace(domain, schemas=schemas, adl=text)
+    objects = {f"some-{kind}": kind for kind in domain.types}
+    compiled(domain, Problem("empty", domain.name, objects, NO_FACTS, NO_FACTS), filename)  # to find mistakes now
+    return domain
+
+
+def compiled(domain: Domain, problem: Problem, filename: str = "<domain>") -> tuple[Domain, Problem]:
+    """Domain and problem as any planner knows them: compiled, if the domain is in ADL."""
+    if not domain.adl:
+        return domain, problem
+    return compile_adl(domain.adl, write_problem(problem, domain), filename)
 
 
 def compile_adl(

@@ -92,13 +92,18 @@ class Schema:
 
 @dataclass(frozen=True)
 class Domain:
-    """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent)."""
+    """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent).
+
+    `adl` is the text of a domain whose actions schemas cannot express, and is for planners alone: for everyone else its
+    schemas have parameters, and neither conditions nor effects.
+    """
 
     name: str
     predicates: Mapping[str, Predicate]
     schemas: Mapping[str, Schema]
     types: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
+    adl: str = ""
 
     def is_subtype(self, kind: str, ancestor: str) -> bool:
         """Whether every object of type `kind` is one of type `ancestor`."""

@@ -36,7 +36,7 @@ def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Pro
 
 
 def write_domain(domain: Domain) -> str:
-    return "\n".join([f"(define (domain {domain.name})", *_domain_sections(domain)]) + ")\n"
+    return domain.adl or "\n".join([f"(define (domain {domain.name})", *_domain_sections(domain)]) + ")\n"
 
 
 def _domain_sections(domain: Domain) -> Iterator[str]:
