@@ -4,7 +4,7 @@
     bilevel import play.npz --task first_cubes.py:task --perceive recorded_play.py:from_vector \\
         --hindsight recorded_play.py:hindsight --output play
     bilevel learn play --task first_cubes.py:task --dagger-rounds 0 --epochs 30 --output policy
-    bilevel run first_cubes.py:task --policy policy --objects 8
+    bilevel evaluate --policy policy --task first_cubes.py:task --objects 1,3,8 --episodes 20 --output play.jsonl
 """
 
 import sys
@@ -58,7 +58,7 @@ def with_spots(scene: Scene, spots: dict[str, dict[str, float]]) -> Scene:
     return Scene(SPEC, agent, {"cube": cubes(scene), "spot": spots})
 
 
-def play(path: str, episodes: int = 30, steps: int = 500) -> None:
+def play(path: str, episodes: int = 60, steps: int = 500) -> None:
     """Record what OGBench's own oracle does, with noise, in its mode for data; keep what its data sets keep."""
     env = gymnasium.make("cube-triple-v0", mode="data_collection", max_episode_steps=steps + 1)
     rng, rows = np.random.default_rng(0), []

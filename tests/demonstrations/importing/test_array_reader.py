@@ -57,7 +57,7 @@ def test_next_observations_tell_what_was_seen_at_the_end(tmp_path: Path) -> None
     (found,) = episodes_in(tmp_path / "play.npz")
     assert np.array_equal(np.array(found.observations), episode.vectors)
     assert found.infos is not None
-    assert (found.infos[3], found.infos[-1]) == ({"infos/qpos": 3}, {})
+    assert (found.infos[3], found.infos[-1]) == ({"qpos": 3}, {})
 
 
 def test_parts_of_a_dictionary_and_files_of_one_episode_each(tmp_path: Path) -> None:

@@ -118,6 +118,11 @@ def texts(file: Any) -> None:
     file["data/demo_2/actions"] = ["left", "right"]
 
 
+def no_array(file: Any) -> None:
+    del file["data/demo_2/actions"]
+    file["data/demo_2/actions"] = np.dtype(np.float64)  # a type with a name, which is nothing to read from
+
+
 def no_json(file: Any) -> None:
     file["data"].attrs["env_args"] = "{"
 
@@ -130,6 +135,7 @@ def no_json(file: Any) -> None:
         (other_length, "data/demo_2: its observations differ in length: 'agent' 4"),
         (other_actions, "data/demo_2: "),
         (texts, "data/demo_2/actions: holds object of shape (2,), not numbers for each timestep"),
+        (no_array, "cannot be read as HDF5; it may be truncated"),
         (no_json, "the attribute 'env_args' is no JSON"),
     ],
 )

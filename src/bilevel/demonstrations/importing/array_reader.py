@@ -106,7 +106,7 @@ def _episodes(arrays: Mapping[str, NDArray[Any]], path: Path) -> Iterator[Record
     controls = arrays.get(ACTIONS)
     info = Timesteps(
         {
-            name: array
+            name.removeprefix("infos/"): array
             for name, array in arrays.items()
             if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
         },

@@ -56,7 +56,8 @@ class ImportOptions:
     - `demonstrator`: only the episodes of these.
     - `keep_failed`: keep failed episodes, up to where the most of the goal was achieved, with that as their goal.
     - `clip`: move controls that are out of bounds to the bounds.
-    - `objects`, `arguments`: those of the environment, with which `learn` practises (DAgger); 3 unless told.
+    - `objects`, `arguments`: those of the environment, with which `learn` practises (DAgger); 3 objects
+      unless told, or the most that the task takes.
     """
 
     perceive: Callable[..., Scene] | None = None
@@ -266,7 +267,8 @@ def _settings(own: OwnExport | None, task: Task, options: ImportOptions) -> Coll
     given = {**options.arguments, **({} if options.objects is None else {OBJECTS: options.objects})}
     if known is not None and not given:
         return known
-    return collection_settings(task, **{OBJECTS: 3, **(known.arguments if known else {}), **given})
+    usual = {OBJECTS: min(3, task.max_objects or 3)}
+    return collection_settings(task, **{**usual, **(known.arguments if known else {}), **given})
 
 
 def _require_fitting(own: OwnExport, task: Task, controls: Controls, options: ImportOptions) -> None:

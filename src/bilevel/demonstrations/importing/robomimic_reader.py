@@ -52,7 +52,9 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except (OSError, RuntimeError, KeyError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # h5py raises a dozen kinds
         raise BadInput(
             f"{path}: cannot be read as HDF5; it may be truncated ({' '.join(str(error).split())})"
         ) from None
