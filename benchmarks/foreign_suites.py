@@ -68,6 +68,11 @@ def _pick_place(name: str) -> tuple[Setting, ...]:
     return tuple(Setting(f"{name}-{objects}", objects) for objects in range(1, 5))
 
 
+def _sizes(name: str, *sizes: int) -> tuple[Setting, ...]:
+    """All sizes in which KinDER registers an environment."""
+    return tuple(Setting(f"{name}-{size}", size) for size in sizes)
+
+
 CUBES = {"cube-single": 1, "cube-double": 2, "cube-triple": 3, "cube-quadruple": 4, "cube-octuple": 8}
 PUZZLES = {"puzzle-3x3": 9, "puzzle-4x4": 16, "puzzle-4x5": 20, "puzzle-4x6": 24}
 
@@ -78,6 +83,11 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
         "puzzle": Family(
             "ogbench/puzzle.py", 9, sum((_official(*each) for each in PUZZLES.items()), ()), method=REPLANNING
         ),
+    },
+    "kinder": {
+        "stick-button": Family("kinder/stick_button.py", 3, _sizes("StickButton2D", 1, 2, 3, 5, 10)),
+        "shelf": Family("kinder/shelf.py", 3, _sizes("KinematicShelf3D", 1, 2, 3, 5, 10)),
+        "motion": Family("kinder/motion.py", 3, _sizes("Motion2D", 1, 2, 3, 4, 5)),
     },
     "robosuite": {
         "two-of-four": Family("robosuite_bins/pick_place.py", 2, _pick_place("pick-place"), 60),

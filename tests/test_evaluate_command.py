@@ -76,7 +76,7 @@ def test_where_it_was_at_a_loss_is_counted_and_kept_where_that_is_asked_for(
     command = ("evaluate", "--policy", tmp_path, "--task", TINY, *ONE, "--recovery", "wait=4")
     code, out, _ = run(capsys, *command, "--output", tmp_path / "a.jsonl")
     assert (code, out.splitlines()[2].split()[-3:]) == (0, ["no", "rule", "1"])
-    assert "at a loss: 1 waits, 0 plans, 0 retries, 0 other choices, 1 stops" in out
+    assert "at a loss: 1 waits, 0 plans, 0 nudges, 0 retries, 0 other choices, 1 stops" in out
     (line,) = lines(tmp_path / "a.jsonl")
     assert (line["recovery"], line["incidents"], line["steps"]) == ({"wait": 1, "stop": 1}, None, 4)
     assert line["settings"] == {"recovery": "wait=4"}

@@ -64,9 +64,10 @@ class Kinder:
 
     @cached_property
     def ids(self) -> dict[int, str]:
-        """The registered environments, by the number of their objects."""
+        """The registered environments, by the number of their objects: 1 where no number is told."""
         numbered = ((re.search(r"-[a-z](\d+)-", name), name) for name in kinder.get_env_variants(self.name))
-        return {int(number[1]): name for number, name in numbered if number and int(number[1]) > 0}
+        sizes = {int(number[1]) if number else 1: name for number, name in numbered}
+        return {size: sizes[size] for size in sorted(sizes) if size > 0}
 
     def make_env(self, objects: int, render_mode: str | None = None) -> KinderEnv:
         """Make the registered environment with so many objects."""
@@ -110,7 +111,10 @@ class Kinder:
     @lru_cache  # noqa: B019 (there is one for each number of objects)
     def places(self, things: tuple[Any, ...]) -> Places:
         """Where the numbers of an observation of these things belong."""
-        by_type = sorted((thing for thing in things if thing.name != ROBOT), key=lambda thing: [*self.spec.objects].index(type_of(thing)))
+        by_type = sorted(
+            (thing for thing in things if thing.name != ROBOT),
+            key=lambda thing: [*self.spec.objects].index(type_of(thing)),
+        )
         roster = Roster({thing.name: type_of(thing) for thing in by_type} | {kind: kind for kind in self.added})
         found, first = Places([], [], [], [], roster), 0
         for thing in things:
