@@ -87,7 +87,7 @@ class Kinder:
         }
         axes = features[ROBOT]
         roles = {kind: {name: self.role(kind, name, axes) for name in names} for kind, names in features.items()}
-        return Spec(roles.pop(ROBOT), roles | self.added)
+        return Spec(roles.pop(ROBOT), {**roles, **self.added})
 
     def role(self, kind: str, name: str, axes: Sequence[str]) -> Role | type[Role]:
         """The role of a feature, by its name. Walls are not in observations, so the robot is told where it is."""
@@ -130,7 +130,8 @@ class Kinder:
 
     def task(self, name: str, domain: Domain, label: Any, goal: Any, expert: Expert, **optional: Any) -> Task:
         """The task of that name; what is optional in a `Task` may be given."""
-        optional = {"max_objects": max(self.ids), "packages": ["kindergarden"]} | optional
+        optional.setdefault("max_objects", max(self.ids))
+        optional.setdefault("packages", ["kindergarden"])
         return Task(name, domain, self.make_env, self.spec, self.perceive, label, goal, expert, **optional)
 
 

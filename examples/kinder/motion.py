@@ -41,8 +41,8 @@ def goal(scene: Scene) -> Iterator[Atom]:
 
 def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
     """What the expert does next: it goes through the gate that it is before, or into the region."""
-    above = dict(fact.terms for fact in state if fact.predicate == "gate")
-    follower = dict(fact.terms for fact in state if fact.predicate == "followed-by")
+    above = {fact.terms[0]: fact.terms[1] for fact in state if fact.predicate == "gate"}
+    follower = {fact.terms[0]: fact.terms[1] for fact in state if fact.predicate == "followed-by"}
     for (below,) in (fact.terms for fact in state if fact.predicate == "before"):
         if below in follower:
             return Action("pass", (below, above[below], follower[below]))

@@ -27,7 +27,7 @@ def place(scene: Scene) -> tuple[float, float, float]:
 
 
 def sucks(scene: Scene) -> bool:
-    """Whether the hand holds the end of the stick: where its front, of which parts may be beside it, is beyond the end."""
+    """Whether the hand holds the end of the stick: a part of its front is above the stick, and beyond the end."""
     behind, beside, turned = place(scene)
     reach = scene.agent.arm_joint + FAR
     middle = beside - reach * sin(turned)

@@ -40,4 +40,5 @@ class Body:
         """Whether a control is known to hold still, whatever its switches say."""
         if not isinstance(self.controls, BoxControls):
             return self.named is not None and control == self.named[0]
-        return bool(np.allclose(self.controls.encode(control), self.controls.encode(self.still(control))))
+        held: Control = self.still(control)
+        return bool(np.allclose(self.controls.encode(control), self.controls.encode(held), atol=1e-6))
