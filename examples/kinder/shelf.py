@@ -9,6 +9,7 @@ import numpy as np
 from kinder_adapter import Kinder
 
 from bilevel import Action, Atom, Expert, Position, Scene, read_domain
+from bilevel.tasks.scene import Thing
 
 TOP = 0.826  # of the shelf
 HALF = 0.025  # of a cube's height
@@ -26,7 +27,7 @@ def next_gap(scene: Scene) -> Sequence[Sequence[float]]:
     return [next(free, SLOTS[-1])]
 
 
-def is_shelved(cube: Any) -> bool:
+def is_shelved(cube: Thing) -> bool:
     return not cube.grasp_active and cube.z > TOP
 
 
@@ -56,21 +57,20 @@ def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
 def control(scene: Scene, action: Action) -> Any:
     """How it does it: the hand travels above all, and comes down where the cube is, or where it belongs."""
     robot, cube = scene.agent, scene[action.arguments[0]]
-    height = SHOULDER + UPPER * cos(robot.joint_2) + FORE * cos(robot.joint_2 - robot.joint_4)
     ahead = HAND * cos(robot.rot), HAND * sin(robot.rot)
     if action.name == "pick":
         x, y = cube.x - robot.x - ahead[0], cube.y - robot.y - ahead[1]
         far = hypot(x, y)
         low = cube.z + HALF + 0.025  # the hand touches the cube a centimetre before it is there
-        rise = low + 0.1 * ramp(far, 0.015, 0.06) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height
-        return steer(scene, x, y, rise, -ramp(-far, -0.03, -0.015))
+        rise = low + 0.1 * ramp(far, 0.015, 0.06) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height(robot)
+        return steer(robot, x, y, rise, -ramp(-far, -0.03, -0.015))
     slot = scene[action.arguments[1]]
     x, y = slot.x - cube.x, slot.y - cube.y
     far, bottom = hypot(x, y), cube.z - HALF
     rise = TOP - 0.005 + 0.075 * ramp(far, 0.012, 0.025) - bottom
     least = 0.06 + (TOP - 0.01) * ramp(-far, -1.2, -0.9)  # above what lies around; nearer, above what is on the shelf
     clear = max(ramp(bottom, least, least + 0.02), ramp(-far, -0.1, -0.05))
-    return steer(scene, clear * x, clear * y, rise, ramp(-far, -0.03, -0.015))
+    return steer(robot, clear * x, clear * y, rise, ramp(-far, -0.03, -0.015))
 
 
 def ramp(value: float, low: float, high: float) -> float:
@@ -78,11 +78,14 @@ def ramp(value: float, low: float, high: float) -> float:
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def steer(scene: Scene, x: float, y: float, rise: float, gripper: float) -> Any:
+def height(robot: Thing) -> float:
+    """Of the hand."""
+    return SHOULDER + UPPER * cos(robot.joint_2) + FORE * cos(robot.joint_2 - robot.joint_4)
+
+
+def steer(robot: Thing, x: float, y: float, rise: float, gripper: float) -> Any:
     """The control for a way of the hand: the base goes where the hand shall go, turned to the shelf; the arm rises."""
-    robot = scene.agent
-    height = SHOULDER + UPPER * cos(robot.joint_2) + FORE * cos(robot.joint_2 - robot.joint_4)
-    rise = min(max(height + 0.4 * rise, 0.05), TRAVEL + 0.01) - SHOULDER  # from the shoulder
+    rise = min(max(height(robot) + 0.4 * rise, 0.05), TRAVEL + 0.01) - SHOULDER
     elbow = -acos((REACH**2 + rise**2 - UPPER**2 - FORE**2) / (2 * UPPER * FORE))
     shoulder = atan2(REACH, rise) - atan2(FORE * sin(-elbow), UPPER + FORE * cos(elbow))
     joints = 0, shoulder, -pi, elbow, 0, shoulder - elbow - pi, pi / 2
