@@ -154,10 +154,10 @@ def control(scene: Scene, action: Action) -> Any:
     """How it does it: rise, cross high above everything, go straight down, and close or open the hand there."""
     agent, cube, place = scene.agent, *(scene[name] for name in action.arguments)
     is_pick = action.name == "pick"
-    tool, target, height = (agent, cube, 0.0) if is_pick else (cube, place, SIZE)  # what has to come where
+    tool, target, height, press = (agent, cube, 0.0, 0.0) if is_pick else (cube, place, SIZE, 0.015)  # what comes where
     x, y, z, yaw = target.x - tool.x, target.y - tool.y, target.z + height - tool.z, target.yaw - agent.yaw
     beside = np.clip((hypot(x, y) + 0.1 * abs(yaw) - 0.012) / 0.03, 0, 1)
-    rise = z - 0.015 + beside * (HIGH - agent.z - z)  # down to the target, and pressing on, or up to where it crosses
+    rise = z - press + beside * (HIGH - agent.z - z)  # down to the target, or up to where it crosses
     across = np.clip(1 - rise / 0.04, 0, 1) / 0.03
     grasp = 1 - hypot(x, y, 2 * z) / 0.02 + 2 * (agent.closed - OPEN)  # who has begun to close goes on with it
     release = max(1 - hypot(x / 2, y / 2, z) / 0.012, 0)
