@@ -20,7 +20,7 @@ NAMES = {1: "single", 2: "double", 3: "triple", 4: "quadruple"}
 GRID = np.stack(np.meshgrid(np.linspace(0.3, 0.55, 6), np.linspace(-0.3, 0.3, 13)), -1).reshape(-1, 2)
 
 
-class Cubes(SeededArm, CubeEnv):
+class Cubes(SeededArm, CubeEnv):  # type: ignore[misc]
     def __init__(self, objects: int, task_id: int, **arguments: Any) -> None:
         super().__init__(terminate_at_goal=task_id > 0, **arguments)
         self._num_cubes, self.task_id = objects, task_id
@@ -76,7 +76,7 @@ def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     blocks = [f"privileged/block_{number}" for number in range(len(goals))]
     cubes = np.array([(*info[f"{block}_pos"], side(info[f"{block}_quat"])) for block in blocks])
     apart = np.linalg.norm(cubes[:, :3] - [agent["x"], agent["y"], agent["z"]], axis=1)
-    held = (apart == apart.min()) & (apart < NEAR) & (agent["closed"] > CLOSED)
+    held = (apart == apart.min()) & (apart < 0.03) & (agent["closed"] > CLOSED)
     others = cubes[~held]
 
     def place(x: float, y: float, z: float, yaw: float) -> dict[str, float]:
@@ -97,8 +97,8 @@ def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     }
     spots = {f"spot{i}": place(x, y, z - SIZE, 0) for i, (x, y, z) in enumerate(goals) if not len(base[i])}
     taken = np.vstack([others[:, :2], goals[:, :2]])
-    free = GRID[np.linalg.norm(GRID[:, None] - taken, axis=2).min(axis=1, initial=0.09).argmax()]
-    return Scene(SPEC, agent, {"cube": seen, "spot": spots, "table": {"table": place(*free, -SIZE / 2, 0)}})
+    x, y = GRID[np.linalg.norm(GRID[:, None] - taken, axis=2).min(axis=1, initial=0.09).argmax()]
+    return Scene(SPEC, agent, {"cube": seen, "spot": spots, "table": {"table": place(x, y, -SIZE / 2, 0)}})
 
 
 def destination(cube: Any) -> str:
@@ -135,10 +135,10 @@ def goal(scene: Scene) -> Iterator[Atom]:
 
 def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
     """What the expert does next: it brings a cube whose place is free, else it makes way for one."""
-    on, home = (dict(fact.terms for fact in sorted(state) if fact.predicate == name) for name in ("on", "belongs"))
+    on = {fact.terms[0]: fact.terms[1] for fact in sorted(state) if fact.predicate == "on"}
     above = {place: cube for cube, place in on.items() if place != "table"}
-    open_ = [(cube, home[cube]) for (cube,) in sorted(fact.terms for fact in goal - state)]
-    open_ = [(cube, place) for cube, place in open_ if Atom("settled", (place,)) in state]
+    pairs = [fact.terms for fact in sorted(state) if fact.predicate == "belongs"]
+    open_ = [pair for pair in pairs if Atom("settled", pair[:1]) in goal - state and Atom("settled", pair[1:]) in state]
     free = [(cube, place) for cube, place in open_ if Atom("clear", (place,)) in state]
     for cube in (fact.terms[0] for fact in state if fact.predicate == "holding"):
         return next((Action("place", pair) for pair in free if pair[0] == cube), Action("put-aside", (cube, "table")))
@@ -154,13 +154,14 @@ def control(scene: Scene, action: Action) -> Any:
     """How it does it: rise, cross high above everything, go straight down, and close or open the hand there."""
     agent, cube, place = scene.agent, *(scene[name] for name in action.arguments)
     is_pick = action.name == "pick"
-    tool, target, height = (agent, cube, 0.0) if is_pick else (cube, place, SIZE)  # what has to come where
+    tool, target, height, press = (agent, cube, 0.0, 0.0) if is_pick else (cube, place, SIZE, 0.015)  # what comes where
     x, y, z, yaw = target.x - tool.x, target.y - tool.y, target.z + height - tool.z, target.yaw - agent.yaw
-    beside = np.clip((hypot(x, y) + 0.1 * abs(yaw) - 0.015) / 0.03, 0, 1)
-    rise = z + beside * (HIGH - agent.z - z)  # down to the target, or up to where it crosses
+    beside = np.clip((hypot(x, y) + 0.1 * abs(yaw) - 0.012) / 0.03, 0, 1)
+    rise = z - press + beside * (HIGH - agent.z - z)  # down to the target, or up to where it crosses
     across = np.clip(1 - rise / 0.04, 0, 1) / 0.03
-    near = 1 - hypot(x, y, z) / 0.015
-    grip = 1 - 4 * max(near, 0) if not is_pick else 3 * near if near > 0 else 3 * (OPEN - agent.closed)
+    grasp = 1 - hypot(x, y, 2 * z) / 0.02 + 2 * (agent.closed - OPEN)  # who has begun to close goes on with it
+    release = max(1 - hypot(x / 2, y / 2, z) / 0.012, 0)
+    grip = 1 - 6 * release if not is_pick else 5 * grasp if grasp > 0 else 3 * (OPEN - agent.closed)
     return np.clip([across * x, across * y, rise / 0.03, 3 * yaw, grip], -1, 1).astype(np.float32)
 
 
