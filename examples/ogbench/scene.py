@@ -18,7 +18,7 @@ from bilevel import Action, Atom, Expert, LabelOnly, Position, Scalar, Scene, Sp
 
 NEAR, CLOSED, HIGH = 0.035, 0.45, 0.3  # what touches; a hand around a cube; above everything
 DOORS = {"drawer": -0.16, "window": 0.2}  # the position of each where it is open; closed it is 0
-SWITCHES, AT_REST = -0.02, 0.05  # where a button switches; the speed of a door that stays where it is
+SWITCHES, AT_REST = -0.02, 0.25  # where a button switches; the speed of a door that stays where it is
 TOLERANCE = 0.12  # of how far a door is open, some 2 cm; OGBench's is 4 cm
 FRONT, INSIDE = (0.33, -0.356, 0.066), 0.13  # where a cube shall be in a closed drawer; behind the handle of any
 
@@ -52,8 +52,8 @@ class LockedScene(SeededArm, SceneEnv):
 
 
 def layout(rng: np.random.Generator, is_start: bool) -> dict[str, Any]:
-    """Locks, doors and the cube at random; at the start it lies on the table, and some doors are ajar."""
-    drawer, window = (rng.random() if is_start and rng.random() < 0.3 else rng.integers(2) for _ in DOORS)
+    """Locks, doors and the cube at random; at the start it lies on the table."""
+    drawer, window = rng.integers(2, size=2)
     inside = FRONT + np.array([0, -drawer * DOORS["drawer"], 0])
     cube = (*rng.uniform([0.3, -0.07], [0.45, 0.16]), 0.02) if is_start or rng.random() < 0.5 else inside
     doors = {"drawer_pos": drawer * DOORS["drawer"], "window_pos": window * DOORS["window"]}
@@ -79,7 +79,7 @@ def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     for number, (name, wide) in enumerate(DOORS.items()):
         door = place(info[f"privileged/{name}_handle_pos"], yaw=0 if name == "drawer" else pi / 2)
         door |= {"open": float(info[f"privileged/{name}_pos"][0]) / wide, "goal_open": info[f"goal/{name}_pos"] / wide}
-        door |= {"speed": abs(float(info[f"privileged/{name}_vel"][0])), "locked": 1 - info["button_states"][number]}
+        door |= {"speed": float(info[f"privileged/{name}_vel"][0]) / wide, "locked": 1 - info["button_states"][number]}
         objects[name] = {name: door | {"goal_locked": 1 - info["goal/button_states"][number]}}
     goal, yaw = info["goal/block_0_pos"], side(info["privileged/block_0_quat"])
     cube = place(info["privileged/block_0_pos"], (yaw - pi / 4) % (pi / 2) + pi / 4)
@@ -110,9 +110,10 @@ def label(scene: Scene) -> Iterator[Atom]:
     for button, door in zip(("button0", "button1"), (drawer, scene["window"]), strict=True):
         yield Atom("locks", (button, door.name))
         yield Atom("locked" if door.locked else "unlocked", (door.name,))
-        is_still = door.speed < AT_REST  # a door that is let go of before that bounces
-        yield Atom("open" if door.open > 1 - TOLERANCE and is_still else "unopened", (door.name,))
-        yield Atom("closed" if door.open < TOLERANCE and is_still else "unclosed", (door.name,))
+        is_still = abs(door.speed) < AT_REST  # one that moves is still what it was, and bounces if it is let go
+        is_open, is_closed = door.open > 1 - TOLERANCE, door.open < TOLERANCE
+        yield Atom("open" if (is_open if is_still else door.speed < 0) else "unopened", (door.name,))
+        yield Atom("closed" if (is_closed if is_still else door.speed > 0) else "unclosed", (door.name,))
 
 
 def goal(scene: Scene) -> Iterator[Atom]:
