@@ -338,7 +338,9 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found
             found.error(("effects", name), f"{message}: correct the domain, the labels or the expert")
         elif sum(results) < USUALLY * len(results):
             found.advise(("effects", name), f"{message}: learning leaves out what no action explains")
-    if not found.has_errors and not learn_rules(traces, domain):
+    if domain.adl:
+        found.advise("rules", "the domain is in ADL: no rules are learned, so run policies by --method det-replan")
+    elif not found.has_errors and not learn_rules(traces, domain):
         found.error(
             "rules",
             "no rule can be learned from the expert: no fact of the goal becomes true by the effects of an action; "

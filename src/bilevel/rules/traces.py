@@ -15,7 +15,20 @@ from itertools import groupby, pairwise, product
 from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.adl import compiled, users_action
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Problem,
+    Schema,
+)
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 
@@ -94,12 +107,18 @@ def traces_from_states(
 
     A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step. Objects that
     `objects` does not list have the types that their facts imply. If what the demonstrator was doing at each step is
-    `recorded`, it stands for the steps before an exogenous change, which no action explains.
+    `recorded`, it stands for the steps before an exogenous change, which no action explains. Of a domain in ADL there
+    are actions, and no traces, as there can be no rules.
     """
     if len(goals) != len(states) or len(recorded) not in (0, len(states)):
         raise BadInput(
             f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
         )
+    if domain.adl and states:
+        plain, _ = compiled(domain, Problem("seen", domain.name, objects, states[0], NO_FACTS))
+        found = traces_from_states(plain, states, goals, objects, settling, recorded)
+        actions_in_adl = tuple(action and users_action(action) for action in found.actions)
+        return Abstraction((), actions_in_adl, found.exogenous, found.ambiguous)
     runs = _runs(states)
     objects = {**implied_types(domain, [state for state, _, _ in runs]), **objects}
     runs = _before_arrivals(domain, runs, objects)
