@@ -121,7 +121,9 @@ def policy_folder(folder: Path, suite: str, family: str, seed: int) -> Path:
     return folder / suite / f"{family}-{seed}"
 
 
-def learn(suite: str, name: str, seed: int, demonstrations: int | None, epochs: int | None, folder: Path) -> str:
+def learn(
+    suite: str, name: str, seed: int, demonstrations: int | None, epochs: int | None, folder: Path, workers: int
+) -> str:
     """Collect demonstrations and learn a policy, if there is none."""
     family, target = SUITES[suite][name], policy_folder(folder, suite, name, seed)
     if not (target / "policy" / POLICY).exists():
@@ -133,12 +135,13 @@ def learn(suite: str, name: str, seed: int, demonstrations: int | None, epochs: 
             episodes=demonstrations or family.demonstrations,
             seed=seed,
             noise=family.noise,
+            workers=workers,
             **family.arguments,
         )
         config = PRESETS["best"]
         if epochs:
             config = replace(config, training=replace(config.training, epochs=epochs))
-        bilevel.learn(data, target / "policy", task=task, config=config, seed=seed)
+        bilevel.learn(data, target / "policy", task=task, config=config, seed=seed, workers=workers)
     return f"{name}, seed {seed}: learned"
 
 
@@ -198,14 +201,17 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/suites"))
     parser.add_argument("--output", type=Path, help="results/SUITE.jsonl unless told")
     parser.add_argument("--only-learn", action="store_true", help="evaluate nothing")
+    parser.add_argument("--without-expert", action="store_true", help="evaluate the learned policies alone")
     given = parser.parse_args()
     families = given.family or list(SUITES[given.suite])
     with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
-        about = given.demonstrations, given.epochs, given.folder
+        each = max(1, given.workers // (given.seeds * len(families)))
+        about = given.demonstrations, given.epochs, given.folder, each
         jobs = [(given.suite, family, seed, *about) for seed in range(given.seeds) for family in families]
         for learned in as_completed([pool.submit(learn, *job) for job in jobs]):
             print(learned.result(), flush=True)
         wanted = [] if given.only_learn else list(runs(given.suite, families, given.seeds, given.episodes))
+        wanted = [run for run in wanted if run.method != EXPERT or not given.without_expert]
         for measured in as_completed([pool.submit(measure, run, given.folder) for run in wanted]):
             print(measured.result(), flush=True)
     if wanted:
