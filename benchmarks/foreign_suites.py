@@ -53,6 +53,7 @@ class Family:
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment of the demonstrations
     noise: float | None = None  # in the demonstrations
     method: str = BISON
+    planner: str | None = None
 
     def find(self) -> Task:
         return bilevel.find_task(f"{EXAMPLES / self.task}:task")
@@ -76,7 +77,11 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
         "cubes": Family("ogbench/cubes.py", 3, sum((_official(*each) for each in CUBES.items()), ()), 300),
         "scene": Family("ogbench/scene.py", 1, _official("scene", 1), 300),
         "puzzle": Family(
-            "ogbench/puzzle.py", 9, sum((_official(*each) for each in PUZZLES.items()), ()), method=REPLANNING
+            "ogbench/puzzle.py",
+            9,
+            sum((_official(*each) for each in PUZZLES.items()), ()),
+            method=REPLANNING,
+            planner="search",
         ),
     },
     "kinder": {
@@ -149,7 +154,7 @@ def measure(run: Run, folder: Path) -> str:
     """Run the episodes that are not there yet."""
     family, path = SUITES[run.suite][run.family], run.path(folder)
     policy = None if run.method == EXPERT else policy_folder(folder, run.suite, run.family, run.seed) / "policy"
-    evaluated = find_policy(run.method, policy)
+    evaluated = find_policy(run.method, policy, planner=None if run.method == EXPERT else family.planner)
     about = (run.setting.objects,), run.episodes, run.seed, 0.0, dict(run.setting.arguments)
     if (
         not path.exists() or len(path.read_bytes().splitlines()) != run.episodes
