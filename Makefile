@@ -72,7 +72,7 @@ $(VENV)/installed: pyproject.toml
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(PIP) $(TORCH) \
-	  --editable '.[tabletop,learning,video,minari,ogbench,planners,report,ray,dev]'
+	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,dev]'
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@

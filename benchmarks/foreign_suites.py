@@ -63,9 +63,9 @@ def _official(environment: str, objects: int) -> tuple[Setting, ...]:
     return tuple(Setting(f"{environment}-task{task}", objects, {"task_id": task}) for task in range(1, 6))
 
 
-def _pick_place(name: str) -> tuple[Setting, ...]:
-    """robosuite's PickPlace with some of its objects, and with all four as it is registered."""
-    return tuple(Setting(f"{name}-{objects}", objects) for objects in range(1, 5))
+def _sizes(name: str, *sizes: int) -> tuple[Setting, ...]:
+    """An environment in all sizes in which it is registered."""
+    return tuple(Setting(name, size) for size in sizes)
 
 
 CUBES = {"cube-single": 1, "cube-double": 2, "cube-triple": 3, "cube-quadruple": 4, "cube-octuple": 8}
@@ -73,16 +73,25 @@ PUZZLES = {"puzzle-3x3": 9, "puzzle-4x4": 16, "puzzle-4x5": 20, "puzzle-4x6": 24
 
 SUITES: Mapping[str, Mapping[str, Family]] = {
     "ogbench": {
-        "cubes": Family("ogbench/cubes.py", 3, sum((_official(*each) for each in CUBES.items()), ())),
-        "scene": Family("ogbench/scene.py", 1, _official("scene", 1)),
+        "cubes": Family("ogbench/cubes.py", 3, sum((_official(*each) for each in CUBES.items()), ()), 300),
+        "scene": Family("ogbench/scene.py", 1, _official("scene", 1), 300),
         "puzzle": Family(
             "ogbench/puzzle.py", 9, sum((_official(*each) for each in PUZZLES.items()), ()), method=REPLANNING
         ),
     },
+    "kinder": {
+        "stick-button": Family("kinder/stick_button.py", 3, _sizes("StickButton2D", 1, 2, 3, 5, 10)),
+        "shelf": Family("kinder/shelf.py", 3, _sizes("KinematicShelf3D", 1, 2, 3, 5, 10)),
+        "motion": Family("kinder/motion.py", 3, _sizes("Motion2D", 1, 2, 3, 4, 5)),
+    },
     "robosuite": {
-        "two-of-four": Family("robosuite_bins/pick_place.py", 2, _pick_place("pick-place"), 60),
-        "two-kinds": Family(  # and two that no demonstration shows
-            "robosuite_bins/pick_place.py", 2, _pick_place("pick-place-unseen"), 60, {"kinds": "Cereal,Bread"}
+        "two-of-four": Family("robosuite_bins/pick_place.py", 2, _sizes("PickPlace", 1, 2, 3, 4), 60),
+        "two-kinds": Family(  # the other two kinds are in no demonstration
+            "robosuite_bins/pick_place.py",
+            2,
+            _sizes("PickPlace, two kinds never shown", 4),
+            60,
+            {"kinds": "Cereal,Bread"},
         ),
     },
 }
@@ -101,7 +110,8 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"{self.setting.name}-{self.method}-{self.seed}"
+        name = self.setting.name.replace(", ", "-").replace(" ", "-")
+        return f"{name}-{self.setting.objects}-{self.method}-{self.seed}"
 
     def path(self, folder: Path) -> Path:
         return folder / self.suite / "episodes" / f"{self.name}.jsonl"

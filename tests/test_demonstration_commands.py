@@ -234,7 +234,7 @@ def test_a_missing_extra_is_one_line_and_a_missing_module_of_ours_is_a_bug(
     def lack(*_: object) -> None:
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
 
-    monkeypatch.setattr("bilevel.demonstrations.checking.check", lack)
+    monkeypatch.setattr("bilevel.learning.diagnosis.diagnose", lack)
     if line is None:
         with pytest.raises(ModuleNotFoundError):
             run(capsys, "demonstrations", "check", tmp_path)

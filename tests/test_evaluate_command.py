@@ -76,12 +76,12 @@ def test_where_it_was_at_a_loss_is_counted_and_kept_where_that_is_asked_for(
     command = ("evaluate", "--policy", tmp_path, "--task", TINY, *ONE, "--recovery", "wait=4")
     code, out, _ = run(capsys, *command, "--output", tmp_path / "a.jsonl")
     assert (code, out.splitlines()[2].split()[-3:]) == (0, ["no", "rule", "1"])
-    assert "at a loss: 1 waits, 0 plans, 0 retries, 0 other choices, 1 stops" in out
+    assert "at a loss: 1 waits, 0 plans, 0 nudges, 0 retries, 0 other choices, 1 stops" in out
     (line,) = lines(tmp_path / "a.jsonl")
     assert (line["recovery"], line["incidents"], line["steps"]) == ({"wait": 1, "stop": 1}, None, 4)
     assert line["settings"] == {"recovery": "wait=4"}
     found = json.loads(run(capsys, *command, "--keep-incidents", "--json", "--output", tmp_path / "b.jsonl")[1])
-    assert found["total"]["recovery"] == {"wait": 1, "plan": 0, "retry": 0, "other": 0, "stop": 1}
+    assert found["total"]["recovery"] == {"wait": 1, "plan": 0, "nudge": 0, "retry": 0, "other": 0, "stop": 1}
     (line,) = lines(tmp_path / "b.jsonl")
     assert [(incident["step"], incident["kind"]) for incident in line["incidents"]] == [(0, "wait"), (4, "stop")]
     (problem,) = read_problems([tmp_path / "b.jsonl"], tiny_task.DOMAIN)

@@ -39,7 +39,8 @@ LAYERS: Mapping[str, Allowed] = {
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
     "demonstrations": Allowed(
-        ("symbolic", "rules", "tasks", "policies", *TOOLS), (*NUMERICAL, "gymnasium", "minari", "h5py", "PIL")
+        ("symbolic", "rules", "tasks", "policies", *TOOLS),
+        (*NUMERICAL, "gymnasium", "minari", "h5py", "PIL", "pyarrow"),
     ),
     "learning": Allowed(
         ("symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", *TOOLS),
@@ -80,6 +81,7 @@ ONLY_IN = {
     "torch": ("lowlevel.network", "lowlevel.training", "baselines"),
     "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.minari_export", "demonstrations.importing"),
+    "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_frames"),
     "matplotlib": ("planning", "experiments.report"),
     "jinja2": ("experiments.report",),
     "ray": ("experiments.reproduction.ray_backend",),

@@ -36,7 +36,7 @@ class SeededArm:
         return super().get_step_info() | {"goal": np.copy(self._cur_goal_ob)}  # type: ignore[misc, attr-defined, no-any-return]
 
 
-def make(name: str, kind: type, **arguments: Any) -> gymnasium.Env[Any, Any]:
+def make(name: str, kind: Any, **arguments: Any) -> gymnasium.Env[Any, Any]:
     """The environment that OGBench registers under a name, with its step limit, as an environment of this kind."""
     return gymnasium.make(replace(gymnasium.spec(name), entry_point=kind), **arguments)
 

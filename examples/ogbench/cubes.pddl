@@ -2,17 +2,17 @@
   (:requirements :strips :typing)
   (:types cube spot table - place)
   (:predicates (free) (holding ?c - cube) (on ?c - cube ?p - place) (clear ?p - place)
-               (belongs ?c - cube ?p - place) (ready ?p - place))  ; ready: a spot, or a cube that is where it belongs
+               (belongs ?c - cube ?p - place) (settled ?p - place))  ; settled: a spot, or what is where it belongs
 
   (:action pick
     :parameters (?c - cube ?p - place)
     :precondition (and (free) (clear ?c) (on ?c ?p))
-    :effect (and (holding ?c) (clear ?p) (not (free)) (not (clear ?c)) (not (on ?c ?p)) (not (ready ?c))))
+    :effect (and (holding ?c) (clear ?p) (not (free)) (not (clear ?c)) (not (on ?c ?p)) (not (settled ?c))))
 
   (:action place
     :parameters (?c - cube ?p - place)
-    :precondition (and (holding ?c) (belongs ?c ?p) (ready ?p) (clear ?p))
-    :effect (and (on ?c ?p) (ready ?c) (clear ?c) (free) (not (holding ?c)) (not (clear ?p))))
+    :precondition (and (holding ?c) (belongs ?c ?p) (settled ?p) (clear ?p))
+    :effect (and (on ?c ?p) (settled ?c) (clear ?c) (free) (not (holding ?c)) (not (clear ?p))))
 
   (:action put-aside
     :parameters (?c - cube ?t - table)

@@ -17,22 +17,11 @@ import numpy as np
 from arm import HAND, SeededArm, hand, make
 from ogbench.manipspace.envs.puzzle_env import PuzzleEnv
 
-from bilevel import (
-    Action,
-    Atom,
-    BadInput,
-    Expert,
-    LabelOnly,
-    Position,
-    Problem,
-    Scene,
-    Spec,
-    Task,
-    plan,
-    read_adl_domain,
-)
+import bilevel
+from bilevel import Action, Atom, BadInput, Expert, LabelOnly, Position, Scalar, Scene, Spec, Task, read_adl_domain
 
 BOARDS = {9: "3x3", 16: "4x4", 20: "4x5", 24: "4x6"}
+SWITCHES = -0.02  # how far down a button switches
 PRESSES = 4  # at most, from which random starts and goals are apart
 HIGH, DEPTH, APART = (
     0.09,
@@ -74,15 +63,19 @@ def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> 
     return make(f"puzzle-{BOARDS[objects]}-v0", Puzzle, task_id=task_id, render_mode=render_mode)
 
 
-BUTTON: dict[str, Any] = {"x": Position, "y": Position, "z": Position, "lit": LabelOnly, "goal_lit": LabelOnly}
+BUTTON: dict[str, Any] = {"x": Position, "y": Position, "z": Position, "down": Scalar}
+BUTTON |= {"lit": LabelOnly, "goal_lit": LabelOnly}
 SPEC = Spec(HAND, {"button": BUTTON})
 
 
 def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     """What is seen: the hand, and the buttons with their lights."""
-    rows = zip(info["privileged/button_tops"], info["button_states"], info["goal/button_states"], strict=True)
-    numbers = [dict(zip(BUTTON, (*map(float, top), lit, wanted), strict=True)) for top, lit, wanted in rows]
-    return Scene(SPEC, hand(info), {"button": {f"button{number:02}": button for number, button in enumerate(numbers)}})
+    buttons = {}
+    for number, lit in enumerate(info["button_states"]):
+        down = info[f"privileged/button_{number}_pos"] / SWITCHES
+        features = *info["privileged/button_tops"][number], *down, lit, info["goal/button_states"][number]
+        buttons[f"button{number:02}"] = dict(zip(BUTTON, map(float, features), strict=True))
+    return Scene(SPEC, hand(info), {"button": buttons})
 
 
 def label(scene: Scene) -> Iterator[Atom]:
@@ -103,8 +96,8 @@ def goal(scene: Scene) -> Iterator[Atom]:
 def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
     """What the expert does next: the first step of a plan."""
     buttons = {fact.terms[0]: "button" for fact in goal}
-    problem = Problem("lights-out", DOMAIN.name, buttons, state, goal)
-    steps = plan(DOMAIN, problem, planner="search").plan
+    problem = bilevel.Problem("lights-out", DOMAIN.name, buttons, state, goal)
+    steps = bilevel.plan(DOMAIN, problem, planner="search").plan
     return Action("press", steps[0].arguments) if steps else None
 
 
@@ -113,12 +106,12 @@ def control(scene: Scene, action: Action) -> Any:
     agent, button = scene.agent, scene[action.arguments[0]]
     x, y, z = button.x - agent.x, button.y - agent.y, button.z - agent.z
     beside = np.clip((hypot(x, y) - 0.01) / 0.02, 0, 1)
-    rise = z - DEPTH + beside * (HIGH + DEPTH)
+    z += DEPTH if button.down > 1 else -DEPTH  # one that is down already has to come up first
+    rise = z + beside * (HIGH + DEPTH)
     across = np.clip(1 - rise / 0.04, 0, 1)
     return np.clip([across * x / 0.03, across * y / 0.03, rise / 0.03, 0, 1], -1, 1).astype(np.float32)
 
 
 DOMAIN = read_adl_domain(Path(__file__).with_name("puzzle.pddl"))
-EXPERT = Expert(choose, control)
-LIMITS: dict[str, Any] = {"max_objects": 24, "switches": [4], "packages": ["ogbench", "mujoco"]}
-task = Task("ogbench-puzzle", DOMAIN, make_env, SPEC, perceive, label, goal, EXPERT, **LIMITS)
+OPTIONS: dict[str, Any] = {"max_objects": 24, "switches": [4], "packages": ["ogbench", "mujoco"]}
+task = Task("ogbench-puzzle", DOMAIN, make_env, SPEC, perceive, label, goal, Expert(choose, control), **OPTIONS)

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from arm import HAND, SeededArm, hand, make
+from arm import HAND, SeededArm, hand, make, side
 from ogbench.manipspace.envs.scene_env import SceneEnv
 
-from bilevel import Action, Angle, Atom, Expert, LabelOnly, Position, Problem, Scene, Spec, Task, plan, read_domain
+import bilevel
+from bilevel import Action, Atom, Expert, LabelOnly, Position, Scalar, Scene, Spec, Task, read_domain
 
 NEAR, CLOSED, HIGH = 0.035, 0.45, 0.3  # what touches; a hand around a cube; above everything
 DOORS = {"drawer": -0.16, "window": 0.2}  # the position of each where it is open; closed it is 0
+SWITCHES, AT_REST = -0.02, 0.25  # where a button switches; the speed of a door that stays where it is
 TOLERANCE = 0.12  # of how far a door is open, some 2 cm; OGBench's is 4 cm
-FRONT, INSIDE, BEHIND = (
-    (0.33, -0.356, 0.066),
-    0.13,
-    -0.15,
-)  # where the cube is in a closed drawer; how far behind its handle
+FRONT, INSIDE = (0.33, -0.356, 0.066), 0.13  # where a cube shall be in a closed drawer; behind the handle of any
 
 
 class LockedScene(SeededArm, SceneEnv):
@@ -54,8 +52,8 @@ class LockedScene(SeededArm, SceneEnv):
 
 
 def layout(rng: np.random.Generator, is_start: bool) -> dict[str, Any]:
-    """Locks, doors and the cube at random; at the start it lies on the table, and some doors are ajar."""
-    drawer, window = (rng.random() if is_start and rng.random() < 0.3 else rng.integers(2) for _ in DOORS)
+    """Locks, doors and the cube at random; at the start it lies on the table."""
+    drawer, window = rng.integers(2, size=2)
     inside = FRONT + np.array([0, -drawer * DOORS["drawer"], 0])
     cube = (*rng.uniform([0.3, -0.07], [0.45, 0.16]), 0.02) if is_start or rng.random() < 0.5 else inside
     doors = {"drawer_pos": drawer * DOORS["drawer"], "window_pos": window * DOORS["window"]}
@@ -66,44 +64,36 @@ def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> 
     return make("scene-v0", LockedScene, task_id=task_id, render_mode=render_mode)
 
 
-PLACE: dict[str, Any] = {"x": Position, "y": Position, "z": Position}
-DOOR = PLACE | dict.fromkeys(("open", "locked", "goal_open", "goal_locked"), LabelOnly)  # open: from 0 to 1
-CUBE = PLACE | {"yaw": Angle(symmetry=2), "goal_y": LabelOnly}
-SPEC = Spec(
-    HAND | {"yaw": Angle},
-    {"cube": CUBE, "spot": PLACE, "table": PLACE, "button": PLACE, "drawer": DOOR, "window": DOOR},
-)
+PLACE: dict[str, Any] = {"x": Position, "y": Position, "z": Position, "yaw": Position}  # yaw: of a hand that is there
+DOOR = PLACE | dict.fromkeys(("open", "speed", "locked", "goal_open", "goal_locked"), LabelOnly)  # open: from 0 to 1
+BUTTON = PLACE | {"down": Scalar}  # 1 where it switches
+SPEC = Spec(HAND, {"cube": PLACE, "spot": PLACE, "table": PLACE, "button": BUTTON, "drawer": DOOR, "window": DOOR})
 
 
 def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:
     """What is seen: the hand, the cube, where it shall lie and where else there is room, the buttons, the handles.
 
-    The yaw of the cube is how the hand takes hold of it: as much along the drawer and the window as possible.
+    The fingers are to the left and right of a cube, as far as can be: in the drawer and at the window is room for that.
     """
-    agent, objects = hand(info), dict[str, dict[str, Any]]()
+    objects = dict[str, dict[str, Any]]()
     for number, (name, wide) in enumerate(DOORS.items()):
-        door = place(info[f"privileged/{name}_handle_pos"])
+        door = place(info[f"privileged/{name}_handle_pos"], yaw=0 if name == "drawer" else pi / 2)
         door |= {"open": float(info[f"privileged/{name}_pos"][0]) / wide, "goal_open": info[f"goal/{name}_pos"] / wide}
-        locked = 1 - info["button_states"][number], 1 - info["goal/button_states"][number]
-        objects[name] = {name: door | dict(zip(("locked", "goal_locked"), locked, strict=True))}
-    goal, yaw = info["goal/block_0_pos"], info["privileged/block_0_yaw"][0]
-    cube = place(info["privileged/block_0_pos"]) | {"goal_y": goal[1]}
-    cube["yaw"] = (yaw - pi / 4) % (pi / 2) + pi / 4
+        door |= {"speed": float(info[f"privileged/{name}_vel"][0]) / wide, "locked": 1 - info["button_states"][number]}
+        objects[name] = {name: door | {"goal_locked": 1 - info["goal/button_states"][number]}}
+    goal, yaw = info["goal/block_0_pos"], side(info["privileged/block_0_quat"])
+    cube = place(info["privileged/block_0_pos"], (yaw - pi / 4) % (pi / 2) + pi / 4)
     room = max(((0.37, 0.14, 0.02), (0.37, -0.03, 0.02)), key=lambda spot: abs(spot[1] - goal[1]))
     objects |= {"cube": {"cube": cube}, "table": {"table": place(room)}}
-    objects["spot"] = {} if goal[1] < BEHIND else {"spot": place(goal)}
-    tops = info["privileged/button_tops"]
-    objects["button"] = {f"button{number}": place(top) for number, top in enumerate(tops)}
-    return Scene(SPEC, agent, objects)
+    objects["spot"] = {"spot": place(goal)} if goal[2] < 0.04 else {}  # else it is in the drawer
+    for number, top in enumerate(info["privileged/button_tops"]):
+        down = float(info[f"privileged/button_{number}_pos"][0]) / SWITCHES
+        objects.setdefault("button", {})[f"button{number}"] = place(top) | {"down": down}
+    return Scene(SPEC, hand(info), objects)
 
 
-def place(position: Any) -> dict[str, float]:
-    return dict(zip(PLACE, map(float, position), strict=True))
-
-
-def is_inside(y: float, z: float, handle: float) -> bool:
-    """Whether something is in the drawer whose handle is there."""
-    return -0.27 < y - handle < -0.07 and 0.03 < z < 0.15
+def place(position: Any, yaw: float = pi / 2) -> dict[str, float]:
+    return dict(zip(PLACE, (*map(float, position), yaw), strict=True))
 
 
 def label(scene: Scene) -> Iterator[Atom]:
@@ -112,7 +102,7 @@ def label(scene: Scene) -> Iterator[Atom]:
     apart = hypot(cube.x - agent.x, cube.y - agent.y, cube.z - agent.z)
     is_held = apart < NEAR and agent.closed > CLOSED
     yield Atom("holding", ("cube",)) if is_held else Atom("free")
-    if not is_held and is_inside(cube.y, cube.z, drawer.y):
+    if not is_held and -0.27 < cube.y - drawer.y < -0.07 and 0.03 < cube.z < 0.15:
         yield Atom("in", ("cube", "drawer"))
     elif not is_held:
         spots = [spot.name for spot in scene.of_type("spot") if hypot(cube.x - spot.x, cube.y - spot.y) < NEAR]
@@ -120,8 +110,10 @@ def label(scene: Scene) -> Iterator[Atom]:
     for button, door in zip(("button0", "button1"), (drawer, scene["window"]), strict=True):
         yield Atom("locks", (button, door.name))
         yield Atom("locked" if door.locked else "unlocked", (door.name,))
-        yield Atom("open" if door.open > 1 - TOLERANCE else "unopened", (door.name,))
-        yield Atom("closed" if door.open < TOLERANCE else "unclosed", (door.name,))
+        is_still = abs(door.speed) < AT_REST  # one that moves is still what it was, and bounces if it is let go
+        is_open, is_closed = door.open > 1 - TOLERANCE, door.open < TOLERANCE
+        yield Atom("open" if (is_open if is_still else door.speed < 0) else "unopened", (door.name,))
+        yield Atom("closed" if (is_closed if is_still else door.speed > 0) else "unclosed", (door.name,))
 
 
 def goal(scene: Scene) -> Iterator[Atom]:
@@ -142,7 +134,8 @@ def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
     order = ["in", "on", "open", "closed", "locked", "unlocked"]
     wanted = min(goal - state, key=lambda fact: (order.index(fact.predicate), fact))
     objects = OBJECTS | {fact.terms[1]: fact.terms[1] for fact in goal if fact.predicate == "on"}
-    steps = plan(DOMAIN, Problem("next", DOMAIN.name, objects, state, frozenset({wanted})), planner="search").plan
+    problem = bilevel.Problem("next", DOMAIN.name, objects, state, frozenset({wanted}))
+    steps = bilevel.plan(DOMAIN, problem, planner="search").plan
     return steps[0] if steps else None
 
 
@@ -153,7 +146,7 @@ SLACK = 0.035  # between fingers and bar
 def control(scene: Scene, action: Action) -> Any:
     """How it does it: rise, cross high above everything, go straight down, and there grip, let go, press or push.
 
-    The bar of a handle is between the open fingers. Yaws are from 0 to 3/4 pi, as OGBench's arm stops at pi.
+    The bar of a handle is between the open fingers. Yaws are from 0 to 3/4 pi, as the wrist has an end.
     """
     agent, cube, target = scene.agent, scene["cube"], scene[action.arguments[-1]]
     takes, puts, presses = (action.name in names for names in (("pick", "take"), ("place", "put"), ("lock", "unlock")))
@@ -162,26 +155,21 @@ def control(scene: Scene, action: Action) -> Any:
     x, y, z = target.x - tool.x, target.y - tool.y, target.z - tool.z
     if action.name == "put":
         y, z = y - INSIDE, FRONT[2] - cube.z
-    z -= 0.04 * presses
-    yaw = (cube.yaw if takes else 0 if push_y else pi / 2) - agent.yaw
+    elif presses:
+        z += 0.05 if target.down > 1 else -0.04  # one that is down already has to come up first
+    yaw = target.yaw - agent.yaw if action.name != "put" else pi / 2 - agent.yaw
     low = np.clip(2 - abs(z) / 0.015, 0, 1)  # then the bar is between the fingers, and need not be in the middle
     off = hypot(max(abs(x) - low * SLACK * abs(push_x), 0), max(abs(y) - low * SLACK * abs(push_y), 0))
-    beside = np.clip((off + 0.05 * abs(yaw) - 0.015) / 0.02, 0, 1)
+    beside = np.clip((off + 0.05 * abs(yaw) - 0.015) / 0.03, 0, 1)
     rise = z + beside * (HIGH - agent.z - z)  # up to where it crosses, or down to the target
     across = np.clip(1 - rise / 0.04, 0, 1)
     pushing = low * (1 - beside) if push_x or push_y else 0
     near = 1 - hypot(x, y, z) / 0.015 if takes else 1 - hypot(x / 2, y / 2, z) / 0.015
     grip = 3 * near if takes else 1 - 4 * max(near, 0) if puts else 1 - off / 0.05 if presses else -1
     velocity = [(1 - pushing) * across * v / 0.03 + pushing * push for v, push in ((x, push_x), (y, push_y))]
-    return np.clip([*velocity, rise / 0.03, yaw, grip], -1, 1).astype(np.float32)
+    return np.clip([*velocity, rise / 0.03, 2 * yaw, grip], -1, 1).astype(np.float32)
 
 
 DOMAIN = read_domain(Path(__file__).with_name("scene.pddl"))
-EXPERT = Expert(choose, control)
-LIMITS: dict[str, Any] = {
-    "max_objects": 1,
-    "steps_per_object": 2000,
-    "switches": [4],
-    "packages": ["ogbench", "mujoco"],
-}
-task = Task("ogbench-scene", DOMAIN, make_env, SPEC, perceive, label, goal, EXPERT, **LIMITS)
+OPTIONS: dict[str, Any] = {"max_objects": 1, "switches": [4], "packages": ["ogbench", "mujoco"]}
+task = Task("ogbench-scene", DOMAIN, make_env, SPEC, perceive, label, goal, Expert(choose, control), **OPTIONS)

@@ -84,7 +84,7 @@ def perceive(observation: Any, info: dict[str, Any], env: PickPlace) -> Scene:
 
 
 def label(scene: Scene) -> Iterator[Atom]:
-    """The facts that hold. A thing is held if the fingers about it are neither open nor closed, nor closing any more."""
+    """The facts that hold. A thing is held if the fingers about it are neither open nor closed nor closing."""
     hand, held = scene.agent, False
     for item in scene.of_type("item"):
         own = scene[f"{item.name}-bin"]
@@ -122,10 +122,10 @@ def control(scene: Scene, action: Action) -> Any:
     turn = (target.yaw if action.name == "pick" else 0.0) - hand.yaw
     turn -= 2 * pi * round(turn / (2 * pi))
     off = hypot(x, y) + 0.1 * max(abs(turn) - 0.1, 0)
-    rise = min(z + 8 * max(off - 0.01, 0), TRAVEL - hand.z)
+    rise = min(z - 0.01 + 8 * max(off - 0.015, 0), TRAVEL - hand.z)  # it presses on where it arrives
     across = min(max(1 - rise / 0.05, 0), 1)  # only where it is high enough
-    grip = (0.015 - hypot(off, 0.7 * z)) * (100 if action.name == "pick" else -100)
-    move = 20 * x * across, 20 * y * across, 20 * rise, -2 * hand.tilt_y, 2 * hand.tilt_x, 2 * turn * across, grip
+    grip = (0.02 - hypot(off, 0.7 * z)) * (100 if action.name == "pick" else -100)
+    move = 30 * x * across, 30 * y * across, 20 * rise, -2 * hand.tilt_y, 2 * hand.tilt_x, 2 * turn * across, grip
     return np.clip(move, -1, 1).astype(np.float32)
 
 

@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
     "import": "import_command:Import",
-    "demonstrations check": "demonstration_commands:CheckDemonstrations",
+    "demonstrations check": "check_demonstrations_command:CheckDemonstrations",
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",

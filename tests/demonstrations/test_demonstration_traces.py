@@ -10,7 +10,7 @@ from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.recording import Recorder, collection_settings
-from bilevel.demonstrations.traces import Summary, explain, label, summaries, summarise
+from bilevel.demonstrations.traces import Summary, explain, label, labelled, summaries, summarise
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule_file import domain_line, format_rules
 from bilevel.tasks.registry import find_task, task_names
@@ -52,6 +52,6 @@ def test_a_surprise_ends_a_trace_and_is_counted(eventful: Demonstration) -> None
 
 def test_labels_alone_explain_an_expert_that_only_acts() -> None:
     demonstration = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)
-    found = summarise(demonstration, TINY.domain)
+    found = summarise(labelled(0, demonstration, TINY.domain))
     assert (found.explained, found.recorded, found.agreeing) == (found.steps, 0, 0)
     assert found.actions == {"pick": 1, "put": 1}

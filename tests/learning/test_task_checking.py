@@ -54,6 +54,12 @@ class Seedless(Wrapped):
         return self.env.reset()
 
 
+class SmallSeeds(Wrapped):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        np.random.RandomState(seed)
+        return self.env.reset(seed=seed)
+
+
 class Infoless(Wrapped):
     def reset(self, **options: Any) -> Any:
         return self.env.reset(**options)[0]
@@ -200,6 +206,7 @@ ERRORS = {
     "unbounded": (env(Unbounded), "no finite bounds"),
     "other space": (env(Several), "only Box and Discrete"),
     "seed": (env(Seedless), r"takes no `seed`"),
+    "small seeds": (env(SmallSeeds), r"seed % 2\*\*32"),
     "info": (env(Infoless), r"a dictionary `info`"),
     "old gym": (env(OldGym), "returned 4 values"),
     "step fails": (env(Failing), r"ZeroDivisionError.*line \d+"),

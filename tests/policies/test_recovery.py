@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from bilevel.lowlevel.encoding import Unseen
+from bilevel.policies.body import Body
 from bilevel.policies.episode_run import EpisodeRun, run_episode
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy
-from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery, parse_recovery
+from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.policies.rollout import NO_ACTION, Transition
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
@@ -23,7 +26,7 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Labels
 from tiny_policies import CONTROLS, PICK, PUT, RULES_TEXT
-from tiny_task import SPEC, TINY, control
+from tiny_task import SPEC, TINY, Delivery, control
 
 LONGEST = {"pick": 20, "put": 20}
 BODY = Body(CONTROLS, TINY.switches, LONGEST, seed=3)
@@ -230,14 +233,52 @@ def test_without_retries_and_other_choices_nothing_stalls() -> None:
     assert (found.outcome, found.incidents) == ("step limit", ())
 
 
+# Jams
+
+
+class Obstacle(Delivery):
+    """A pillar stands a step before the first parcel; a step into it is refused whole, as kinematic worlds do."""
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        way = self.parcels[0, :2] / np.linalg.norm(self.parcels[0, :2])
+        here = self.agent[:2] + action[:2]
+        if not self.parcels[0, 2] and np.linalg.norm(here - 0.15 * way) < 0.1:
+            return self.observation(), 0.0, False, False, self.info([])
+        return super().step(action)
+
+
+def jammed(recovery: Recovery) -> EpisodeRun:
+    env = SceneEnv(replace(TINY, make_env=lambda objects: Obstacle(objects, 0.0, discrete=False)), 1)
+    return run_episode(env, policy(env, recovery=recovery), 1)
+
+
+def test_what_does_not_move_though_it_should_is_nudged() -> None:
+    found = jammed(USUAL)
+    assert (found.outcome, kinds(found)) == (SUCCESS, [("nudge", "jam")])
+    assert found.incidents[0].step == 5
+    assert found.steps < 60
+    assert jammed(USUAL) == found
+
+
+def test_without_nudges_it_takes_a_stall() -> None:
+    found = jammed(Recovery(nudge=0))
+    assert kinds(found)[0] == ("retry", "stall")
+    assert found.incidents[0].step == 120
+
+
+def test_what_holds_still_is_not_nudged() -> None:
+    found, _ = run(low=Low(stuck), recovery=parse_recovery("nudge"))
+    assert (found.outcome, found.incidents) == ("step limit", ())
+
+
 # The strategy as text
 
 
 def test_a_strategy_is_written_as_it_is_read() -> None:
-    assert str(Recovery()) == "wait=20,plan=50000,retry=3,other=3"
-    assert parse_recovery(str(Recovery())) == parse_recovery("wait,plan,retry,other") == Recovery()
+    assert str(Recovery()) == "wait=20,plan=50000,retry=3,other=3,nudge=5"
+    assert parse_recovery(str(Recovery())) == parse_recovery("wait,plan,retry,other,nudge") == Recovery()
     assert (parse_recovery("off"), str(NO_RECOVERY)) == (NO_RECOVERY, "off")
-    assert parse_recovery("wait=7, plan") == Recovery(wait=7, retry=0, other=0)
+    assert parse_recovery("wait=7, plan") == Recovery(wait=7, retry=0, other=0, nudge=0)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from bilevel.rules import traces as traces_module
 from bilevel.rules.traces import (
     MOST_LOOKED_PAST,
     Abstraction,
+    Change,
     Explanation,
     Trace,
     explain_change,
@@ -132,6 +133,10 @@ def test_a_flicker_is_no_change() -> None:
     assert named(found.actions) == ["pick(a)"] * len(flickering) + ["-"] * 2
     assert found.exogenous == 0
     assert abstract(flickering) == Abstraction((), (None,) * len(flickering), 0, 0)
+    assert [(each.step, each.before - each.after) for each in found.flickers] == [
+        (3, facts("clear m")),
+        (9, facts("clear l")),
+    ]
 
 
 TELEPORTED = (PLACED - facts("at a l")) | facts("clear a, clear l")
@@ -148,6 +153,7 @@ def test_an_exogenous_change_ends_the_trace_and_another_begins() -> None:
     assert named(found.actions[18:27]) == ["-"] * 9
     assert named(found.actions[27:36]) == ["pick(a)"] * 9
     assert (found.exogenous, found.ambiguous) == (1, 0)
+    assert found.unclear == (Change(27, PLACED, TELEPORTED),)
 
 
 def test_an_exogenous_change_may_be_short_lived() -> None:
@@ -229,6 +235,8 @@ def test_of_several_explanations_the_first_is_taken_and_the_case_counted() -> No
         found = abstract([CLOSED, ROLLED], {name: objects[name] for name in order}, GACHA)
         assert named(found.actions) == ["roll(box, a-button)", "-"]
         assert found.ambiguous == 1
+        (change,) = found.unclear
+        assert named(change.actions) == ["roll(box, a-button)", "roll(box, button)"]
 
 
 def test_arguments_are_of_the_types_the_schema_asks_for() -> None:

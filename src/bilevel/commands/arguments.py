@@ -36,7 +36,7 @@ EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", 
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
 Noise = Annotated[float, tyro.conf.arg(help=NOISE_HELP)]
 RECOVERY_HELP = (
-    "What a bilevel policy does where it is at a loss, such as wait=20,plan,retry=3,other=3, or off (by default as the "
+    "What a bilevel policy does where it is at a loss, such as wait=20,plan,retry=3,nudge=5, or off (by default as the "
     "policy says)."
 )
 RecoveryText = Annotated[str | None, tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]

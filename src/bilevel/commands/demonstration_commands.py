@@ -1,9 +1,9 @@
-"""Commands about demonstrations: collect a data set, check it, replay it, look at it, export it."""
+"""Commands about demonstrations: collect a data set, replay it, look at it, export it."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -115,58 +115,6 @@ class Collect:
 
 
 @dataclass(frozen=True)
-class CheckDemonstrations:
-    """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
-
-    Also says what is in it: steps, high-level actions by schema, changes that no action explains.
-    """
-
-    folder: DataFolder
-    task: OptionalTask = None
-    """Label every timestep anew with this task; else the labels are used that were recorded."""
-    json: Json = False
-
-    def run(self) -> int:
-        from bilevel.demonstrations.checking import check
-        from bilevel.tasks.registry import find_task
-
-        task = find_task(self.task) if self.task else None
-        with progress_bar() as progress:
-            bar = progress.add_task("checking")
-            report = check(self.folder, task, lambda done, total: progress.update(bar, completed=done, total=total))
-        found, problems, megabytes = report.summary, report.problems, report.megabytes
-        values = {
-            "problems": problems,
-            "task": report.task,
-            "episodes": found.episodes,
-            "steps": found.steps,
-            "actions": dict(sorted(found.actions.items())),
-            "exogenous": found.exogenous,
-            "ambiguous": found.ambiguous,
-            "events": dict(sorted(found.events.items())),
-            "explained_steps": found.explained,
-            "agreeing_steps": found.agreeing,
-            "megabytes": round(megabytes, 2),
-        }
-        events = f" (events: {_numbers(found.events)})" if found.events else ""
-        agreeing = f"; where it is the expert's: {found.agreeing}" if found.recorded else ""
-        contents = (
-            f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps",
-            f"{found.steps / max(1, found.episodes):.1f} steps an episode, {megabytes:.1f} MB",
-            f"actions: {_numbers(found.actions)}",
-            f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.ambiguous}",
-            f"steps with a high-level action: {found.explained}{agreeing}",
-        )
-        verdict = count(problems, "problem") if problems else "all files are whole"
-        answer(values, self.json, *problems, *(contents if found.episodes else ()), verdict)
-        return 1 if problems else 0
-
-
-def _numbers(counter: Counter[str]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in sorted(counter.items()))
-
-
-@dataclass(frozen=True)
 class ReplayDemonstrations:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
@@ -257,35 +205,58 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class ExportDemonstrations:
-    """Write a data set as one of Minari's, among the others in MINARI_DATASETS_PATH or ~/.minari/datasets.
+    """Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).
 
-    Actions are the controls as they were executed; what the expert wanted and was doing is in the infos.
+    Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
+    In both, actions are the controls as they were executed; what the expert wanted and was doing is beside them.
 
-    Example: bilevel demonstrations export build/blocks --minari bilevel/blocks-v0
+    Example: bilevel demonstrations export build/blocks --lerobot build/lerobot/blocks
     """
 
     folder: DataFolder
-    minari: Annotated[str, tyro.conf.arg(metavar="NAMESPACE/NAME-vN")]
+    minari: Annotated[str | None, tyro.conf.arg(metavar="NAMESPACE/NAME-vN")] = None
     """What Minari shall call it."""
+    lerobot: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """New folder for LeRobot."""
+    rate: Annotated[float | None, tyro.conf.arg(metavar="HZ")] = None
+    """How many timesteps there are in a second, for LeRobot; unless told, what the data set says, or else 10."""
     task: OptionalTask = None
     """Where the task is, if it is not registered, so that Minari can make its environment again."""
     json: Json = False
 
     def run(self) -> int:
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.tasks.registry import find_task, registered_task
 
+        if (self.minari is None) == (self.lerobot is None):
+            raise BadInput("say which format it shall be: either --minari NAMESPACE/NAME-vN or --lerobot DIR")
         data = Demonstrations.read(self.folder)
-        task = find_task(self.task) if self.task else registered_task(data.task)
         with progress_bar() as progress:
-            from bilevel.demonstrations.minari_export import export_to_minari
-
             bar = progress.add_task("exporting", total=len(data))
-            target = export_to_minari(data, self.minari, task, lambda done, _: progress.update(bar, completed=done))
+
+            def callback(done: int, total: int) -> None:
+                progress.update(bar, completed=done, total=total)
+
+            target = self._to_minari(data, callback) if self.minari else self._to_lerobot(data, callback)
+        minari = f"minari.load_dataset({self.minari!r})"
+        lerobot = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
         answer(
             {"minari": self.minari, "output": str(target), "episodes": len(data)},
             self.json,
             f"{count(data, 'episode')} written to {target}",
-            f"read them with: minari.load_dataset({self.minari!r})",
+            f"read them with: {minari if self.minari else lerobot}",
         )
         return 0
+
+    def _to_minari(self, data: Demonstrations, callback: Callable[[int, int], None]) -> Path:
+        from bilevel.demonstrations.minari_export import export_to_minari
+        from bilevel.tasks.registry import find_task, registered_task
+
+        assert self.minari is not None
+        task = find_task(self.task) if self.task else registered_task(data.task)
+        return export_to_minari(data, self.minari, task, callback)
+
+    def _to_lerobot(self, data: Demonstrations, callback: Callable[[int, int], None]) -> Path:
+        from bilevel.demonstrations.lerobot_export import export_to_lerobot
+
+        assert self.lerobot is not None
+        return export_to_lerobot(data, self.lerobot, self.rate, callback)

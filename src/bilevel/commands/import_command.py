@@ -38,7 +38,7 @@ Number = Annotated[int | None, tyro.conf.arg(metavar="N")]
 
 @dataclass(frozen=True)
 class Import:
-    """Make a data set of episodes that somebody else recorded: arrays, Minari's, robomimic's.
+    """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is. What was exported by `bilevel demonstrations export` comes
     back as it was.
@@ -51,7 +51,7 @@ class Import:
     """New folder for the data set."""
     task: OptionalTask = None
     """The task to learn: its name, or file.py:task (by default the one that an export of ours names)."""
-    format: Literal["npz", "minari", "robomimic"] | None = None
+    format: Literal["npz", "minari", "lerobot", "robomimic"] | None = None
     """The format, where it is not seen."""
     perceive: Function = None
     """From an observation, or that and its info, to a Scene (by default the task's, without an environment)."""

@@ -12,11 +12,11 @@ import numpy as np
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.manifest import DOMAIN, Manifest, file_name, read_episode, read_manifest
 from bilevel.demonstrations.recording import Recording
-from bilevel.demonstrations.traces import Summary, summarise
+from bilevel.demonstrations.traces import LabelledEpisode, Summary, labelled, summarise
 from bilevel.json_files import Damaged
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.adl import read_adl_domain
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -34,10 +34,19 @@ class Report:
     megabytes: float = 0.0
 
 
-def check(folder: Path, task: Task | None = None, callback: Callable[[int, int], None] | None = None) -> Report:
+Look = Callable[[LabelledEpisode], None]
+
+
+def check(
+    folder: Path,
+    task: Task | None = None,
+    callback: Callable[[int, int], None] | None = None,
+    begin: Callable[[Manifest, Domain], Look] | None = None,
+) -> Report:
     """Read every file of a data set, and label it anew if the task is given.
 
-    Raise `BadInput` where there is no data set, or one of another format.
+    Raise `BadInput` where there is no data set, or one of another format. Once it is known what is in it, `begin` gives
+    a function that looks at every episode.
     """
     try:
         manifest = read_manifest(folder)
@@ -49,6 +58,7 @@ def check(folder: Path, task: Task | None = None, callback: Callable[[int, int],
         return Report((str(error),), manifest.settings.task)
     problems, size = [], 0
     summary = Summary()
+    look = begin(manifest, domain) if begin else None
     for index in range(manifest.episodes):
         try:
             demonstration, data = read_episode(folder, manifest, index)
@@ -56,7 +66,10 @@ def check(folder: Path, task: Task | None = None, callback: Callable[[int, int],
             problems.append(str(error))
         else:
             size += len(data)
-            summary = summary + summarise(demonstration, domain, task)
+            episode = labelled(index, demonstration, domain, task)
+            summary = summary + summarise(episode)
+            if look:
+                look(episode)
         if callback:
             callback(index + 1, manifest.episodes)
     if not manifest.complete:

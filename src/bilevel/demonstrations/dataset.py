@@ -146,6 +146,15 @@ class Demonstrations(Sequence[Demonstration]):
         return cls.from_recordings(read_minari(str(source)), task, output, **options)
 
     @classmethod
+    def from_lerobot(
+        cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any
+    ) -> Demonstrations:
+        """Import a LeRobot data set (v2.1 or v3.0), given by its folder."""
+        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
+
+        return cls.from_recordings(read_lerobot(Path(path)), task, output, **options)
+
+    @classmethod
     def from_robomimic(
         cls, path: Path | str, task: Task, output: Path | str | None = None, *, mask: str | None = None, **options: Any
     ) -> Demonstrations:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.rules.traces import Abstraction, Trace, traces_from_states
@@ -42,7 +43,24 @@ def explain(
     """
     recorded = (*demonstration.actions, None) if ask_expert else ()
     found = traces_from_states(domain, states, goals, demonstration.objects, recorded=recorded)
-    return Abstraction(found.traces, found.actions[:-1], found.exogenous, found.ambiguous)
+    return replace(found, actions=found.actions[:-1])
+
+
+class LabelledEpisode(NamedTuple):
+    """A demonstration by its number, state and goal at every timestep, and what they say at the high level."""
+
+    number: int
+    demonstration: Demonstration
+    states: list[Facts]
+    goals: list[Facts]
+    found: Abstraction
+
+
+def labelled(number: int, demonstration: Demonstration, domain: Domain, task: Task | None = None) -> LabelledEpisode:
+    """Label a demonstration, anew if the task is given, and explain it by what was seen alone."""
+    states, goals = label(demonstration, task)
+    found = explain(demonstration, domain, states, goals, ask_expert=False)
+    return LabelledEpisode(number, demonstration, states, goals, found)
 
 
 @dataclass(frozen=True)
@@ -64,9 +82,9 @@ class Summary:
         return Summary(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
 
 
-def summarise(demonstration: Demonstration, domain: Domain, task: Task | None = None) -> Summary:
+def summarise(episode: LabelledEpisode) -> Summary:
     """Return the summary of one demonstration."""
-    found = explain(demonstration, domain, *label(demonstration, task), ask_expert=False)
+    demonstration, found = episode.demonstration, episode.found
     recorded = demonstration.actions
     return Summary(
         traces=found.traces,
@@ -84,4 +102,4 @@ def summarise(demonstration: Demonstration, domain: Domain, task: Task | None = 
 
 def summaries(demonstrations: Iterable[Demonstration], domain: Domain) -> Iterator[Summary]:
     """Give the summary of each demonstration; their `sum` with `Summary()` is that of the data set."""
-    return (summarise(demonstration, domain) for demonstration in demonstrations)
+    return (summarise(labelled(*each, domain)) for each in enumerate(demonstrations))

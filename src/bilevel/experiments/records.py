@@ -145,7 +145,14 @@ def _line(name: str, row: Row) -> str:
 def _recovery(row: Row) -> list[str]:
     if not any(row.recovery.values()):
         return []
-    names = {"wait": "waits", "plan": "plans", "retry": "retries", "other": "other choices", "stop": "stops"}
+    names = {
+        "wait": "waits",
+        "plan": "plans",
+        "nudge": "nudges",
+        "retry": "retries",
+        "other": "other choices",
+        "stop": "stops",
+    }
     return ["at a loss: " + ", ".join(f"{row.recovery[kind]} {name}" for kind, name in names.items())]
 
 

@@ -17,9 +17,10 @@ from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import NO_ACTION, Transition, rollout
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import bindings
+from bilevel.rules.nearest_action import how_it_differs
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, traces_from_states
-from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, BadInput, Domain, Facts, Schema
+from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, BadInput, Domain, Schema
 from bilevel.symbolic.semantics import ground_action
 from bilevel.tasks.checking import (
     CheckedEpisode,
@@ -326,7 +327,7 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found
                 continue
             tally.setdefault(action.name, []).append(as_promised)
             if not as_promised:
-                difference = _difference(domain, action, episode.states[start], episode.states[end])
+                difference = how_it_differs(domain, action, episode.states[start], episode.states[end])
                 first.setdefault(action.name, f"{episode.at(end)}: after {action}, {difference}")
     for name, results in tally.items():
         times = f"{sum(results)} of {len(results)} times"
@@ -337,7 +338,9 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found
             found.error(("effects", name), f"{message}: correct the domain, the labels or the expert")
         elif sum(results) < USUALLY * len(results):
             found.advise(("effects", name), f"{message}: learning leaves out what no action explains")
-    if not found.has_errors and not learn_rules(traces, domain):
+    if domain.adl:
+        found.advise("rules", "the domain is in ADL: no rules are learned, so run policies by --method det-replan")
+    elif not found.has_errors and not learn_rules(traces, domain):
         found.error(
             "rules",
             "no rule can be learned from the expert: no fact of the goal becomes true by the effects of an action; "
@@ -351,22 +354,3 @@ def _doings(actions: Sequence[Action | None]) -> Iterator[tuple[Action, int, int
         steps = [step for step, _ in group]
         if action is not None:
             yield action, steps[0], steps[-1] + 1
-
-
-def _difference(domain: Domain, action: Action, before: Facts, after: Facts) -> str:
-    """How what came of an action differs from the likest of its outcomes, in words."""
-    grounded = ground_action(domain, action)
-    changed = before ^ after
-    outcome = min(grounded.outcomes, key=lambda outcome: len(changed ^ (outcome.add | outcome.delete)))
-    known = {term for fact in before for term in fact.terms}
-    others = changed - outcome.add - outcome.delete
-    arrivals = {fact for fact in others if not known.issuperset(fact.terms)}
-    parts = [
-        (grounded.condition.positive - before, "did not hold before"),
-        (outcome.add - after, "did not become true"),
-        ((outcome.delete - outcome.add) & after, "did not become false"),
-        (others - arrivals, "changed as well"),
-        (arrivals, "appeared at the same step"),
-    ]
-    said = [f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in parts if facts]
-    return "; ".join(said) or "the labels came to that in several steps"

@@ -13,8 +13,8 @@ import msgspec
 from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
 
-WAIT, PLAN, RETRY, OTHER, STOP = KINDS = "wait", "plan", "retry", "other", "stop"
-NO_RULE, UNSEEN, STALL = REASONS = "no rule", "unseen", "stall"
+WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
+NO_RULE, UNSEEN, JAM, STALL = REASONS = "no rule", "unseen", "jam", "stall"
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,16 @@ SURPRISES = {
     "flicker": "a flicker: during {action} the labels did not settle",
 }
 
-AT_A_LOSS = {"no rule": "no rule applies", "unseen": "what it needs is not seen", "stall": "nothing comes of it"}
+AT_A_LOSS = {
+    "no rule": "no rule applies",
+    "unseen": "what it needs is not seen",
+    "jam": "nothing moves",
+    "stall": "nothing comes of it",
+}
 INCIDENTS = {
     "wait": "{why}: it waits",
     "plan": "{why}: it follows a plan",
+    "nudge": "{why}: it is nudged",
     "retry": "{why}: it backs off and tries again",
     "other": "{why}: it does something else",
     "stop": "{why}: it stops",

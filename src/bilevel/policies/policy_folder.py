@@ -28,8 +28,9 @@ from bilevel.lowlevel.numpy_network import (
     weight_shapes,
     weights_data,
 )
+from bilevel.policies.body import Body
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
-from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery, parse_recovery
+from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
     consistent_names,

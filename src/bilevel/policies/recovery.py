@@ -5,6 +5,7 @@
 | no rule applies | wait and look again | follow a plan until a rule applies | stop |
 | an object is not seen that the action names | wait and look again | do what another rule says | stop |
 | nothing comes of the action (a stall) | back off and try again | do what another rule says | stop |
+| nothing moves, though it should (a jam) | nudge it | nudge it for longer | a stall |
 
 All of it is memory within an episode. Where no such thing happens, the policy is just what it is without.
 """
@@ -12,22 +13,20 @@ All of it is memory within an episode. Where no such thing happens, the policy i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
-from bilevel.policies.incidents import NO_RULE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
+from bilevel.policies.body import Body
+from bilevel.policies.incidents import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation
-from bilevel.policies.stalls import StallWatch
+from bilevel.policies.stalls import JamWatch, StallWatch
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import implied_types
 from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
-from bilevel.tasks.controls import BoxControls, Control, Controls
+from bilevel.tasks.controls import Control
 from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
@@ -40,6 +39,8 @@ BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for 
 BACKING_OFF = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
 WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
 BACK_OFF_STEPS = 15  # the first time; each further time lasts that much longer
+NUDGING = Perturbation(amplitude=1.0, rate=0.0, flips=0.0)
+LONGEST_NUDGE = 15  # steps; the first one is a step long, and each further one a step longer
 
 
 class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +50,7 @@ class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plan: int = 50_000  # effort of a search: how many states and operators it may take up
     retry: int = 3  # times to back off and try again, for each action
     other: int = 3  # times to do something else instead, in an episode
+    nudge: int = 5  # steps in which nothing moves, though it should, before it is nudged
 
     def __post_init__(self) -> None:
         if min(msgspec.structs.astuple(self)) < 0:
@@ -59,7 +61,7 @@ class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ",".join(parts) or OFF
 
 
-NO_RECOVERY = Recovery(0, 0, 0, 0)
+NO_RECOVERY = Recovery(0, 0, 0, 0, 0)
 
 
 def parse_recovery(text: str) -> Recovery:
@@ -71,33 +73,6 @@ def parse_recovery(text: str) -> Recovery:
             raise BadInput(f"--recovery takes {OFF}, or some of {Recovery()}, not '{text}'")
         found[name] = int(number) if equals else usual[name]
     return Recovery(**found)
-
-
-@dataclass(frozen=True)
-class Body:
-    """What must be known of a robot to hold it still, to push it, and to notice that it is stuck."""
-
-    controls: Controls
-    switches: Sequence[int] = ()  # numbers of a control that open or close something
-    longest: Mapping[str, int] = field(default_factory=dict)  # demonstration of each schema, in steps
-    named: Sequence[float] | None = None  # the control that holds still, if the task names one
-    seed: int = 0  # of the pushes
-
-    def still(self, last: Control | None) -> Control | None:
-        """A control that holds still, as far as one is known, after the last one.
-
-        If the task names none, it is the middle of a Box, where a velocity is nought. No control of a Discrete space is
-        known to do nothing, so the last one is repeated. Switches stay as they were.
-        """
-        if not isinstance(self.controls, BoxControls):
-            return last if self.named is None else np.int64(self.named[0])
-        held = np.zeros(self.controls.size, np.float32)
-        if self.named is not None:
-            held[:] = self.controls.encode(np.array(self.named))[0]
-        if last is not None and self.switches:
-            switches = list(self.switches)
-            held[switches] = self.controls.encode(last)[0, switches]
-        return self.controls.decode(held)
 
 
 class RecoveringPolicy(BilevelPolicy):
@@ -129,6 +104,9 @@ class RecoveringPolicy(BilevelPolicy):
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
         self._pushes = 0  # steps of backing off that are still to come
+        self._nudge = Perturb(NUDGING, self._body.controls, self._body.switches, self._body.seed)
+        self._jam = JamWatch()
+        self._nudges = 0  # in this state, of this action
         self._retries: Counter[Action] = Counter()
         self._avoided: set[Action] = set()
         self._plans: dict[tuple[Facts, Facts], tuple[Action, ...]] = {}
@@ -150,6 +128,8 @@ class RecoveringPolicy(BilevelPolicy):
             control = self._at_a_loss()
         else:
             self._waited = 0
+            if self._recovery.nudge:
+                control = self._loosened(scene, control)
         if self._pushes and control is not None:
             self._pushes -= 1
             control = self._push(control)
@@ -168,6 +148,8 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _enter(self) -> None:
         """Note what is being done from now on."""
+        self._jam.reset()
+        self._nudges = 0
         if self.action is None or not (self._recovery.retry or self._recovery.other):
             self._watch.enter(self._step, None)
         elif self._watch.enter(self._step, (self.state, self.goal, self.action)):
@@ -258,6 +240,23 @@ class RecoveringPolicy(BilevelPolicy):
     @property
     def _no_plan(self) -> str:
         return "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
+
+    # Jams
+
+    def _loosened(self, scene: Scene, control: Control) -> Control:
+        """Return the control, with a push where nothing has moved for some steps although it should have.
+
+        Where a world refuses a movement that would collide, what is seen stays the same, and so does the control of
+        a network without memory: for ever.
+        """
+        if self._jam.look(scene) >= self._recovery.nudge and not self._nudge.left:
+            self._jam.reset()
+            if not self._body.is_still(control):
+                self._nudges += 1
+                self._nudge.burst(min(self._nudges, LONGEST_NUDGE))
+                if self._nudges == 1:
+                    self._note(NUDGE, JAM)
+        return self._nudge(control) if self._nudge.left else control
 
     # Stalls
 

@@ -106,7 +106,7 @@ class Perturb:
     def __init__(self, settings: Perturbation, controls: Controls, switches: Sequence[int], seed: int) -> None:
         self._settings, self._controls, self._switches = settings, controls, list(switches)
         self._rng = np.random.default_rng([seed, _APART])
-        self._left = 0
+        self.left = 0  # steps of a burst
         if isinstance(controls, BoxControls):
             self._pushed = [index for index in range(controls.size) if index not in set(switches)]
             self._low, self._high = np.array(controls.low), np.array(controls.high)
@@ -114,13 +114,17 @@ class Perturb:
 
     def __call__(self, control: Control) -> Control:
         settings, rng = self._settings, self._rng
-        if self._left == 0 and rng.random() < settings.rate:
-            self._left = int(rng.integers(settings.shortest, settings.longest))
-            self._begin()
-        if self._left == 0:
+        if self.left == 0 and rng.random() < settings.rate:
+            self.burst(int(rng.integers(settings.shortest, settings.longest)))
+        if self.left == 0:
             return control
-        self._left -= 1
+        self.left -= 1
         return self._perturbed(control)
+
+    def burst(self, steps: int) -> None:
+        """Begin a burst of so many steps now."""
+        self.left = steps
+        self._begin()
 
     def _begin(self) -> None:
         """Draw what a burst does."""

@@ -1,4 +1,4 @@
-"""Noticing that nothing comes of an action, by how long the demonstrations took for it."""
+"""Noticing that nothing comes of an action, by how long the demonstrations took for it, and that nothing moves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bilevel.symbolic.domain import Action, Facts
+from bilevel.tasks.scene import Scene
 
 MARGIN = 6  # times the longest demonstration of an action, for one attempt at it
 MANY_TIMES = 60  # times the same, for all attempts at it in the same state together: who is pushed about comes back
@@ -78,3 +79,23 @@ class StallWatch:
         if self._here is not None:
             visits, steps = self._visits[self._here], step - self._began
             visits.left, visits.attempt, visits.total = step, visits.attempt + steps, visits.total + steps
+
+
+class JamWatch:
+    """Counts the steps in a row in which nothing that is seen has changed at all."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._agent = self._objects = b""  # as they were seen last
+        self._unmoved = 0
+
+    def look(self, scene: Scene) -> int:
+        """Return for how many steps this has been seen; almost always the agent has moved, which is found at once."""
+        agent = scene.values.tobytes()
+        if agent == self._agent and scene.features.tobytes() == self._objects:
+            self._unmoved += 1
+        else:
+            self._agent, self._objects, self._unmoved = agent, scene.features.tobytes(), 0
+        return self._unmoved

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby, pairwise, product
 from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, BadInput, Domain, Facts, Outcome, Parameter, Problem, Schema
+from bilevel.symbolic.adl import compiled, users_action
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Problem,
+    Schema,
+)
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 
@@ -56,17 +69,30 @@ def segments(trace: Trace) -> Iterator[tuple[Atom, tuple[TraceStep, ...]]]:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One state follows on another: the step at which it does, and the actions that explain it."""
+
+    step: int
+    before: Facts
+    after: Facts
+    actions: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Abstraction:
     """What a sequence of labelled states says at the high level.
 
     `actions` gives each low-level step the action it helped to bring about, or `None` where none is known: before an
-    exogenous change, and after the last action.
+    exogenous change, and after the last action. `unclear` are the changes that no action explains, or several, and
+    `flickers` those that were undone after a few steps.
     """
 
     traces: tuple[Trace, ...]
     actions: tuple[Action | None, ...]
     exogenous: int
     ambiguous: int
+    unclear: tuple[Change, ...] = field(default=(), compare=False)
+    flickers: tuple[Change, ...] = field(default=(), compare=False)
 
 
 def traces_from_states(
@@ -81,19 +107,26 @@ def traces_from_states(
 
     A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step. Objects that
     `objects` does not list have the types that their facts imply. If what the demonstrator was doing at each step is
-    `recorded`, it stands for the steps before an exogenous change, which no action explains.
+    `recorded`, it stands for the steps before an exogenous change, which no action explains. Of a domain in ADL there
+    are actions, and no traces, as there can be no rules.
     """
     if len(goals) != len(states) or len(recorded) not in (0, len(states)):
         raise BadInput(
             f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
         )
+    if domain.adl and states:
+        plain, _ = compiled(domain, Problem("seen", domain.name, objects, states[0], NO_FACTS))
+        found = traces_from_states(plain, states, goals, objects, settling, recorded)
+        actions_in_adl = tuple(action and users_action(action) for action in found.actions)
+        return Abstraction((), actions_in_adl, found.exogenous, found.ambiguous)
     runs = _runs(states)
     objects = {**implied_types(domain, [state for state, _, _ in runs]), **objects}
     runs = _before_arrivals(domain, runs, objects)
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
     steps: list[TraceStep] = []
-    exogenous = ambiguous = 0
+    unclear: list[Change] = []
+    flickers: list[Change] = []
     here = 0
     while here < len(runs) - 1:
         state, start, _ = runs[here]
@@ -107,17 +140,21 @@ def traces_from_states(
             action, outcome = explanations[0]
             steps.append(TraceStep(state, action, outcome, goals[end]))
             actions[start:end] = [action.action] * (end - start)
-            ambiguous += len({(a.action, o) for a, o in explanations}) > 1
+            if len({(a.action, o) for a, o in explanations}) > 1:
+                unclear.append(Change(end, state, runs[there][0], tuple(a.action for a, _ in explanations)))
         elif runs[there][0] != state:
-            exogenous += 1
+            unclear.append(Change(end, state, runs[there][0]))
             actions[start:end] = recorded[start:end] or actions[start:end]
             traces.append(Trace(tuple(steps), objects))
             steps = []
         else:  # a flicker: the same state again, so the run goes on
+            flickers.append(Change(runs[here + 1][1], state, runs[here + 1][0]))
             runs[there] = (state, start, runs[there][2] + end - start)
         here = there
     traces.append(Trace(tuple(steps), objects))
-    return Abstraction(tuple(t for t in traces if t.steps), tuple(actions), exogenous, ambiguous)
+    ambiguous = sum(bool(change.actions) for change in unclear)
+    about = tuple(actions), len(unclear) - ambiguous, ambiguous, tuple(unclear), tuple(flickers)
+    return Abstraction(tuple(trace for trace in traces if trace.steps), *about)
 
 
 Run = tuple[Facts, int, int]  # a state, the index at which it begins, how many steps it lasts

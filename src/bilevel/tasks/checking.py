@@ -20,6 +20,7 @@ from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import OBJECTS, Env, Task, call
 
+LARGEST_SEED = 2**63 - 1  # that an episode may have
 SETTLING = 5  # steps in which labels may change back and forth
 MOST_FLICKERS = 2
 
@@ -153,6 +154,13 @@ def _check_gymnasium(env: Env, found: Findings) -> None:
     controls_of(env.action_space)
     if not _takes(env.reset, "seed"):
         raise BadInput("env.reset() takes no `seed`: write `def reset(self, *, seed=None, options=None)`")
+    try:
+        env.reset(seed=LARGEST_SEED)
+    except ValueError as error:
+        what = f"env.reset(seed={LARGEST_SEED}) raised ValueError: {error}"
+        raise BadInput(
+            f"{what}: seeds have up to 63 bits; seed a generator that takes fewer by `seed % 2**32`"
+        ) from error
     result = env.reset(seed=0)
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
         raise BadInput("env.reset(seed=0) must return the observation and a dictionary `info`, as Gymnasium says")

@@ -10,7 +10,7 @@ from bilevel.demonstrations.importing.recorded import Recordings
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.symbolic.domain import BadInput
 
-Format = Literal["npz", "minari", "robomimic"]
+Format = Literal["npz", "minari", "lerobot", "robomimic"]
 NAME = re.compile(r"([\w-]+/)*[\w-]+-v\d+")  # of a Minari data set
 HDF5 = (".hdf5", ".h5")
 
@@ -24,6 +24,10 @@ def read_recordings(source: str, format: Format | None = None, mask: str | None 
         from bilevel.demonstrations.importing.minari_reader import read_minari
 
         return read_minari(source)
+    if chosen == "lerobot":
+        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
+
+        return read_lerobot(Path(source))
     if chosen == "robomimic":
         from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
 
@@ -41,6 +45,8 @@ def recognise(source: str) -> Format:
     if path.is_dir():
         if (path / "data" / "metadata.json").is_file():
             return "minari"
+        if (path / "meta" / "info.json").is_file():
+            return "lerobot"
         if any(path.glob("*.npz")):
             return "npz"
     elif path.suffix == ".npz":
