@@ -74,7 +74,7 @@ PUZZLES = {"puzzle-3x3": 9, "puzzle-4x4": 16, "puzzle-4x5": 20, "puzzle-4x6": 24
 
 SUITES: Mapping[str, Mapping[str, Family]] = {
     "ogbench": {
-        "cubes": Family("ogbench/cubes.py", 3, sum((_official(*each) for each in CUBES.items()), ()), 300),
+        "cubes": Family("ogbench/cubes.py", 3, sum((_official(*each) for each in CUBES.items()), ()), 200),
         "scene": Family("ogbench/scene.py", 1, _official("scene", 1), 300),
         "puzzle": Family(
             "ogbench/puzzle.py",

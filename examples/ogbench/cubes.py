@@ -40,7 +40,10 @@ class Cubes(SeededArm, CubeEnv):  # type: ignore[misc]
 
 
 def layout(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
-    """Where cubes are, and where they shall be: singly or in towers, in two of five cases in each other's places."""
+    """Where cubes are, and where they shall be: singly or in towers, in two of five cases in each other's places.
+
+    In one of four cases they begin so near each other that they are thrown apart and tip over.
+    """
     spots: list[Any] = []
     while len(spots) < 2 * count:
         spot = rng.uniform([0.3, -0.3], [0.55, 0.3])
@@ -51,8 +54,9 @@ def layout(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
         heights = [SIZE * (columns[:number].count(column) + 0.5) for number, column in enumerate(columns)]
         return np.column_stack([np.array(spots)[columns], heights])
 
-    init = towers(spots[:count])
-    goal = rng.permutation(init if rng.random() < 0.4 else towers(spots[count:]))
+    is_crowded = rng.random() < 0.25
+    init = towers([spots[0] + 0.05 * np.array(divmod(i, 2)) for i in range(count)] if is_crowded else spots[:count])
+    goal = rng.permutation(init if rng.random() < 0.4 and not is_crowded else towers(spots[count:]))
     return (init, goal) if (init != goal).any() else layout(rng, count)
 
 
