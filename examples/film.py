@@ -1,6 +1,6 @@
 """A film of one episode that a page can show: an animated picture, a few hundred kilobytes, at several times the speed.
 
-    python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp --objects 8 --env-args task_id=4
+python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp --objects 8 --env-args task_id=4
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ HIGH, DEPTH, APART = (
 )  # above a button, where the hand crosses; how deep it presses; neighbours are nearer
 
 
-class Puzzle(SeededArm, PuzzleEnv):
+class Puzzle(SeededArm, PuzzleEnv):  # type: ignore[misc]
     """OGBench's puzzle with a task of its own or a random one, and `info` that tells the goal."""
 
     def __init__(self, task_id: int, **arguments: Any) -> None:

@@ -23,7 +23,7 @@ TOLERANCE = 0.12  # of how far a door is open, some 2 cm; OGBench's is 4 cm
 FRONT, INSIDE = (0.33, -0.356, 0.066), 0.13  # where a cube shall be in a closed drawer; behind the handle of any
 
 
-class LockedScene(SeededArm, SceneEnv):
+class LockedScene(SeededArm, SceneEnv):  # type: ignore[misc]
     """OGBench's scene with a task of its own or a random one, and `info` that tells the goal."""
 
     def __init__(self, task_id: int, **arguments: Any) -> None:

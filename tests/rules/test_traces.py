@@ -20,6 +20,7 @@ from bilevel.rules.traces import (
     segments,
     traces_from_states,
 )
+from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Outcome
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import (
@@ -364,3 +365,23 @@ def test_labels_that_never_settle_are_looked_at_a_bounded_number_of_times(monkey
 def test_each_state_needs_its_goal_and_its_recorded_action(goals: int, recorded: int) -> None:
     with pytest.raises(BadInput, match="2 states need as many goals and recorded actions"):
         traces_from_states(BLOCKS, [START, PICKED], [GOAL] * goals, OBJECTS, recorded=[None] * recorded)
+
+
+LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
+  (:predicates (lit ?l - lamp) (dark ?l - lamp) (wired ?l ?m - lamp))
+  (:action flip :parameters (?l - lamp)
+    :effect (forall (?m - lamp) (when (wired ?l ?m)
+      (and (when (lit ?m) (and (dark ?m) (not (lit ?m))))
+           (when (not (lit ?m)) (and (lit ?m) (not (dark ?m)))))))))""")
+
+
+def test_actions_of_adl_are_found_by_what_they_do_in_the_case_at_hand() -> None:
+    wires = {Atom("wired", pair) for pair in (("a", "a"), ("a", "b"), ("b", "b"))}
+    lights = ["dark lit", "lit dark", "lit lit", "lit lit"]
+    states = [
+        frozenset(wires | {Atom(light, (name,)) for light, name in zip(both.split(), "ab", strict=True)})
+        for both in lights
+    ]
+    found = traces_from_states(LAMPS, states, [frozenset()] * 4, {"a": "lamp", "b": "lamp"})
+    assert found.actions == (Action("flip", ("a",)), Action("flip", ("b",)), None, None)
+    assert (found.traces, found.exogenous) == ((), 0)
