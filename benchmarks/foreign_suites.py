@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
+import msgspec
 from result_files import Row, origin, write_rows
 
 import bilevel
@@ -31,6 +32,7 @@ from bilevel.tasks.task import Task
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXPERT, BISON, REPLANNING = "expert", "bison", "det-replan"
+EXPERT_EPISODES = 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Family:
     demonstrations: int = 100
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment of the demonstrations
     noise: float | None = None  # in the demonstrations
+    epochs: int | None = None  # instead of those of the preset
     method: str = BISON
     planner: str | None = None
 
@@ -80,6 +83,9 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
             "ogbench/puzzle.py",
             9,
             sum((_official(*each) for each in PUZZLES.items()), ()),
+            demonstrations=60,
+            noise=0.5,
+            epochs=60,
             method=REPLANNING,
             planner="search",
         ),
@@ -144,8 +150,9 @@ def learn(
             **family.arguments,
         )
         config = PRESETS["best"]
-        if epochs:
-            config = replace(config, training=replace(config.training, epochs=epochs))
+        if epochs or family.epochs:
+            training = msgspec.structs.replace(config.training, epochs=epochs or family.epochs)
+            config = msgspec.structs.replace(config, training=training)
         bilevel.learn(data, target / "policy", task=task, config=config, seed=seed, workers=workers)
     return f"{name}, seed {seed}: learned"
 
@@ -191,7 +198,7 @@ def runs(suite: str, families: Sequence[str], seeds: int, episodes: int) -> Iter
         family = SUITES[suite][name]
         for setting in sorted(family.settings, key=lambda setting: -setting.objects):
             yield from (Run(suite, name, setting, family.method, seed, episodes) for seed in range(seeds))
-            yield Run(suite, name, setting, EXPERT, 0, episodes)
+            yield Run(suite, name, setting, EXPERT, 0, min(episodes, EXPERT_EPISODES))
 
 
 def main() -> None:
