@@ -90,9 +90,7 @@ def steer(robot: Thing, x: float, y: float, rise: float, gripper: float) -> Any:
     shoulder = atan2(REACH, rise) - atan2(FORE * sin(-elbow), UPPER + FORE * cos(elbow))
     joints = 0, shoulder, -pi, elbow, 0, shoulder - elbow - pi, pi / 2
     arm = [joint - robot[f"joint_{number}"] for number, joint in enumerate(joints, 1)]
-    return np.clip([0.4 * x, 0.4 * y, 0.4 * (pi / 2 - robot.rot), *arm, 5 * gripper], -LIMITS, LIMITS).astype(
-        np.float32
-    )
+    return np.clip([0.4 * x, 0.4 * y, 0.4 * (pi / 2 - robot.rot), *arm, gripper], -LIMITS, LIMITS).astype(np.float32)
 
 
 LIMITS = np.array([0.2] * 10 + [1.0])
