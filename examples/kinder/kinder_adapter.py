@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import kinder
 import numpy as np
+from gymnasium.spaces import Box
 
 from bilevel import Angle, BadInput, Domain, Expert, LabelOnly, Position, Scalar, Scene, Spec, Task
 from bilevel.tasks.scene import Roster
@@ -31,10 +32,20 @@ kinder.register_all_environments()
 
 
 class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else."""
+    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else.
+
+    Where only some numbers of a control are `used`, the others are nought: so joints stay as they are.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], used: Sequence[int] | None = None) -> None:
+        super().__init__(env)
+        space: Any = env.action_space
+        self.whole, self.used = np.zeros(space.shape, space.dtype), list(used or range(space.shape[0]))
+        self.action_space = Box(space.low[self.used], space.high[self.used], dtype=space.dtype.type)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.whole[self.used] = action
+        observation, reward, terminated, truncated, info = self.env.step(self.whole.copy())
         return observation, reward, terminated, truncated, info | {"success": terminated}
 
 
@@ -61,6 +72,7 @@ class Kinder:
     roles: Mapping[str, Features] = field(default_factory=dict)
     added: Mapping[str, Features] = field(default_factory=dict)
     add: Callable[[Scene], Sequence[Sequence[float]]] | None = None
+    used: Sequence[int] | None = None  # numbers of a control, if not all of them
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -73,7 +85,8 @@ class Kinder:
         """Make the registered environment with so many objects."""
         if objects not in self.ids:
             raise BadInput(f"KinDER has {self.name} with {', '.join(map(str, self.ids))} objects, not with {objects}")
-        return KinderEnv(gymnasium.make(self.ids[objects], render_mode=render_mode, disable_env_checker=True))
+        env = gymnasium.make(self.ids[objects], render_mode=render_mode, disable_env_checker=True)
+        return KinderEnv(env, self.used)
 
     @cached_property
     def spec(self) -> Spec:
