@@ -72,15 +72,15 @@ def control(scene: Scene, action: Action) -> Any:
         x, y = cube.x - robot.x - ahead[0], cube.y - robot.y - ahead[1]
         far = hypot(x, y)
         low = cube.z + HALF + 0.025  # the hand touches the cube a centimetre before it is there
-        rise = low + 0.1 * ramp(far, 0.015, 0.06) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height(robot)
-        return steer(robot, x, y, rise, -ramp(-far, -0.03, -0.015))
+        rise = low + 0.1 * ramp(far, 0.03, 0.07) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height(robot)
+        return steer(robot, x, y, rise, -ramp(-far, -0.05, -0.03))
     slot = scene[action.arguments[1]]
     x, y = slot.x - cube.x, slot.y - cube.y
     far, bottom = hypot(x, y), cube.z - HALF
-    rise = TOP - 0.005 + 0.075 * ramp(far, 0.012, 0.025) - bottom
+    rise = TOP - 0.005 + 0.075 * ramp(far, 0.016, 0.03) - bottom
     least = 0.06 + (TOP - 0.01) * ramp(-far, -1.2, -0.9)  # above what lies around; nearer, above what is on the shelf
     clear = max(ramp(bottom, least, least + 0.02), ramp(-far, -0.1, -0.05))
-    return steer(robot, clear * x, clear * y, rise, ramp(-far, -0.03, -0.015))
+    return steer(robot, clear * x, clear * y, rise, ramp(-far, -0.05, -0.03))
 
 
 def ramp(value: float, low: float, high: float) -> float:
