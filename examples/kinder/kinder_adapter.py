@@ -1,7 +1,7 @@
 """Any environment of KinDER as a task, but for its domain, labels, goal and expert.
 
-KinDER's observations say of which objects they are, of what types, and what each number is called. So types, features
-and their roles are read from the environment, and one adapter serves all of them:
+KinDER's observations say of which objects they are, of what types, and what each number is called: so types, features
+and their roles are read from the environment.
 
     KINDER = Kinder("StickButton2D")
     task = KINDER.task("stick-button", DOMAIN, label, goal, Expert(choose, control))
@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import gymnasium
-import kinder
 import numpy as np
+from gymnasium.spaces import Box
 
 from bilevel import Angle, BadInput, Domain, Expert, LabelOnly, Position, Scalar, Scene, Spec, Task
 from bilevel.tasks.scene import Roster
@@ -27,14 +28,25 @@ ROBOT = "robot"  # the name of the robot in all of its environments
 PREFIX = re.compile("^(pos_base_|pose_)")  # in 3-D, robots and objects have different names for the same coordinates
 LOOKS = re.compile("color_.*|static|z_order.*|held|grasp_.*|q[xyzw]|object_type")  # what networks are not told
 
+kinder: Any = import_module("kinder")  # not this folder, which has the same name
 kinder.register_all_environments()
 
 
 class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else."""
+    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else.
+
+    Where only some numbers of a control are `used`, the others are nought.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], used: Sequence[int] | None = None) -> None:
+        super().__init__(env)
+        space: Any = env.action_space
+        self.whole, self.used = np.zeros(space.shape, space.dtype), list(used or range(space.shape[0]))
+        self.action_space = Box(space.low[self.used], space.high[self.used], dtype=space.dtype.type)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.whole[self.used] = action
+        observation, reward, terminated, truncated, info = self.env.step(self.whole.copy())
         return observation, reward, terminated, truncated, info | {"success": terminated}
 
 
@@ -61,6 +73,7 @@ class Kinder:
     roles: Mapping[str, Features] = field(default_factory=dict)
     added: Mapping[str, Features] = field(default_factory=dict)
     add: Callable[[Scene], Sequence[Sequence[float]]] | None = None
+    used: Sequence[int] | None = None  # numbers of a control, if not all of them
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -73,7 +86,8 @@ class Kinder:
         """Make the registered environment with so many objects."""
         if objects not in self.ids:
             raise BadInput(f"KinDER has {self.name} with {', '.join(map(str, self.ids))} objects, not with {objects}")
-        return KinderEnv(gymnasium.make(self.ids[objects], render_mode=render_mode, disable_env_checker=True))
+        name = self.ids[objects]
+        return KinderEnv(gymnasium.make(name, render_mode=render_mode, disable_env_checker=True), self.used)
 
     @cached_property
     def spec(self) -> Spec:
@@ -111,27 +125,23 @@ class Kinder:
     @lru_cache  # noqa: B019 (there is one for each number of objects)
     def places(self, things: tuple[Any, ...]) -> Places:
         """Where the numbers of an observation of these things belong."""
-        by_type = sorted(
-            (thing for thing in things if thing.name != ROBOT),
-            key=lambda thing: [*self.spec.objects].index(type_of(thing)),
-        )
-        roster = Roster({thing.name: type_of(thing) for thing in by_type} | {kind: kind for kind in self.added})
+        members = {thing.name: kind for kind in self.spec.objects for thing in things if type_of(thing) == kind}
+        roster = Roster(members | {kind: kind for kind in self.added})
         found, first = Places([], [], [], [], roster), 0
         for thing in things:
             names = self.spec.agent if thing.name == ROBOT else self.spec.objects[type_of(thing)]
             numbers = range(first, first := first + len(names))
             if thing.name == ROBOT:
                 found.robot.extend(numbers)
-            else:
-                found.objects.extend(numbers)
-                found.rows.extend([roster.row[thing.name]] * len(names))
-                found.columns.extend(self.spec.column[name] for name in names)
+                continue
+            found.objects.extend(numbers)
+            found.rows.extend([roster.row[thing.name]] * len(names))
+            found.columns.extend(self.spec.column[name] for name in names)
         return found
 
     def task(self, name: str, domain: Domain, label: Any, goal: Any, expert: Expert, **optional: Any) -> Task:
         """The task of that name; what is optional in a `Task` may be given."""
-        optional.setdefault("max_objects", max(self.ids))
-        optional.setdefault("packages", ["kindergarden"])
+        optional = {"max_objects": max(self.ids), "packages": ["kindergarden"], **optional}
         return Task(name, domain, self.make_env, self.spec, self.perceive, label, goal, expert, **optional)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from kinder_adapter import Kinder
 
-from bilevel import Action, Atom, Expert, Scene, read_domain
+from bilevel import Action, Atom, Expert, Position, Scene, read_domain
 from bilevel.tasks.scene import Thing
 
 PASSED = 0.13  # how far behind the front of a wall the robot is clear of it
 CEILING = 2.5  # of the world
-KINDER = Kinder("Motion2D")
+KINDER = Kinder("Motion2D", roles={"robot": {"x": Position}})  # so a gate is the same wherever it is
 
 
 def gates(scene: Scene) -> list[tuple[Thing, Thing]]:
@@ -29,13 +29,16 @@ def label(scene: Scene) -> Iterator[Atom]:
     yield from (Atom("gate", (below.name, above.name)) for below, above in found)
     yield from (Atom("followed-by", (one.name, other.name)) for (one, _), (other, _) in pairwise(found))
     yield Atom("last", (found[-1][0].name,))
-    ahead = [below for below, _ in found if robot.x < below.x + PASSED]
-    yield Atom("before", (ahead[0].name,)) if ahead else Atom("facing", (region.name,))
+    ahead = [below.name for below, _ in found if robot.x < below.x + PASSED]
+    yield from (Atom("passed", (below.name,)) for below, _ in found[: len(found) - len(ahead)])
+    yield Atom("before", (ahead[0],)) if ahead else Atom("facing", (region.name,))
     if 0 <= robot.x - region.x <= region.width and 0 <= robot.y - region.y <= region.height:
         yield Atom("reached", (region.name,))
 
 
 def goal(scene: Scene) -> Iterator[Atom]:
+    """The gates are goals, too: else a rule would have to name all that are still to come."""
+    yield from (Atom("passed", (below.name,)) for below, _ in gates(scene))
     yield Atom("reached", ("target_region",))
 
 

@@ -31,7 +31,17 @@ def is_shelved(cube: Thing) -> bool:
     return not cube.grasp_active and cube.z > TOP
 
 
-KINDER = Kinder("KinematicShelf3D", added={"gap": {"x": Position, "y": Position}}, add=next_gap)
+GAP = {"gap": {"x": Position, "y": Position}}
+USED = (
+    0,
+    1,
+    2,
+    4,
+    6,
+    8,
+    10,
+)  # the base, the three joints that raise the hand, the gripper; the others are for turning it
+KINDER = Kinder("KinematicShelf3D", added=GAP, add=next_gap, used=USED)
 
 
 def label(scene: Scene) -> Iterator[Atom]:
@@ -62,15 +72,15 @@ def control(scene: Scene, action: Action) -> Any:
         x, y = cube.x - robot.x - ahead[0], cube.y - robot.y - ahead[1]
         far = hypot(x, y)
         low = cube.z + HALF + 0.025  # the hand touches the cube a centimetre before it is there
-        rise = low + 0.1 * ramp(far, 0.015, 0.06) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height(robot)
-        return steer(robot, x, y, rise, -ramp(-far, -0.03, -0.015))
+        rise = low + 0.1 * ramp(far, 0.03, 0.07) + (TRAVEL - low - 0.1) * ramp(far, 0.3, 0.6) - height(robot)
+        return steer(robot, x, y, rise, -ramp(-far, -0.05, -0.03))
     slot = scene[action.arguments[1]]
     x, y = slot.x - cube.x, slot.y - cube.y
     far, bottom = hypot(x, y), cube.z - HALF
-    rise = TOP - 0.005 + 0.075 * ramp(far, 0.012, 0.025) - bottom
+    rise = TOP - 0.005 + 0.075 * ramp(far, 0.016, 0.03) - bottom
     least = 0.06 + (TOP - 0.01) * ramp(-far, -1.2, -0.9)  # above what lies around; nearer, above what is on the shelf
     clear = max(ramp(bottom, least, least + 0.02), ramp(-far, -0.1, -0.05))
-    return steer(robot, clear * x, clear * y, rise, ramp(-far, -0.03, -0.015))
+    return steer(robot, clear * x, clear * y, rise, ramp(-far, -0.05, -0.03))
 
 
 def ramp(value: float, low: float, high: float) -> float:
@@ -88,13 +98,12 @@ def steer(robot: Thing, x: float, y: float, rise: float, gripper: float) -> Any:
     rise = min(max(height(robot) + 0.4 * rise, 0.05), TRAVEL + 0.01) - SHOULDER
     elbow = -acos((REACH**2 + rise**2 - UPPER**2 - FORE**2) / (2 * UPPER * FORE))
     shoulder = atan2(REACH, rise) - atan2(FORE * sin(-elbow), UPPER + FORE * cos(elbow))
-    joints = 0, shoulder, -pi, elbow, 0, shoulder - elbow - pi, pi / 2
-    arm = [joint - robot[f"joint_{number}"] for number, joint in enumerate(joints, 1)]
-    return np.clip([0.4 * x, 0.4 * y, 0.4 * (pi / 2 - robot.rot), *arm, 5 * gripper], -LIMITS, LIMITS).astype(
-        np.float32
-    )
+    wrist = shoulder - elbow - pi  # so the hand points down
+    arm = shoulder - robot.joint_2, elbow - robot.joint_4, wrist - robot.joint_6
+    wanted = 0.4 * x, 0.4 * y, 0.4 * (pi / 2 - robot.rot), *arm, gripper
+    return np.clip(wanted, -LIMITS, LIMITS).astype(np.float32)
 
 
-LIMITS = np.array([0.2] * 10 + [1.0])
+LIMITS = np.array([0.2] * 6 + [1.0])
 DOMAIN = read_domain(Path(__file__).with_name("shelf.pddl"))
-task = KINDER.task("shelf", DOMAIN, label, goal, Expert(choose, control), switches=[10], steps_per_object=300)
+task = KINDER.task("shelf", DOMAIN, label, goal, Expert(choose, control), switches=[6], steps_per_object=300)
