@@ -68,7 +68,7 @@ def make_env(objects: int, task_id: int = 0, render_mode: str | None = None) -> 
 
 PLACE = {"x": Position, "y": Position, "z": Position, "yaw": Position}
 CUBE = PLACE | {"held": LabelOnly, "base": LabelOnly}  # the base is the number of the cube that it belongs on, or -1
-SPEC = Spec(HAND, {"cube": CUBE, "spot": PLACE, "table": PLACE})
+SPEC = Spec(HAND, {"cube": CUBE, "spot": PLACE, "table": PLACE}, untold={"pick": ("?p",)})  # from where: no matter
 
 
 def perceive(observation: Any, info: dict[str, Any], env: Any) -> Scene:

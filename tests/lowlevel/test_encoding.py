@@ -208,3 +208,33 @@ def test_a_spec_that_differs_in_what_is_told_is_refused(spec: Spec) -> None:
         BadInput, match="the scenes have other features, or in other roles, than those that the network"
     ):
         ENCODING.for_spec(spec)
+
+
+def test_of_untold_parameters_nothing_is_told() -> None:
+    """Neither where the argument is nor what is known of it makes a difference; which of the others is which does."""
+    encoding = encoding_of(DOMAIN, Spec(AGENT, {"sock": SOCK, "line": LINE}, untold={"hang": ("?t",)}))
+    seen, action = scene(encoding.spec), Action("hang", ("sock1", "nowhere", "line1"))
+    rows, mask = encoding.arguments(seen, action)
+    assert rows == [seen.roster.row[name] for name in ("sock1", "line1", "line1")]
+    plain, all_told = ENCODING.arguments(scene(), Action("hang", ("sock1", "sock1", "line1")))
+    np.testing.assert_array_equal(mask, all_told[[0, 2, 2]])
+    state = facts(("wet", "nowhere"), ("dry", "sock1"))
+    told_facts = encoding.object_facts(state, frozenset(), action)
+    numbers = told_facts[:, -3:].argmax(axis=1)
+    assert numbers.tolist() == [0, 2, 2]
+    np.testing.assert_array_equal(
+        told_facts, encoding.object_facts(state - facts(("wet", "nowhere")), frozenset(), action)
+    )
+
+
+@pytest.mark.parametrize(
+    ("untold", "message"),
+    [
+        ({"fold": ("?s",)}, "the domain 'laundry' has no such"),
+        ({"hang": ("?x",)}, "'hang' has the parameters \\?s, \\?t, \\?l"),
+        ({"wipe": ("?s",)}, "leaves nothing of 'wipe'"),
+    ],
+)
+def test_untold_parameters_must_be_those_of_the_domain(untold: dict[str, tuple[str, ...]], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        encoding_of(DOMAIN, Spec(AGENT, {"sock": SOCK, "line": LINE}, untold=untold))

@@ -62,3 +62,10 @@ def test_what_makes_no_sense_is_refused(agent: object, objects: object, frame: o
 def test_what_is_no_spec_is_refused(value: object) -> None:
     with pytest.raises(BadInput, match="no spec"):
         read_spec(value)
+
+
+def test_untold_parameters_are_kept_and_only_where_there_are_any() -> None:
+    spec = Spec({"x": Position}, {"cube": {"x": Position}}, untold={"pick": ("?from",)})
+    assert read_spec(spec.as_json()) == spec
+    assert spec != Spec({"x": Position}, {"cube": {"x": Position}})
+    assert "untold" not in Spec({"x": Position}, {"cube": {"x": Position}}).as_json()

@@ -8,7 +8,7 @@ Where on the table something happens plays no part, as positions are relative to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
@@ -190,6 +190,7 @@ class Encoding:
     arity: int  # of the schema with the most parameters, but at least 1
     bare: tuple[str, ...] = ()  # the schemas without parameters
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
+    untold: Mapping[str, frozenset[int]] = field(default_factory=dict)  # parameters, by schema and number
     like: FeatureEncoder | None = field(default=None, compare=False, repr=False)  # whose order it keeps
 
     @cached_property
@@ -216,7 +217,7 @@ class Encoding:
         rows = [
             [(name, (argument,)) in facts for facts in (state, goal) for name in self.unary]
             + [index == position for index in range(self.arity)]
-            for position, argument in enumerate(action.arguments)
+            for position, argument in self._told(action)
         ]
         return np.array(self.padded(rows), np.float32).reshape(-1, 2 * len(self.unary) + self.arity)
 
@@ -227,14 +228,20 @@ class Encoding:
         """
         return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
 
+    def _told(self, action: Action) -> list[tuple[int, str]]:
+        """The arguments of an action that the network is told of, each with its number."""
+        untold = self.untold.get(action.name, ())
+        return [(position, name) for position, name in enumerate(action.arguments) if position not in untold]
+
     def arguments(self, scene: Scene, action: Action) -> tuple[list[int], Array]:
         """The rows of a scene in which an action's arguments are seen, padded, and the mask of what they have."""
         row, types = scene.roster.row, scene.roster.objects
-        for name in action.arguments:
+        told = [name for _, name in self._told(action)]
+        for name in told:
             if name not in row and name not in self.constants:
                 raise Unseen(f"the policy wants {action}, but no '{name}' is seen")
-        rows = self.padded([row.get(name, NOWHERE) for name in action.arguments])
-        return rows, self.features.mask(self.padded([types.get(name) for name in action.arguments]))
+        rows = self.padded([row.get(name, NOWHERE) for name in told])
+        return rows, self.features.mask(self.padded([types.get(name) for name in told]))
 
     def for_spec(self, spec: Spec) -> Encoding:
         """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`.
@@ -273,7 +280,21 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
         arity=max([1, *arities.values()]),
         bare=tuple(name for name, arity in arities.items() if arity == 0),
         constants=tuple(domain.constants),
+        untold={name: _numbers(domain, name, parameters) for name, parameters in spec.untold.items()},
     )
+
+
+def _numbers(domain: Domain, name: str, untold: Sequence[str]) -> frozenset[int]:
+    """The numbers of an action's parameters that are untold; `BadInput` where there are no such."""
+    if name not in domain.schemas:
+        raise BadInput(f"the spec's untold names the action '{name}', but the domain '{domain.name}' has no such")
+    known = [parameter.name for parameter in domain.schemas[name].parameters]
+    for parameter in untold:
+        if parameter not in known:
+            raise BadInput(f"the spec's untold names '{parameter}', but '{name}' has the parameters {', '.join(known)}")
+    if set(known) <= set(untold):
+        raise BadInput(f"the spec's untold leaves nothing of '{name}': the network must be told of something to act on")
+    return frozenset(known.index(parameter) for parameter in untold)
 
 
 # What the network learns from: every step that has a high-level action, encoded

@@ -10,8 +10,8 @@ A role that needs no settings may be given as its class. Scales are not declared
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -62,12 +62,14 @@ class Spec:
     """The features of the agent and of each type of object, by their names, with their roles.
 
     With a `frame`, two coordinates of the agent and its heading, such as ("x", "y", "theta"), positions are told as the
-    agent sees them, ahead and to its left.
+    agent sees them, ahead and to its left. Of `untold` parameters of actions, such as {"pick": ("?from",)}, the network
+    is told nothing, so that it cannot be misled by what plays no part in how the action is done.
     """
 
     agent: Features
     objects: Mapping[str, Features]
     frame: tuple[str, str, str] | None = None
+    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check()
@@ -115,7 +117,8 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         """The spec as plain values, from which `read_spec` makes an equal one."""
-        saved = _Saved(self.agent_roles, self.object_roles, self.frame)
+        untold = {name: tuple(parameters) for name, parameters in self.untold.items()}
+        saved = _Saved(self.agent_roles, self.object_roles, self.frame, untold)
         found: dict[str, Any] = msgspec.to_builtins(saved)
         return found
 
@@ -125,12 +128,13 @@ class Spec:
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Saved(msgspec.Struct, forbid_unknown_fields=True):
+class _Saved(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A spec in a file."""
 
     agent: dict[str, Role]
     objects: dict[str, dict[str, Role]]
     frame: tuple[str, str, str] | None = None
+    untold: dict[str, tuple[str, ...]] = {}
 
 
 def read_spec(value: object) -> Spec:
@@ -139,7 +143,7 @@ def read_spec(value: object) -> Spec:
         saved = msgspec.convert(value, _Saved)
     except msgspec.ValidationError as error:
         raise BadInput(f"no spec: {error}") from None
-    return Spec(saved.agent, saved.objects, saved.frame)
+    return Spec(saved.agent, saved.objects, saved.frame, saved.untold)
 
 
 def _position(role: Role | None) -> type[Role] | None:
