@@ -216,7 +216,7 @@ def test_of_untold_parameters_nothing_is_told() -> None:
     seen, action = scene(encoding.spec), Action("hang", ("sock1", "nowhere", "line1"))
     rows, mask = encoding.arguments(seen, action)
     assert rows == [seen.roster.row[name] for name in ("sock1", "line1", "line1")]
-    plain, all_told = ENCODING.arguments(scene(), Action("hang", ("sock1", "sock1", "line1")))
+    _, all_told = ENCODING.arguments(scene(), Action("hang", ("sock1", "sock1", "line1")))
     np.testing.assert_array_equal(mask, all_told[[0, 2, 2]])
     state = facts(("wet", "nowhere"), ("dry", "sock1"))
     told_facts = encoding.object_facts(state, frozenset(), action)
