@@ -54,8 +54,8 @@ def test_the_expert_solves_an_official_task_within_its_limit(task: bilevel.Task)
     assert steps < 500
 
 
-def test_rules_of_three_demonstrations_swap_cubes(task: bilevel.Task, tmp_path: Path) -> None:
-    demonstrations = bilevel.collect(task, tmp_path / "demonstrations", objects=2, episodes=3)
+def test_rules_of_eight_demonstrations_swap_cubes(task: bilevel.Task, tmp_path: Path) -> None:
+    demonstrations = bilevel.collect(task, tmp_path / "demonstrations", objects=2, episodes=8)
     learned = bilevel.learn(demonstrations, tmp_path / "policy", task=task, config=QUICK)
     env = task.make_env(objects=2, task_id=4)
     observation, info = env.reset(seed=1)

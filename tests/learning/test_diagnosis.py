@@ -15,7 +15,7 @@ from bilevel.demonstrations.manifest import Manifest
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose
 from bilevel.symbolic.domain import NO_FACTS, Atom, Outcome, Schema
-from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.pddl import parse_domain, write_domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
 from tiny_demonstrations import shown
@@ -137,7 +137,8 @@ def test_a_domain_in_adl_has_no_rules() -> None:
         name: Schema(name, schema.parameters, NO_FACTS, (Outcome(NO_FACTS, NO_FACTS),))
         for name, schema in TINY.domain.schemas.items()
     }
-    adl = replace(TINY.domain, schemas=schemas, adl="(define (domain delivery) ...)")
+    text = write_domain(TINY.domain).replace(":strips", ":adl")
+    adl = replace(TINY.domain, schemas=schemas, adl=text)
     found = diagnosis(shown(), replace(TINY, domain=adl))
     assert str(found.for_rules) == "no: the domain is in ADL: a planner acts in it, not rules"
 
