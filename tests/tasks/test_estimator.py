@@ -191,6 +191,23 @@ def test_objects_that_are_called_by_each_others_names_get_their_own_back(noise: 
         assert max(off(estimate, true, name) for name in CUBES) < (0.02 if noise else 1e-6)
 
 
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"cube0": CUBES["cube1"], "cube1": CUBES["cube0"]},  # their colours say who is who
+        {"cube0": CUBES["cube1"], "cube1": (0.2, 0.3)},
+        {"cube0": CUBES["cube1"], "cube1": CUBES["cube2"], "cube2": (0.2, 0.3)},
+    ],
+)
+def test_objects_that_really_are_thrown_where_others_were_keep_their_names(
+    moved: dict[str, tuple[float, float]],
+) -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
+    for _ in range(5):
+        estimator.update(scene())
+    assert estimator.update(scene(**moved)) == scene(**moved)
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.005])
 def test_a_bias_shows_in_coordinates_that_are_known_and_is_taken_off(noise: float) -> None:
     estimator = Estimator(SPEC, ESTIMATION)

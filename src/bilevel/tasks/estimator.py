@@ -19,7 +19,7 @@ from bilevel.tasks.estimation import Carrying, Estimation, Motion
 from bilevel.tasks.perception import REMEMBERED, Coordinates
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.sensors import SensorError
-from bilevel.tasks.spec import Spec
+from bilevel.tasks.spec import LabelOnly, Spec
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -27,6 +27,7 @@ Rows = NDArray[np.intp]
 
 _RECENT = 0.25  # the weight of the last step among the deviations that may mean a change
 _CHANGE = 5.5 * (_RECENT / (2 - _RECENT)) ** 0.5  # standard deviations of that mean that do
+_OWN_PLACE = 0.25  # of the furthest that anything moves within a step: who is seen so near is where it was
 _OUTLIER = 5.0  # standard deviations; what is seen further off is not believed before it lasts
 _MEMORY = 25  # steps for which objects are remembered that may have gone
 _LONG_MEMORY = 200  # where the agent may hide them
@@ -77,6 +78,10 @@ class Estimator:
         """Estimate scenes with these features; `BadInput` where the parameters are not of such."""
         estimation, self._spec = self.estimation, spec
         self._coordinates = Coordinates(spec)
+        looks = {
+            name for roles in spec.object_roles.values() for name, role in roles.items() if isinstance(role, LabelOnly)
+        }
+        self._looks = [spec.column[name] for name in sorted(looks)]  # columns that only labels see, such as a colour
         self._known: dict[Roster, _Parameters] = {}
         known = {kind: motion.known for kind, motion in estimation.types.items()}
         self._sensors = SensorError(self._coordinates, estimation.floor, estimation.jump, known)
@@ -235,22 +240,33 @@ class Estimator:
             self._estimate = Scene.from_arrays(self._spec, values, features, self._roster)
 
     def _with_own_names(self, features: Array, where: Floats) -> Array:
-        """Exchange the rows of objects of one type that are seen where others of it are known to be.
+        """Exchange the rows of objects of one type that are seen under each other's names.
 
-        `where` they are seen, (objects, coordinates), is changed, too.
+        Each of them has moved further than anything can, to where another one was, and all of what is seen there is as
+        it was. `where` they are seen, (objects, coordinates), is changed, too.
         """
         gate = max(self.estimation.jump, _OUTLIER * self._sensors.noise)
         off = np.abs(where - self._where)
         if off.max(initial=0.0) <= gate:
             return features
         far = np.flatnonzero((off > gate).any(axis=1) & (self._relative[:, 0] < np.inf)).tolist()
-        kinds, own, seen = list(self._roster.objects.values()), features, where.copy()
-        for index in far:
-            for other in far:
-                is_other = other != index and kinds[other] == kinds[index]
-                if is_other and (np.abs(seen[other] - self._where[index]) < gate).all():
-                    own = features.copy() if own is features else own
-                    own[index], where[index] = features[other], seen[other]
+        kinds = list(self._roster.objects.values())
+        near = max(_OWN_PLACE * self.estimation.jump, _OUTLIER * self._sensors.noise)
+
+        def is_seen_as(index: int, other: int) -> bool:
+            is_there = kinds[other] == kinds[index] and (np.abs(where[other] - self._where[index]) < near).all()
+            return bool(is_there and (features[other, self._looks] == self._features[index, self._looks]).all())
+
+        names = {index: [other for other in far if other != index and is_seen_as(index, other)] for index in far}
+        exchanged = {index: others[0] for index, others in names.items() if len(others) == 1}
+        while exchanged and exchanged.keys() != {*exchanged.values()}:  # nobody is left without a place
+            exchanged = {index: other for index, other in exchanged.items() if other in exchanged}
+            exchanged = {index: other for index, other in exchanged.items() if index in exchanged.values()}
+        if not exchanged:
+            return features
+        own: Array = features.copy()
+        rows, seen_in = [*exchanged], [*exchanged.values()]
+        own[rows], where[rows] = features[seen_in], where[seen_in]
         return own
 
     # Motion
