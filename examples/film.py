@@ -6,7 +6,9 @@ python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp -
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image as PillowImage
@@ -24,7 +26,7 @@ MILLISECONDS = 80  # that a picture is shown
 LAST = 1500  # milliseconds for the last one
 
 
-class Film:
+class Camera:
     """The callback of a rollout that takes a picture of every so many steps."""
 
     def __init__(self, env: SceneEnv, policy: ObservedPolicy, every: int, width: int) -> None:
@@ -46,6 +48,33 @@ class Film:
         )
 
 
+def film(
+    task: str,
+    policy: Path,
+    output: Path,
+    objects: int,
+    arguments: Mapping[str, Any],
+    method: str = "bison",
+    every: int = 8,
+    seed: int = 1,
+    width: int = 360,
+) -> str:
+    """Run one episode and write its film; say what has become of it."""
+    env = SceneEnv(bilevel.find_task(task), objects, render_mode="rgb_array", **arguments)
+    evaluated = find_policy(method, policy, planner="search" if method == "det-replan" else None)
+    assert evaluated.make is not None
+    acting = evaluated.make(env)
+    camera = Camera(env, acting, every, width)
+    episode = rollout(env, acting, seed, callback=camera)
+    camera.take(f"{episode.outcome} after {episode.steps} steps")
+    env.close()
+    first, *rest = camera.pictures
+    durations = [*[MILLISECONDS] * len(rest), LAST]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    first.save(output, save_all=True, append_images=rest, duration=durations, loop=0, quality=QUALITY, method=4)
+    return f"{output}: {episode.outcome}, {len(camera.pictures)} pictures, {output.stat().st_size // 1000} kB"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task")
@@ -59,18 +88,8 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=360, help="pixels")
     given = parser.parse_args()
     arguments = env_arguments(tuple(given.env_args))
-    env = SceneEnv(bilevel.find_task(given.task), given.objects, render_mode="rgb_array", **arguments)
-    evaluated = find_policy(given.method, given.policy)
-    assert evaluated.make is not None
-    policy = evaluated.make(env)
-    film = Film(env, policy, given.every, given.width)
-    episode = rollout(env, policy, given.seed, callback=film)
-    film.take(f"{episode.outcome} after {episode.steps} steps")
-    first, *rest = film.pictures
-    durations = [*[MILLISECONDS] * len(rest), LAST]
-    given.output.parent.mkdir(parents=True, exist_ok=True)
-    first.save(given.output, save_all=True, append_images=rest, duration=durations, loop=0, quality=QUALITY, method=4)
-    print(f"{given.output}: {episode.outcome}, {len(film.pictures)} pictures, {given.output.stat().st_size // 1000} kB")
+    about = given.task, given.policy, given.output, given.objects, arguments, given.method
+    print(film(*about, given.every, given.seed, given.width))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class SeededArm:
 
 def make(name: str, kind: Any, **arguments: Any) -> gymnasium.Env[Any, Any]:
     """The environment that OGBench registers under a name, with its step limit, as an environment of this kind."""
-    return gymnasium.make(replace(gymnasium.spec(name), entry_point=kind), **arguments)
+    return gymnasium.make(replace(gymnasium.spec(name), entry_point=kind), width=480, height=480, **arguments)
 
 
 def hand(info: dict[str, Any]) -> dict[str, float]:
