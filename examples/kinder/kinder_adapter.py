@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gymnasium
 import numpy as np
@@ -28,26 +28,43 @@ ROBOT = "robot"  # the name of the robot in all of its environments
 PREFIX = re.compile("^(pos_base_|pose_)")  # in 3-D, robots and objects have different names for the same coordinates
 LOOKS = re.compile("color_.*|static|z_order.*|held|grasp_.*|q[xyzw]|object_type")  # what networks are not told
 
+Added = Mapping[str, Mapping[str, Mapping[str, float]]]  # features by type and name
+
 kinder: Any = import_module("kinder")  # not this folder, which has the same name
 kinder.register_all_environments()
 
 
-class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else.
+class Controller(NamedTuple):
+    """Turns controls of one's own, such as a way of the hand, into KinDER's, such as those of a robot's joints.
 
-    Where only some numbers of a control are `used`, the others are nought.
+    `most` is how large, positive or negative, each number of a control may be; `steer(scene, control)` is what KinDER
+    is given, cut to what it allows.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], used: Sequence[int] | None = None) -> None:
+    most: Sequence[float]
+    steer: Callable[[Scene, Any], Sequence[float]]
+
+
+class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], kinder: Kinder) -> None:
         super().__init__(env)
-        space: Any = env.action_space
-        self.whole, self.used = np.zeros(space.shape, space.dtype), list(used or range(space.shape[0]))
-        self.action_space = Box(space.low[self.used], space.high[self.used], dtype=space.dtype.type)
+        self.kinder, self.inner = kinder, cast(Box, env.action_space)
+        if kinder.controller:
+            most = np.array(kinder.controller.most, np.float32)
+            self.action_space = Box(-most, most, dtype=np.float32)
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        self.seen, info = self.env.reset(**options)
+        return self.seen, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        self.whole[self.used] = action
-        observation, reward, terminated, truncated, info = self.env.step(self.whole.copy())
-        return observation, reward, terminated, truncated, info | {"success": terminated}
+        if self.kinder.controller:
+            wanted = self.kinder.controller.steer(self.kinder.perceive(self.seen, {}, self), action)
+            action = np.clip(wanted, self.inner.low, self.inner.high).astype(self.inner.dtype)
+        self.seen, reward, terminated, truncated, info = self.env.step(action)
+        return self.seen, reward, terminated, truncated, info | {"success": terminated}
 
 
 class Places(NamedTuple):
@@ -65,15 +82,18 @@ class Kinder:
     """The environments of one name, such as "StickButton2D", that differ in how many objects there are.
 
     `roles` replace those that follow from the names of features: by the type (of the robot, "robot"), then by the
-    feature. `added` is what is seen beside KinDER's objects, such as a free place: by the type of each, its features;
-    `add` gives their values in a scene, in this order. Such a thing is called as its type.
+    feature. What is `added` to KinDER's objects, such as a free place, or to the features of its robot, has features by
+    its type, too; `add(scene)` says what there is of it, by the type and the name of each: {"gap": {"gap": {"x": 2}}}.
+    For `frame` and `untold` see `Spec`.
     """
 
     name: str
     roles: Mapping[str, Features] = field(default_factory=dict)
     added: Mapping[str, Features] = field(default_factory=dict)
-    add: Callable[[Scene], Sequence[Sequence[float]]] | None = None
-    used: Sequence[int] | None = None  # numbers of a control, if not all of them
+    add: Callable[[Scene], Added] | None = None
+    controller: Controller | None = None
+    frame: tuple[str, str, str] | None = None
+    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -87,7 +107,7 @@ class Kinder:
         if objects not in self.ids:
             raise BadInput(f"KinDER has {self.name} with {', '.join(map(str, self.ids))} objects, not with {objects}")
         name = self.ids[objects]
-        return KinderEnv(gymnasium.make(name, render_mode=render_mode, disable_env_checker=True), self.used)
+        return KinderEnv(gymnasium.make(name, render_mode=render_mode, disable_env_checker=True), self)
 
     @cached_property
     def spec(self) -> Spec:
@@ -101,7 +121,8 @@ class Kinder:
         }
         axes = features[ROBOT]
         roles = {kind: {name: self.role(kind, name, axes) for name in names} for kind, names in features.items()}
-        return Spec(roles.pop(ROBOT), {**roles, **self.added})
+        added = {kind: features for kind, features in self.added.items() if kind != ROBOT}
+        return Spec(roles.pop(ROBOT) | dict(self.added.get(ROBOT, {})), roles | added, self.frame, self.untold)
 
     def role(self, kind: str, name: str, axes: Sequence[str]) -> Role | type[Role]:
         """The role of a feature, by its name. Walls are not in observations, so the robot is told where it is."""
@@ -115,23 +136,26 @@ class Kinder:
         """What is seen: the robot, and all other objects under their names."""
         space: Any = env.unwrapped.observation_space
         places = self.places(tuple(space.constant_objects))
+        values = np.zeros(len(self.spec.agent), np.float32)
+        values[: len(places.robot)] = observation[places.robot]
         features = np.zeros((len(places.roster.objects), len(self.spec.columns)), np.float32)
         features[places.rows, places.columns] = observation[places.objects]
-        scene = Scene.from_arrays(self.spec, observation[places.robot].astype(np.float32), features, places.roster)
-        for kind, values in zip(self.added, self.add(scene) if self.add else (), strict=True):
-            features[places.roster.row[kind], [self.spec.column[name] for name in self.added[kind]]] = values
-        return scene
+        scene = Scene.from_arrays(self.spec, values, features, places.roster)
+        return extended(scene, self.add(scene)) if self.add else scene
 
     @lru_cache  # noqa: B019 (there is one for each number of objects)
     def places(self, things: tuple[Any, ...]) -> Places:
         """Where the numbers of an observation of these things belong."""
         members = {thing.name: kind for kind in self.spec.objects for thing in things if type_of(thing) == kind}
-        roster = Roster(members | {kind: kind for kind in self.added})
+        roster = Roster(members)
         found, first = Places([], [], [], [], roster), 0
         for thing in things:
-            names = self.spec.agent if thing.name == ROBOT else self.spec.objects[type_of(thing)]
+            is_robot, own = thing.name == ROBOT, self.added.get(ROBOT, {})
+            names = (
+                [name for name in self.spec.agent if name not in own] if is_robot else self.spec.objects[type_of(thing)]
+            )
             numbers = range(first, first := first + len(names))
-            if thing.name == ROBOT:
+            if is_robot:
                 found.robot.extend(numbers)
                 continue
             found.objects.extend(numbers)
@@ -148,3 +172,17 @@ class Kinder:
 def type_of(thing: Any) -> str:
     """What the type of one of KinDER's objects is called here: as it is there, but in small letters, as in PDDL."""
     return ROBOT if thing.name == ROBOT else thing.type.name.lower()
+
+
+def extended(scene: Scene, added: Added) -> Scene:
+    """The scene with what is added to it."""
+    spec, roster = scene.spec, dict(scene.objects)
+    for name, value in added.get(ROBOT, {}).get(ROBOT, {}).items():
+        scene.values[spec.agent_column[name]] = value
+    rows = [scene.features]
+    for kind, members in added.items():
+        for name, features in members.items() if kind != ROBOT else ():
+            roster[name] = kind
+            rows.append(np.zeros((1, len(spec.columns)), np.float32))
+            rows[-1][0, [spec.column[feature] for feature in features]] = list(features.values())
+    return Scene.from_arrays(spec, scene.values, np.concatenate(rows), Roster(roster))
