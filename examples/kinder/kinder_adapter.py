@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +21,6 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from bilevel import Angle, BadInput, Domain, Expert, LabelOnly, Position, Scalar, Scene, Spec, Task
-from bilevel.tasks.scene import Roster
 from bilevel.tasks.spec import Features, Role
 
 ROBOT = "robot"  # the name of the robot in all of its environments
@@ -67,16 +66,6 @@ class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.seen, reward, terminated, truncated, info | {"success": terminated}
 
 
-class Places(NamedTuple):
-    """Which numbers of an observation are the robot's, which the objects', and in which row and column each belongs."""
-
-    robot: list[int]
-    objects: list[int]
-    rows: list[int]
-    columns: list[int]
-    roster: Roster
-
-
 @dataclass(frozen=True, eq=False)
 class Kinder:
     """The environments of one name, such as "StickButton2D", that differ in how many objects there are.
@@ -84,7 +73,7 @@ class Kinder:
     `roles` replace those that follow from the names of features: by the type (of the robot, "robot"), then by the
     feature. What is `added` to KinDER's objects, such as a free place, or to the features of its robot, has features by
     its type, too; `add(scene)` says what there is of it, by the type and the name of each: {"gap": {"gap": {"x": 2}}}.
-    For `frame` and `untold` see `Spec`.
+    For `untold` see `Spec`.
     """
 
     name: str
@@ -92,7 +81,6 @@ class Kinder:
     added: Mapping[str, Features] = field(default_factory=dict)
     add: Callable[[Scene], Added] | None = None
     controller: Controller | None = None
-    frame: tuple[str, str, str] | None = None
     untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
@@ -106,62 +94,50 @@ class Kinder:
         """Make the registered environment with so many objects."""
         if objects not in self.ids:
             raise BadInput(f"KinDER has {self.name} with {', '.join(map(str, self.ids))} objects, not with {objects}")
-        name = self.ids[objects]
-        return KinderEnv(gymnasium.make(name, render_mode=render_mode, disable_env_checker=True), self)
+        return KinderEnv(gymnasium.make(self.ids[objects], render_mode=render_mode, disable_env_checker=True), self)
 
     @cached_property
-    def spec(self) -> Spec:
-        """The types of what is in the smallest environment, with their features."""
+    def features(self) -> dict[str, list[str]]:
+        """What KinDER itself tells, by type and in its order; all types are in the smallest environment."""
         env = self.make_env(min(self.ids))
         space: Any = env.unwrapped.observation_space
         env.close()
-        features = {
-            type_of(thing): [PREFIX.sub("", name) for name in space.type_features[thing.type]]
-            for thing in space.constant_objects
-        }
-        axes = features[ROBOT]
-        roles = {kind: {name: self.role(kind, name, axes) for name in names} for kind, names in features.items()}
-        added = {kind: features for kind, features in self.added.items() if kind != ROBOT}
-        return Spec(roles.pop(ROBOT) | dict(self.added.get(ROBOT, {})), roles | added, self.frame, self.untold)
+        names = {type_of(thing): space.type_features[thing.type] for thing in space.constant_objects}
+        return {kind: [PREFIX.sub("", name) for name in names[kind]] for kind in names}
 
-    def role(self, kind: str, name: str, axes: Sequence[str]) -> Role | type[Role]:
+    @cached_property
+    def bare(self) -> Spec:
+        """The spec of that alone, which nobody is told: `add` sees it."""
+        objects = {kind: dict.fromkeys(names, LabelOnly) for kind, names in self.features.items()}
+        return Spec(objects.pop(ROBOT), objects)
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The spec of all that is seen."""
+        objects = {kind: {name: self.role(kind, name) for name in names} for kind, names in self.features.items()}
+        for kind, features in self.added.items():
+            objects[kind] = {**objects.get(kind, {}), **features}
+        return Spec(objects.pop(ROBOT), objects, untold=self.untold)
+
+    def role(self, kind: str, name: str) -> Role | type[Role]:
         """The role of a feature, by its name. Walls are not in observations, so the robot is told where it is."""
         if name in self.roles.get(kind, ()):
             return self.roles[kind][name]
-        if name in ("x", "y", "z") and name in axes:
+        if name in ("x", "y", "z") and name in self.features[ROBOT]:
             return Position(absolute=kind == ROBOT)
         return LabelOnly if LOOKS.fullmatch(name) else Angle if name in ("theta", "rot") else Scalar
 
     def perceive(self, observation: Any, info: dict[str, Any], env: gymnasium.Env[Any, Any]) -> Scene:
         """What is seen: the robot, and all other objects under their names."""
         space: Any = env.unwrapped.observation_space
-        places = self.places(tuple(space.constant_objects))
-        values = np.zeros(len(self.spec.agent), np.float32)
-        values[: len(places.robot)] = observation[places.robot]
-        features = np.zeros((len(places.roster.objects), len(self.spec.columns)), np.float32)
-        features[places.rows, places.columns] = observation[places.objects]
-        scene = Scene.from_arrays(self.spec, values, features, places.roster)
-        return extended(scene, self.add(scene)) if self.add else scene
-
-    @lru_cache  # noqa: B019 (there is one for each number of objects)
-    def places(self, things: tuple[Any, ...]) -> Places:
-        """Where the numbers of an observation of these things belong."""
-        members = {thing.name: kind for kind in self.spec.objects for thing in things if type_of(thing) == kind}
-        roster = Roster(members)
-        found, first = Places([], [], [], [], roster), 0
-        for thing in things:
-            is_robot, own = thing.name == ROBOT, self.added.get(ROBOT, {})
-            names = (
-                [name for name in self.spec.agent if name not in own] if is_robot else self.spec.objects[type_of(thing)]
-            )
-            numbers = range(first, first := first + len(names))
-            if is_robot:
-                found.robot.extend(numbers)
-                continue
-            found.objects.extend(numbers)
-            found.rows.extend([roster.row[thing.name]] * len(names))
-            found.columns.extend(self.spec.column[name] for name in names)
-        return found
+        found: dict[str, dict[str, dict[str, float]]] = {kind: {} for kind in self.features}
+        numbers = iter(observation.tolist())
+        for thing in space.constant_objects:
+            names = self.features[kind := type_of(thing)]
+            found[kind][thing.name] = dict(zip(names, numbers, strict=False))  # as many as there are names
+        robot = found.pop(ROBOT)[ROBOT]
+        added = dict(self.add(Scene(self.bare, robot, found))) if self.add else {}
+        return Scene(self.spec, {**robot, **added.pop(ROBOT, {}).get(ROBOT, {})}, {**found, **added})
 
     def task(self, name: str, domain: Domain, label: Any, goal: Any, expert: Expert, **optional: Any) -> Task:
         """The task of that name; what is optional in a `Task` may be given."""
@@ -172,17 +148,3 @@ class Kinder:
 def type_of(thing: Any) -> str:
     """What the type of one of KinDER's objects is called here: as it is there, but in small letters, as in PDDL."""
     return ROBOT if thing.name == ROBOT else thing.type.name.lower()
-
-
-def extended(scene: Scene, added: Added) -> Scene:
-    """The scene with what is added to it."""
-    spec, roster = scene.spec, dict(scene.objects)
-    for name, value in added.get(ROBOT, {}).get(ROBOT, {}).items():
-        scene.values[spec.agent_column[name]] = value
-    rows = [scene.features]
-    for kind, members in added.items():
-        for name, features in members.items() if kind != ROBOT else ():
-            roster[name] = kind
-            rows.append(np.zeros((1, len(spec.columns)), np.float32))
-            rows[-1][0, [spec.column[feature] for feature in features]] = list(features.values())
-    return Scene.from_arrays(spec, scene.values, np.concatenate(rows), Roster(roster))

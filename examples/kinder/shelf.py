@@ -97,13 +97,10 @@ def control(scene: Scene, action: Action) -> Any:
     hand, target = scene.agent, scene[action.arguments[-1]]
     x, y = target.x - hand.hand_x, target.y - hand.hand_y
     far = hypot(x, y)
+    low, high, gripper = target.z - 0.005, target.z + 0.075, 1.0
     if action.name == "pick":
-        low, gripper = target.z + HALF + 0.025, -1
-        high = min(low + 2 * max(far - 0.01, 0), TRAVEL)
-    else:
-        low, gripper = target.z - 0.005, 1
-        high = low + min(3.5 * max(far - 0.004, 0), 0.075)
-    rise = high - hand.hand_z
+        low, high, gripper = target.z + HALF + 0.025, TRAVEL, -1.0
+    rise = min(low + 2 * max(far - 0.03, 0), high) - hand.hand_z
     clear = ramp(-rise, -0.05, -0.02)
     wanted = 0.7 * clear * x, 0.7 * clear * y, 0.3 * rise, gripper * ramp(-far, -0.05, -0.03)
     return np.clip(wanted, np.negative(MOST), MOST).astype(np.float32)
