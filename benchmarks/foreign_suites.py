@@ -91,8 +91,8 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
     },
     "kinder": {
         "stick-button": Family("kinder/stick_button.py", 3, _sizes("StickButton2D", 1, 2, 3, 5, 10)),
-        "shelf": Family("kinder/shelf.py", 3, _sizes("KinematicShelf3D", 1, 2, 3, 5, 10)),
-        "motion": Family("kinder/motion.py", 3, _sizes("Motion2D", 1, 2, 3, 4, 5)),
+        "shelf": Family("kinder/shelf.py", 3, _sizes("KinematicShelf3D", 1, 2, 3, 5, 10), 60, epochs=30),
+        "motion": Family("kinder/motion.py", 3, _sizes("Motion2D", 1, 2, 3, 4, 5), 60, epochs=60),
     },
     "robosuite": {
         "two-of-four": Family("robosuite_bins/pick_place.py", 2, _sizes("PickPlace", 1, 2, 3, 4), 60, epochs=40),

@@ -1,25 +1,24 @@
-; Motion2D: go through all gates, each between a wall below and one above it, into the region behind the last.
+; Motion2D: go through all gates, one after the other, into the region behind the last.
 (define (domain motion)
   (:requirements :strips :typing)
-  (:types rectangle target_region)
+  (:types gate rectangle target_region)
   (:predicates
-    (gate ?below - rectangle ?above - rectangle)
-    (followed-by ?below - rectangle ?next - rectangle)
-    (last ?below - rectangle)
-    (before ?below - rectangle)
-    (passed ?below - rectangle)
+    (followed-by ?g - gate ?next - gate)
+    (last ?g - gate)
+    (before ?g - gate)
+    (passed ?g - gate)
     (facing ?r - target_region)
     (reached ?r - target_region))
 
   (:action pass
-    :parameters (?below - rectangle ?above - rectangle ?next - rectangle)
-    :precondition (and (before ?below) (gate ?below ?above) (followed-by ?below ?next))
-    :effect (and (passed ?below) (before ?next) (not (before ?below))))
+    :parameters (?g - gate ?next - gate)
+    :precondition (and (before ?g) (followed-by ?g ?next))
+    :effect (and (passed ?g) (before ?next) (not (before ?g))))
 
   (:action leave
-    :parameters (?below - rectangle ?above - rectangle ?r - target_region)
-    :precondition (and (before ?below) (gate ?below ?above) (last ?below))
-    :effect (and (passed ?below) (facing ?r) (not (before ?below))))
+    :parameters (?g - gate ?r - target_region)
+    :precondition (and (before ?g) (last ?g))
+    :effect (and (passed ?g) (facing ?r) (not (before ?g))))
 
   (:action enter
     :parameters (?r - target_region)

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from random_cases import Case, cases, random_scene
 from slow_network import sizes
 
-from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.encoding import FeatureEncoder, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, TorchNetwork, scales_of, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork, weight_shapes
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Angle, Position, Scalar, Spec
 from tiny_demonstrations import samples
 from tiny_task import DOMAIN, SPEC
 
@@ -147,6 +148,14 @@ def test_what_never_changes_has_no_scale() -> None:
     numbers = np.array([[3.0, 0.0, 1.0], [3.0, 0.0, 0.0], [3.0, 0.0, -1.0]], np.float32)
     assert scales_of(numbers, without_zeros=True).tolist() == [1.0, 1.0, 1.0]
     assert scales_of(numbers)[2] == pytest.approx(1 / numbers[:, 2].std())
+
+
+def test_rounding_errors_of_an_angle_that_never_changes_are_not_blown_up() -> None:
+    """The sine of half a turn is hardly ever nought; noise may turn what the demonstrations never turned."""
+    numbers = np.array([[8e-8, -1.0], [-9e-8, 1.0], [3e-8, -1.0]], np.float32)
+    assert scales_of(numbers, turns=[0, 1]).tolist() == [1.0, pytest.approx(1 / numbers[:, 1].std())]
+    told = FeatureEncoder(Spec({"x": Position, "way": Angle, "speed": Scalar}, {"car": {"way": Angle, "x": Position}}))
+    assert (told.agent_turns, told.object_turns) == ([1, 2], [0, 1])
 
 
 def test_weights_that_were_handed_out_stay_as_they_are() -> None:

@@ -72,9 +72,10 @@ class EndToEndNetwork(ImitationNetwork):
     def set_scales(self, samples: object) -> None:
         assert isinstance(samples, GraphSamples)
         with torch.no_grad():
-            self.agent_scale.copy_(scales_of(samples.agents))
-            features = samples.features.reshape(-1, self.encoding.features.object_size)
-            self.object_scale.copy_(scales_of(features, without_zeros=True))
+            told = self.encoding.features
+            self.agent_scale.copy_(scales_of(samples.agents, told.agent_turns))
+            features = samples.features.reshape(-1, told.object_size)
+            self.object_scale.copy_(scales_of(features, told.object_turns, without_zeros=True))
 
     def table(self, samples: object) -> Table:
         """Numbers of steps; the structure of each; numbers of structures; the rows of arguments in each structure."""

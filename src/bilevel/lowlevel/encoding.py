@@ -114,6 +114,16 @@ class FeatureEncoder:
         self.agent_size = len(plain) + 2 * len(angles)
 
     @property
+    def agent_turns(self) -> list[int]:
+        """Which of the agent's numbers are sines and cosines."""
+        return list(range(self.agent_size))[len(self._agent_plain) :]
+
+    @property
+    def object_turns(self) -> list[int]:
+        """Which of an object's numbers are sines and cosines."""
+        return [place for at, *_ in self._angles for place in (at, at + 1)]
+
+    @property
     def told(self) -> tuple[object, ...]:
         """What is told, in order: equal for specs that differ only in what the network does not see."""
         return *self._told_of_all, self._told_by_type

@@ -9,7 +9,7 @@ Another network can be handed to `learn`: any `LowLevelNetwork`. The NumPy twin 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from bilevel.tasks.scene import Array, Scene
 Table = tuple[Tensor, ...]  # all that is known of each sample, so that few look-ups find it
 
 LEAST_SPREAD = 1e-3  # of a number in the samples; one that hardly changes is not blown up
+LEAST_TURN = 0.1  # the same of a sine or cosine: where all face one way in the samples, there is only rounding
 
 
 class ImitationNetwork(nn.Module, ABC):
@@ -84,8 +85,8 @@ class LowLevelNetwork(ImitationNetwork):
         told = self.encoding.features
         numbers = samples.objects[..., : told.object_size].reshape(-1, told.object_size)
         with torch.no_grad():
-            self.global_scale[: told.agent_size] = scales_of(samples.globals[:, : told.agent_size])
-            self.object_scale[: told.object_size] = scales_of(numbers, without_zeros=True)
+            self.global_scale[: told.agent_size] = scales_of(samples.globals[:, : told.agent_size], told.agent_turns)
+            self.object_scale[: told.object_size] = scales_of(numbers, told.object_turns, without_zeros=True)
 
     def table(self, samples: object) -> Table:
         """(samples, numbers): side by side, so that one look-up finds all."""
@@ -150,13 +151,17 @@ def weights_of(network: nn.Module) -> dict[str, Array]:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in network.state_dict().items()}
 
 
-def scales_of(numbers: Array, without_zeros: bool = False) -> Tensor:
-    """(columns,): one over the standard deviation of each column; of objects, where they have the number at all."""
+def scales_of(numbers: Array, turns: Sequence[int] = (), without_zeros: bool = False) -> Tensor:
+    """(columns,): one over the standard deviation of each column; of objects, where they have the number at all.
+
+    Those that hardly change stay as they are. `turns` are the columns of sines and cosines.
+    """
     spread = []
     for column in numbers.T:
         found = column[column != 0] if without_zeros else column
         spread.append(float(found.std()) if len(found) > 1 else 1.0)
     least = LEAST_SPREAD * np.abs(numbers).max(axis=0, initial=0.0)
+    least[list(turns)] = LEAST_TURN
     return torch.tensor([1 / wide if wide > at_least else 1.0 for wide, at_least in zip(spread, least, strict=True)])
 
 
