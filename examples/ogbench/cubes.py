@@ -26,16 +26,15 @@ class Cubes(SeededArm, CubeEnv):  # type: ignore[misc]
         self._num_cubes, self.task_id = objects, task_id
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if self.task_id:
+            return super().reset(seed=seed, options={"task_id": self.task_id})
         init, goal = layout(np.random.default_rng(seed), self._num_cubes)
-        random = {"task_info": {"task_name": "random", "init_xyzs": init, "goal_xyzs": goal}}
-        return super().reset(seed=seed, options={"task_id": self.task_id} if self.task_id else random)
+        return super().reset(seed=seed, options={"task_info": {"task_name": "", "init_xyzs": init, "goal_xyzs": goal}})
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = super().step(action)
-        if (
-            not self.task_id
-        ):  # success is the task's goal: OGBench's is reached while the last cube is still in the hand
-            del info["success"]
+        if not self.task_id:
+            del info["success"]  # which comes while the last cube is still in the hand: here the task's goal decides
         return observation, reward, terminated, truncated, info
 
 
@@ -44,9 +43,10 @@ def layout(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
 
     In one of four cases they begin so near each other that they are thrown apart and tip over.
     """
-    spots: list[Any] = []
+    spots, tried = list[Any](), 0
     while len(spots) < 2 * count:
-        spot = rng.uniform([0.3, -0.3], [0.55, 0.3])
+        spot, tried = rng.uniform([0.3, -0.3], [0.55, 0.3]), tried + 1
+        spots = [] if tried % 1000 == 0 else spots  # there was no room left
         spots += [spot] if all(np.linalg.norm(spot - other) > 0.085 for other in spots) else []
 
     def towers(spots: list[Any]) -> Any:

@@ -22,10 +22,12 @@ class Cubes(gymnasium.Wrapper):
     """OGBench's environment with cubes and spots at random places, as it has only five tasks of its own."""
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        rng, places = np.random.default_rng(seed), list[Any]()
+        rng, places, tried = np.random.default_rng(seed), list[Any](), 0
         count = self.unwrapped._num_cubes  # type: ignore[attr-defined]
         while len(places) < 2 * count:
-            place = rng.uniform([0.3, -0.3], [0.55, 0.3])
+            place, tried = rng.uniform([0.3, -0.3], [0.55, 0.3]), tried + 1
+            if tried % 1000 == 0:
+                places.clear()  # there was no room left
             if all(hypot(*(place - other[:2])) > 0.08 for other in places):
                 places.append(np.array([*place, 0.02]))
         layout = {"init_xyzs": np.array(places[:count]), "goal_xyzs": np.array(places[count:])}
