@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, cast
+from weakref import finalize
 
 import gymnasium
 import numpy as np
@@ -28,27 +29,26 @@ PREFIX = re.compile("^(pos_base_|pose_)")  # in 3-D, robots and objects have dif
 LOOKS = re.compile("color_.*|static|z_order.*|held|grasp_.*|q[xyzw]|object_type")  # what networks are not told
 
 Added = Mapping[str, Mapping[str, Mapping[str, float]]]  # features by type and name
-
 kinder: Any = import_module("kinder")  # not this folder, which has the same name
+pybullet: Any = import_module("pybullet")
 kinder.register_all_environments()
 
 
 class Controller(NamedTuple):
-    """Turns controls of one's own, such as a way of the hand, into KinDER's, such as those of a robot's joints.
+    """Turns controls of one's own, such as a way of the hand, into KinDER's, such as those of a robot's joints."""
 
-    `most` is how large, positive or negative, each number of a control may be; `steer(scene, control)` is what KinDER
-    is given, cut to what it allows.
-    """
-
-    most: Sequence[float]
-    steer: Callable[[Scene, Any], Sequence[float]]
+    most: Sequence[float]  # how large, positive or negative, each number of a control may be
+    steer: Callable[[Scene, Any], Sequence[float]]  # what KinDER is given, cut to what it allows
 
 
 class KinderEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Says in `info` that an episode has succeeded: KinDER ends it there, and nowhere else."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], kinder: Kinder) -> None:
+    def __init__(self, env: Any, kinder: Kinder) -> None:
         super().__init__(env)
+        client = getattr(env.unwrapped._object_centric_env, "physics_client_id", None)
+        # KinDER never ends PyBullet's simulators, which take hundreds of megabytes each
+        finalize(self, lambda: client is None or pybullet.disconnect(client))
         self.kinder, self.inner = kinder, cast(Box, env.action_space)
         if kinder.controller:
             most = np.array(kinder.controller.most, np.float32)
@@ -73,7 +73,6 @@ class Kinder:
     `roles` replace those that follow from the names of features: by the type (of the robot, "robot"), then by the
     feature. What is `added` to KinDER's objects, such as a free place, or to the features of its robot, has features by
     its type, too; `add(scene)` says what there is of it, by the type and the name of each: {"gap": {"gap": {"x": 2}}}.
-    For `untold` see `Spec`.
     """
 
     name: str
@@ -81,7 +80,7 @@ class Kinder:
     added: Mapping[str, Features] = field(default_factory=dict)
     add: Callable[[Scene], Added] | None = None
     controller: Controller | None = None
-    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as in a `Spec`
 
     @cached_property
     def ids(self) -> dict[int, str]:
@@ -100,8 +99,8 @@ class Kinder:
     def features(self) -> dict[str, list[str]]:
         """What KinDER itself tells, by type and in its order; all types are in the smallest environment."""
         env = self.make_env(min(self.ids))
-        space: Any = env.unwrapped.observation_space
         env.close()
+        space: Any = env.unwrapped.observation_space
         names = {type_of(thing): space.type_features[thing.type] for thing in space.constant_objects}
         return {kind: [PREFIX.sub("", name) for name in names[kind]] for kind in names}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,18 @@ def test_the_hand_goes_where_it_is_told() -> None:
     env.step(way)
     assert np.allclose(arm.get_end_effector_pose().position - before, way[:3], atol=2e-3)
     assert np.allclose(seen, before, atol=5e-3)
+
+
+def test_simulators_that_are_not_used_any_more_are_ended() -> None:
+    """Each takes hundreds of megabytes."""
+    task, pybullet = find("shelf"), pytest.importorskip("pybullet")
+    env = SceneEnv(task, 1)
+    client = env.env.unwrapped._object_centric_env.physics_client_id
+    assert pybullet.isConnected(client)
+    env.close()
+    del env
+    gc.collect()
+    assert not pybullet.isConnected(client)
 
 
 def test_sizes_that_kinder_does_not_register_are_refused_in_a_line() -> None:
