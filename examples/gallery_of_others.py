@@ -43,6 +43,8 @@ SHOTS = {
     },
     "kinder": {
         "stick-button": Shot("stick-button", "kinder/stick_button.py", 10, every=4),
+        "shelf": Shot("shelf", "kinder/shelf.py", 5, every=10),
+        "motion": Shot("motion", "kinder/motion.py", 5, every=3),
     },
     "robosuite": {"pick-place": Shot("two-of-four", "robosuite_bins/pick_place.py", 4, every=10)},
 }
