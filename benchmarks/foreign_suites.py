@@ -216,6 +216,9 @@ def main() -> None:
     parser.add_argument("--without-expert", action="store_true", help="evaluate the learned policies alone")
     given = parser.parse_args()
     families = given.family or list(SUITES[given.suite])
+    for family in families:
+        if family not in SUITES[given.suite]:
+            parser.error(f"{given.suite} has no family '{family}'; it has: {', '.join(SUITES[given.suite])}")
     with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
         each = max(1, given.workers // (given.seeds * len(families)))
         about = given.demonstrations, given.epochs, given.folder, each
