@@ -188,6 +188,7 @@ def lines(run: Run, folder: Path) -> Iterator[Row]:
             "reason": record.reason,
             "recovery": {name: count for name, count in record.recovery.items() if count},
             **origin(),
+            "command": f"python benchmarks/foreign_suites.py {run.suite}",
             "versions": record.versions,
         }
 

@@ -62,7 +62,7 @@ def _split(rows: Sequence[Row], chosen: Callable[[Row], bool]) -> tuple[list[Row
 def official_table(rows: Sequence[Row], file: str) -> str:
     """Return the successes in every official task."""
     lines = []
-    for task in tasks(rows):
+    for task in sorted(tasks(rows), key=lambda task: list(LIMITS).index(environment(task))):
         ours, expert = _split(rows, lambda row, task=task: row["task"] == task)  # type: ignore[misc]
         about = [task, ours[0]["method"] if ours else NOTHING, successes(ours), by_seed(ours), steps(ours)]
         lines.append([*about, str(LIMITS[environment(task)]), successes(expert)])
@@ -92,7 +92,7 @@ def published_table(rows: Sequence[Row], file: str) -> str:
         return f"{100 * row['success']:.0f}, {row['method']}{data} [{row['reference']}]"
 
     lines = []
-    for name in dict.fromkeys(environment(task) for task in tasks(rows)):
+    for name in sorted({environment(task) for task in tasks(rows)}, key=list(LIMITS).index):
         ours = [row for row in rows if environment(row["task"]) == name and row["method"] != EXPERT]
         rate = f"{100 * mean(row['success'] for row in ours):.1f}"
         lines.append(

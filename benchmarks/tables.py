@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import result_tables as render
 import robustness_tables as robustness
+import suite_tables as suites
 from result_tables import of_report
 
 from bilevel.experiments.report import tables as report
@@ -61,6 +62,8 @@ TABLES: Mapping[str, Place] = {
     "circles": Place(robustness.circle_table, "robustness.jsonl", "docs/policies.md"),
     "perception": Place(robustness.perception_table, "perception.jsonl", "docs/perception.md"),
     "completed rules": Place(robustness.completion_table, "rule-completion.jsonl", "docs/rules.md"),
+    "official tasks": Place(suites.official_table, "ogbench.jsonl", "docs/suites.md"),
+    "published figures": Place(suites.published_table, "ogbench.jsonl", "docs/suites.md"),
     "demonstrations": Place(render.demonstration_table, "demonstrations.jsonl", "docs/demonstrations.md"),
 }
 

@@ -18,6 +18,7 @@ PAGES = (
     "docs/demonstrations.md",
     "docs/perception.md",
     "docs/rules.md",
+    "docs/suites.md",
 )
 TABLE = re.compile(r"(<!-- table: [^\n]* -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
 
