@@ -42,8 +42,14 @@ LAYERS: Mapping[str, Allowed] = {
         ("symbolic", "rules", "tasks", "policies", *TOOLS),
         (*NUMERICAL, "gymnasium", "minari", "h5py", "PIL", "pyarrow"),
     ),
+    "domain_learning": Allowed(
+        ("symbolic", "rules", "planning", "tasks", "policies", "demonstrations", *TOOLS), NUMERICAL
+    ),
     "learning": Allowed(
-        ("symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", *TOOLS),
+        (
+            "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "domain_learning",
+            *TOOLS,
+        ),
         (*NUMERICAL, "safetensors"),
     ),
     "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco", "glfw")),

@@ -1,0 +1,66 @@
+"""What a domain is learned from: labelled states in their order and, where there is a robot, how it and all else moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.traces import label
+from bilevel.symbolic.domain import Facts
+from bilevel.tasks.controls import Controls
+from bilevel.tasks.scene import Array
+from bilevel.tasks.spec import Position, Spec
+from bilevel.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Where the agent and the objects were at every timestep, and what was done from one to the next.
+
+    Coordinates are those that agent and objects have in common; they are not a number where an object is not visible,
+    or has no such coordinate.
+    """
+
+    agent: Array  # (timesteps, coordinates)
+    places: Array  # (timesteps, objects, coordinates), in the order of the episode's objects
+    visible: Array  # (timesteps, objects)
+    controls: Array  # (steps, size), normalised; of no size where nobody recorded any
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Labelled states, one for each timestep, and the types of all objects in them.
+
+    Without `motion`, as of a plan, nothing but symbols is known. `goals` are those of each timestep, if there are any.
+    """
+
+    states: Sequence[Facts]
+    objects: Mapping[str, str]
+    goals: Sequence[Facts] = ()
+    motion: Motion | None = None
+
+
+def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Episode]:
+    """Give the episodes of a data set, labelled anew where the task is given."""
+    for demonstration in demonstrations:
+        states, goals = label(demonstration, task)
+        motion = motion_of(demonstration, demonstrations.spec, demonstrations.controls)
+        yield Episode(states, demonstration.objects, goals, motion)
+
+
+def motion_of(demonstration: Demonstration, spec: Spec, controls: Controls) -> Motion:
+    """Return how everything moved in a demonstration."""
+    names = [name for name, role in spec.agent_roles.items() if isinstance(role, Position)]
+    places = np.full((*demonstration.features.shape[:2], len(names)), np.nan, np.float32)
+    for row, kind in enumerate(demonstration.objects.values()):
+        for column, name in enumerate(names):
+            if isinstance(spec.object_roles[kind].get(name), Position):
+                places[:, row, column] = demonstration.features[:, row, spec.column[name]]
+    places[~demonstration.visible] = np.nan
+    agent = demonstration.agent[:, [spec.agent_column[name] for name in names]]
+    done = controls.encode(demonstration.controls) if demonstration.has_controls else np.zeros((0, 0), np.float32)
+    return Motion(agent, places, demonstration.visible, done)
