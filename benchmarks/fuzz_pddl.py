@@ -33,7 +33,21 @@ EXPECTED = (
 CLEAN_MESSAGE = re.compile(r"fuzz\.pddl:[1-9]\d*:[1-9]\d*: [^\n]+")
 NOISE = (
     *("(", ")", ") )", "(((", "-", "?x", "=", ";", "5", "\0", "é", "\r", "\r\n", "- object", "(either a b)"),
-    *(":action", ":init", ":goal", ":objects", "exists", "oneof", "new", "not", "and", "when", "(= (f) 1)", "(and)"),
+    *(
+        ":action",
+        ":event",
+        ":init",
+        ":goal",
+        ":objects",
+        "exists",
+        "oneof",
+        "new",
+        "not",
+        "and",
+        "when",
+        "(= (f) 1)",
+        "(and)",
+    ),
 )
 
 # All that can be read and the package's own domains do not use: costs, constants, equality, negation, nested choices.
@@ -52,7 +66,11 @@ RICH_DOMAIN = """
   (:action RETURN
     :parameters (?v - vehicle ?s - spot)
     :precondition (and (at ?v ?s) (= ?s depot))
-    :effect (and (not (broken ?v)) (seen ?v) (oneof (seen ?s) ()))))
+    :effect (and (not (broken ?v)) (seen ?v) (oneof (seen ?s) ())))
+  (:event breakdown
+    :parameters (?v - vehicle)
+    :precondition (not (broken ?v))
+    :effect (broken ?v)))
 """
 RICH_PROBLEM = """
 (define (problem one) (:domain delivery)

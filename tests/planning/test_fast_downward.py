@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from bilevel.planning import fast_downward as module
 from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
 from bilevel.planning.planner import Status
 from bilevel.symbolic.domain import Atom, BadInput, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain
 from bilevel.tabletop.problems import shipped_domain
 
 CHAIN = parse_domain(
@@ -113,6 +114,12 @@ def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parame
     assert determinised.is_deterministic
     assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "put-aside", "press", "place-goal"]
     assert [p.name for p in determinised.schemas["a4"].parameters] == ["?x", "?b", "?p", "?c"]
+
+
+def test_events_are_not_handed_over() -> None:
+    domain = shipped_domain("blocks")
+    determinised, _ = determinise(replace(domain, events={"arrive": next(iter(domain.schemas.values()))}))
+    assert ":event" not in write_domain(determinised)
 
 
 def test_names_that_only_differ_in_a_dash_are_kept_apart() -> None:

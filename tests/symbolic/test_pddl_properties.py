@@ -90,8 +90,9 @@ def domains(draw: Draw) -> Domain:
     predicates = {name: Predicate(name, draw_parameters(draw, "x", types)) for name in names}
     constants = draw_typed(draw, draw(st.lists(NAMES, unique=True, max_size=2)), types)
     domain = Domain(draw(NAMES), predicates, {}, types, constants)
-    schemas = {name: draw_schema(draw, name, domain) for name in draw(st.lists(NAMES, unique=True, max_size=3))}
-    return Domain(domain.name, predicates, schemas, types, constants)
+    schemas = {name: draw_schema(draw, name, domain) for name in draw(st.lists(NAMES, unique=True, max_size=4))}
+    events = {name: schemas.pop(name) for name in [*schemas][3:]}
+    return Domain(domain.name, predicates, schemas, types, constants, events=events)
 
 
 @st.composite

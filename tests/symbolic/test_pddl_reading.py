@@ -128,6 +128,20 @@ def test_existential_effects_bind_natures_variables() -> None:
     assert nested.new == {"?y"}
 
 
+def test_events_are_read_and_are_no_actions() -> None:
+    text = (
+        "(define (domain d) (:types block) (:predicates (on ?x - block) (lost ?x - block))"
+        " (:event fall :parameters (?x - block) :precondition (on ?x) :effect (oneof (lost ?x) (not (on ?x))))"
+        " (:action a :parameters (?x - block) :effect (on ?x)))"
+    )
+    domain = parse_domain(text)
+    assert [*domain.schemas] == ["a"]
+    on, lost = (Atom(name, ("?x",)) for name in ("on", "lost"))
+    outcomes = Outcome(frozenset({lost}), frozenset()), Outcome(frozenset(), frozenset({on}))
+    assert domain.events == {"fall": Schema("fall", (Parameter("?x", "block"),), frozenset({on}), outcomes)}
+    assert domain.is_deterministic  # for whoever acts in it
+
+
 def test_gacha_makes_new_blocks() -> None:
     (roll,) = shipped_domain("gacha").schemas["roll"].outcomes
     assert roll.new == {"?x"}

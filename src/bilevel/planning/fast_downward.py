@@ -83,7 +83,7 @@ def find_program() -> Path:
 
 
 def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
-    """The domain with one schema per outcome, and where each of them comes from."""
+    """The domain with one schema per outcome and without events, and where each of the schemas comes from."""
     schemas: dict[str, Schema] = {}
     origins: dict[str, Origin] = {}
     for schema in domain.schemas.values():
@@ -101,7 +101,7 @@ def determinise(domain: Domain) -> tuple[Domain, dict[str, Origin]]:
                 outcomes=(replace(outcome, chosen=()),),
             )
             origins[name] = schema, index
-    return replace(domain, schemas=schemas), origins
+    return replace(domain, schemas=schemas, events={}), origins
 
 
 def _run(

@@ -77,7 +77,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An action schema. Conditions may hold `=` atoms; several outcomes make it nondeterministic."""
+    """An action schema, or an event's. Conditions may hold `=` atoms; several outcomes make it nondeterministic."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -95,7 +95,8 @@ class Domain:
     """Predicates and action schemas over a hierarchy of types (`types` maps each type to its parent).
 
     `adl` is the text of a domain whose actions schemas cannot express, and is for planners alone: for everyone else its
-    schemas have parameters, and neither conditions nor effects.
+    schemas have parameters, and neither conditions nor effects. `events` are what nature does by itself: nobody can be
+    told to do them, so planners and rules do not know of them.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Domain:
     types: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     adl: str = ""
+    events: Mapping[str, Schema] = field(default_factory=dict)
 
     def is_subtype(self, kind: str, ancestor: str) -> bool:
         """Whether every object of type `kind` is one of type `ancestor`."""

@@ -1,8 +1,8 @@
 """PDDL files: domains and problems, read and written; reading what was written gives an equal value.
 
-STRIPS with types, constants, negative preconditions, equality, `oneof` and the existential effect; costs are read and
-ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput` of the
-form `file:line:column: message`.
+STRIPS with types, constants, negative preconditions, equality, `oneof`, the existential effect and events; costs are
+read and ignored, everything else is refused by name (`adl` reads more, for planning alone). Every error is a `BadInput`
+of the form `file:line:column: message`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def _domain_sections(domain: Domain) -> Iterator[str]:
     predicates = (f"\n    {_call(p.name, _parameters(p.parameters))}" for p in domain.predicates.values())
     yield f"  (:predicates{''.join(predicates)})"
     for schema in domain.schemas.values():
-        yield _action(schema)
+        yield _schema("action", schema)
+    for event in domain.events.values():
+        yield _schema("event", event)
 
 
 def _requirements(domain: Domain) -> list[str]:
@@ -64,12 +66,12 @@ def _requirements(domain: Domain) -> list[str]:
     return [name for name, is_needed in needed.items() if is_needed]
 
 
-def _action(schema: Schema) -> str:
+def _schema(kind: str, schema: Schema) -> str:
     condition = [*map(_atom, sorted(schema.precondition)), *map(_negated, sorted(schema.negative_precondition))]
     outcomes = [_outcome(outcome) for outcome in schema.outcomes]
     effect = outcomes[0] if len(outcomes) == 1 else "(oneof\n      " + "\n      ".join(outcomes) + ")"
     return (
-        f"\n  (:action {schema.name}"
+        f"\n  (:{kind} {schema.name}"
         f"\n    :parameters ({_parameters(schema.parameters)})"
         f"\n    :precondition {_call('and', ' '.join(condition))}"
         f"\n    :effect {effect})"

@@ -36,7 +36,7 @@ from bilevel.symbolic.pddl_parts import (
     typed_list,
 )
 
-DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action")
+DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action", ":event")
 ACTION_KEYS = (":parameters", ":precondition", ":effect")
 NOTHING_WRITTEN = Group((), 0)
 TOTAL_COST = "total-cost"
@@ -48,27 +48,25 @@ NOTHING = Outcome(NO_FACTS, NO_FACTS)
 def domain_from_text(text: str) -> Domain:
     """The domain that the text defines; `Misread` where it does not define one."""
     frame, actions, functions = domain_frame(text)
-    schemas: dict[str, Schema] = {}
-    for action in actions:
-        name = as_name(action.items[1], "an action")
-        if name.text in schemas:
-            raise Misread(name.offset, f"action {name} is declared twice")
-        schemas[name.text] = read_action(name.text, action_parts(action), frame, functions)
-    return replace(frame, schemas=schemas)
+    return replace(frame, schemas=read_schemas(actions, frame, functions))
 
 
 def domain_frame(text: str) -> tuple[Domain, list[Group], frozenset[str]]:
-    """The domain without actions, the actions as they are written, and the numeric functions."""
+    """The domain with events but without actions, the actions as they are written, and the numeric functions."""
     name, parts = read_definition(text, "domain")
     sections = split_sections(parts, DOMAIN_SECTIONS)
     types = read_types(contents(sections, ":types"))
     constants = read_typed(contents(sections, ":constants"), "a constant", types)
     predicates = read_predicates(contents(sections, ":predicates"), types)
     functions = read_functions(contents(sections, ":functions"))
-    for action in sections[":action"]:
-        if len(action.items) < 2:
-            raise Misread(action.offset, "expected the name of an action after ':action'")
-    return Domain(name, predicates, {}, types, constants), sections[":action"], functions
+    frame = Domain(name, predicates, {}, types, constants)
+    actions = sections[":action"]
+    events = read_schemas(sections[":event"], frame, functions)
+    for action in actions:
+        called = schema_name(action)
+        if called.text in events:
+            raise Misread(called.offset, f"{called} is the name of an event, too; rename one of the two")
+    return replace(frame, events=events), actions, functions
 
 
 def read_types(items: Sequence[Expression]) -> dict[str, str]:
@@ -121,6 +119,25 @@ def read_functions(items: Sequence[Expression]) -> frozenset[str]:
     return frozenset(as_name(group.items[0], "a function").text for group in groups if group.items)
 
 
+def schema_name(section: Group) -> Word:
+    """The name of an action or an event."""
+    what = f"an {section.head[1:]}"
+    if len(section.items) < 2:
+        raise Misread(section.offset, f"expected the name of {what} after '{section.head}'")
+    return as_name(section.items[1], what)
+
+
+def read_schemas(sections: Sequence[Group], domain: Domain, functions: frozenset[str]) -> dict[str, Schema]:
+    """The actions, or the events, by their names."""
+    schemas: dict[str, Schema] = {}
+    for section in sections:
+        name = schema_name(section)
+        if name.text in schemas:
+            raise Misread(name.offset, f"{section.head[1:]} {name} is declared twice")
+        schemas[name.text] = read_action(name.text, action_parts(section), domain, functions)
+    return schemas
+
+
 def action_parts(action: Group) -> dict[str, Group]:
     """What follows `:parameters`, `:precondition` and `:effect`, in any order."""
     parts: dict[str, Group] = {}
@@ -130,7 +147,7 @@ def action_parts(action: Group) -> dict[str, Group]:
             near = suggestion(key.text, ACTION_KEYS) if isinstance(key, Word) else ""
             raise Misread(key.offset, f"expected one of {', '.join(ACTION_KEYS)} but found {key}{near}")
         if key.text in parts:
-            raise Misread(key.offset, f"{key} is given twice in one action")
+            raise Misread(key.offset, f"{key} is given twice in one {action.head[1:]}")
         value = next(remaining, None)
         if value is None:
             raise Misread(key.offset, f"nothing follows {key}")

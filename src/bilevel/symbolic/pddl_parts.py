@@ -19,6 +19,8 @@ from bilevel.symbolic.expressions import (
     suggestion,
 )
 
+REPEATED = (":action", ":event")  # sections of which there may be many
+
 # Words of PDDL that cannot name a predicate.
 RESERVED = frozenset({"and", "not", "or", "imply", "forall", "exists", "when", "oneof", EQUALITY})
 
@@ -60,7 +62,7 @@ def read_definition(text: str, kind: str) -> tuple[str, tuple[Expression, ...]]:
 
 
 def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[str, list[Group]]:
-    """The sections by keyword; only `:action` may come more than once."""
+    """The sections by keyword; only actions and events may come more than once."""
     sections: dict[str, list[Group]] = {keyword: [] for keyword in known}
     for part in parts:
         section = as_group(part, "a section such as (:keyword ...)")
@@ -70,7 +72,7 @@ def split_sections(parts: Sequence[Expression], known: Collection[str]) -> dict[
         if keyword not in sections:
             found = section.items[0] if keyword else section
             raise Misread(found.offset, f"unknown section {found}{suggestion(keyword, known)}")
-        if sections[keyword] and keyword != ":action":
+        if sections[keyword] and keyword not in REPEATED:
             raise Misread(section.offset, f"section '{keyword}' is given twice")
         sections[keyword].append(section)
     return sections
