@@ -1,4 +1,4 @@
-"""What a domain is learned from: labelled states in their order and, where there is a robot, how it and all else moved."""
+"""What a domain is learned from: labelled states in their order and, where there is a robot, how everything moved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
@@ -27,7 +28,7 @@ class Motion:
 
     agent: Array  # (timesteps, coordinates)
     places: Array  # (timesteps, objects, coordinates), in the order of the episode's objects
-    visible: Array  # (timesteps, objects)
+    visible: NDArray[np.bool_]  # (timesteps, objects)
     controls: Array  # (steps, size), normalised; of no size where nobody recorded any
 
 

@@ -1,0 +1,214 @@
+"""Who did it, and with what: read off where the agent was, seen from the objects, whenever the same thing happened.
+
+Somebody who presses a button is at the button each time, wherever it stands; when nature moves a block, the agent may
+be anywhere. So the offset from the agent to an object that it acts on varies little from one occurrence to the next,
+compared with how much it varies in the course of an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.domain_learning.episodes import Episode, Motion
+from bilevel.domain_learning.lifting import Occurrence
+from bilevel.tasks.scene import Array
+
+CONSISTENT = 0.25  # of how much the offset varies otherwise
+COMPARABLE = 4.0  # times the least spread of an offset
+NEARER = 0.5  # times as far from the agent as any object of the change: then it acts on what is beside it
+CARRIED = 0.3  # of the agent's way since it began: an object whose offset changed less was in its hand all the time
+LAST_STEPS = 5  # before a change, that tell the controls
+MOMENTS = 8  # of each episode, to see how an offset varies otherwise
+MOSTLY = 0.8  # of the occurrences
+OTHER_CONTROLS = 2.0  # standard deviations
+
+
+@dataclass(frozen=True)
+class Approach:
+    """What the agent did when a change came, as far as it can be seen.
+
+    `touched` are the variables to whose objects the agent came, or which it carried. Where it came to an object that
+    the change does not mention, as a button, `beside` is its type and the object of each occurrence. `controls` are the
+    means of the last few before it.
+    """
+
+    is_agents: bool
+    touched: frozenset[str] = frozenset()
+    beside: tuple[str, tuple[str, ...]] | None = None
+    controls: Array | None = None  # (occurrences, size)
+
+
+UNSEEN = Approach(is_agents=True)  # of plans, in which nobody moves
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """From the agent to one object in each occurrence: how far, and how they spread, here and otherwise."""
+
+    distance: float
+    spread: float
+    usual: float
+    carried: bool
+
+    @property
+    def is_consistent(self) -> bool:
+        return self.spread < CONSISTENT * self.usual
+
+
+def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Approach:
+    """Find out whether the agent brought a change about, and to which objects it came for that."""
+    if any(episodes[occurrence.change.episode].motion is None for occurrence in occurrences):
+        return UNSEEN
+    scale = _scale(occurrences, episodes)
+    measured = {
+        variable: _offsets([occurrence.binding[variable] for occurrence in occurrences], occurrences, episodes, scale)
+        for variable in occurrences[0].binding
+    }
+    found = {variable: each for variable, each in measured.items() if each and each.is_consistent}
+    nearest = _nearest_of_types(occurrences, episodes, scale)
+    beside = {
+        kind: each
+        for kind, names in nearest.items()
+        if (each := _offsets(names, occurrences, episodes, scale, kind)) and each.is_consistent and not each.carried
+    }
+    controls = _controls(occurrences, episodes)
+    if not (found or beside):
+        return Approach(False, controls=controls)
+    carried = {variable for variable, each in found.items() if each.carried}
+    reached = {variable: each for variable, each in found.items() if not each.carried}
+    limit = COMPARABLE * min(each.spread for each in (*reached.values(), *beside.values(), *found.values()))
+    reached = {variable: each for variable, each in reached.items() if each.spread <= limit}
+    beside = {kind: each for kind, each in beside.items() if each.spread <= limit}
+    at = min(reached, key=lambda variable: reached[variable].distance, default=None)
+    by = min(beside, key=lambda kind: beside[kind].distance, default=None)
+    if by is not None and (at is None or beside[by].distance < NEARER * reached[at].distance):
+        return Approach(True, frozenset(carried), (by, tuple(nearest[by])), controls)
+    return Approach(True, frozenset(carried | ({at} if at else set())), None, controls)
+
+
+def _place(motion: Motion, episode: Episode, name: str, step: int) -> Array | None:
+    """(coordinates,): where an object was, if it had a place and was visible."""
+    row = list(episode.objects).index(name)
+    place: Array = motion.places[step, row]
+    return None if np.isnan(place).all() else place
+
+
+def _offsets(
+    names: Sequence[str],
+    occurrences: Sequence[Occurrence],
+    episodes: Sequence[Episode],
+    scale: Array,
+    kind: str | None = None,
+) -> _Offsets | None:
+    """Measure the offsets to an object in each occurrence; `None` where most have no place.
+
+    Of objects that were chosen as the nearest of their `kind`, what is usual is the offset to the nearest one.
+    """
+    here: list[Array] = []
+    otherwise: list[Array] = []
+    carried = 0
+    for name, occurrence in zip(names, occurrences, strict=True):
+        episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
+        motion = episode.motion
+        assert motion is not None
+        place = _place(motion, episode, name, step)
+        if place is None:
+            continue
+        here.append(place - motion.agent[step])
+        moments = np.linspace(0, len(motion.agent) - 1, MOMENTS).astype(int).tolist()
+        if kind is None:
+            otherwise += list(place - motion.agent[moments])
+        else:
+            otherwise += [
+                offset
+                for moment in moments
+                if (offset := _to_nearest(episode, motion, kind, moment, scale)) is not None
+            ]
+        begin = min(occurrence.change.begin, step)
+        before = _place(motion, episode, name, begin)
+        if before is not None:
+            way = motion.agent[step] - motion.agent[begin]
+            lag = place - before - way
+            carried += bool(_length(lag / scale) < CARRIED * _length(way / scale))
+    if len(here) < MOSTLY * len(names) or not otherwise:
+        return None
+    middle = float(_length(np.nanmedian(np.stack(here) / scale, axis=0)))
+    spreads = _spread(np.stack(here) / scale, 75), _spread(np.stack(otherwise) / scale, 50)
+    return _Offsets(middle, *spreads, carried >= MOSTLY * len(here))
+
+
+def _to_nearest(episode: Episode, motion: Motion, kind: str, step: int, scale: Array) -> Array | None:
+    """(coordinates,): the offset from the agent to the nearest object of a type, if any is visible."""
+    rows = [row for row, its in enumerate(episode.objects.values()) if its == kind]
+    away = motion.places[step, rows] - motion.agent[step]
+    away = away[~np.isnan(away).all(axis=1)]
+    nearest: Array | None = away[_length(away / scale).argmin()] if len(away) else None
+    return nearest
+
+
+def _length(offsets: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """(...): how long offsets are; of many coordinates the largest is left out, as a wrist may turn as it likes."""
+    parts = np.sort(np.abs(np.nan_to_num(offsets)), axis=-1)
+    return np.asarray(np.linalg.norm(parts[..., : parts.shape[-1] - (parts.shape[-1] > 3)], axis=-1))
+
+
+def _spread(offsets: Array, percentile: float) -> float:
+    """How far offsets are from their median."""
+    return float(np.percentile(_length(offsets - np.nanmedian(offsets, axis=0)), percentile))
+
+
+def _scale(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Array:
+    """(coordinates,): how far the agent moves about in each, so that metres and radians can be compared."""
+    motions = [episodes[number].motion for number in sorted({each.change.episode for each in occurrences})]
+    ways = np.concatenate([motion.agent for motion in motions if motion is not None])
+    scale: Array = np.abs(ways - np.median(ways, axis=0)).mean(axis=0) + 1e-6
+    return scale
+
+
+def _nearest_of_types(
+    occurrences: Sequence[Occurrence], episodes: Sequence[Episode], scale: Array
+) -> dict[str, list[str]]:
+    """Return for each type the object nearest to the agent in each occurrence, but for those in the change.
+
+    Types of which there is not always one are left out.
+    """
+    found: dict[str, list[str]] = {}
+    for occurrence in occurrences:
+        episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
+        assert episode.motion is not None
+        offsets = (episode.motion.places[step] - episode.motion.agent[step]) / scale
+        away = np.where(np.isnan(offsets).all(axis=1), np.inf, _length(offsets))
+        taken = set(occurrence.binding.values())
+        best: dict[str, tuple[float, str]] = {}
+        for (name, kind), distance in zip(episode.objects.items(), away.tolist(), strict=True):
+            if name not in taken and distance < best.get(kind, (np.inf, ""))[0]:
+                best[kind] = distance, name
+        for kind, (_, name) in best.items():
+            found.setdefault(kind, []).append(name)
+    return {kind: names for kind, names in sorted(found.items()) if len(names) == len(occurrences)}
+
+
+def _controls(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Array | None:
+    """(occurrences, size): the mean of the last controls before each change; `None` where nobody recorded any."""
+    means = []
+    for occurrence in occurrences:
+        motion, step = episodes[occurrence.change.episode].motion, occurrence.change.step
+        assert motion is not None
+        if not motion.controls.size:
+            return None
+        means.append(motion.controls[max(0, step - LAST_STEPS) : step].mean(axis=0))
+    return np.stack(means)
+
+
+def same_controls(one: Approach, other: Approach) -> bool:
+    """Whether two changes came of the same controls, as far as that can be seen."""
+    if one.controls is None or other.controls is None:
+        return True
+    apart = np.abs(one.controls.mean(axis=0) - other.controls.mean(axis=0))
+    usual = np.sqrt((one.controls.var(axis=0) + other.controls.var(axis=0)) / 2) + 0.1
+    return bool((apart < OTHER_CONTROLS * usual).all())

@@ -1,0 +1,96 @@
+"""Two things that happened at once are told apart: a place and a teleport, a place and an arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from bilevel.domain_learning.changes import Change
+from bilevel.domain_learning.lifting import Effects, Group, group_changes, lift
+from bilevel.rules.matching import Binding, unify
+from bilevel.symbolic.domain import Atom, Facts
+from bilevel.symbolic.semantics import substitute, substitute_all
+
+FEWEST, MUCH_MORE = 3, 3  # occurrences of a change by itself; times that of both together
+Key = tuple[Effects, tuple[str, ...]]
+Types = Sequence[Mapping[str, str]]
+
+
+def separate(changes: Sequence[Change], known: Sequence[frozenset[str]], types: Types) -> list[Change]:
+    """Return the changes, with each that is two at once replaced by the two, in a fixed order.
+
+    `known` are the objects that had been seen before each change. What is said of newcomers that have nothing to do
+    with anything else is an arrival. Beyond that, both parts must be much more frequent by themselves.
+    """
+    found: list[Change] = []
+    for change, seen in zip(changes, known, strict=True):
+        found += _without_arrival(change, seen)
+    groups, _left = group_changes(found, types)
+    counts = {_key(group): len(group.occurrences) for group in groups}
+    result: dict[int, list[Change]] = {}
+    for group in groups:
+        for occurrence in group.occurrences:
+            result[id(occurrence.change)] = _parts(occurrence.change, group, groups, counts, types)
+    return [part for change in found for part in result.get(id(change), [change])]
+
+
+def _without_arrival(change: Change, seen: frozenset[str]) -> list[Change]:
+    """Return the change without what it says of newcomers alone, and that; the change as it is if all is one."""
+    added = change.after - change.before
+    news = frozenset(fact for fact in added if fact.terms and seen.isdisjoint(fact.terms))
+    linked = {term for fact in added if not seen.isdisjoint(fact.terms) for term in fact.terms}
+    while grown := {term for fact in news if not linked.isdisjoint(fact.terms) for term in fact.terms} - linked:
+        linked |= grown
+    news = frozenset(fact for fact in news if linked.isdisjoint(fact.terms))
+    between = change.after - news
+    if not news or between == change.before:
+        return [change]
+    return [replace(change, after=between), replace(change, before=between, is_arrival=True)]
+
+
+def _key(group: Group) -> Key:
+    return (group.add, group.delete), tuple(group.types.values())
+
+
+def _parts(
+    change: Change, group: Group, groups: Sequence[Group], counts: Mapping[Key, int], types: Types
+) -> list[Change]:
+    """Return the two changes that are known by themselves and together make this one; else the change."""
+    fewest = max(FEWEST, MUCH_MORE * len(group.occurrences))
+    added, deleted = change.after - change.before, change.before - change.after
+    for other in groups:
+        if len(other.occurrences) < fewest or len(other.add) + len(other.delete) >= len(added) + len(deleted):
+            continue
+        for binding in _embeddings(other, added, deleted, types[change.episode]):
+            between = (change.before - substitute_all(other.delete, binding)) | substitute_all(other.add, binding)
+            rest = replace(change, before=between)
+            lifted = lift(rest, types[change.episode])
+            if lifted is None:
+                continue
+            effects, names = lifted
+            kinds = tuple(types[change.episode].get(name, "") for name in names.values())
+            if counts.get((effects, kinds), 0) >= fewest:
+                return [replace(change, after=between), rest]
+    return [change]
+
+
+def _embeddings(group: Group, added: Facts, deleted: Facts, types: Mapping[str, str]) -> Iterator[Binding]:
+    """Yield every way in which the group's effects are among those of a change."""
+    wanted = [(atom, added) for atom in sorted(group.add)] + [(atom, deleted) for atom in sorted(group.delete)]
+
+    def match(index: int, binding: Binding) -> Iterator[Binding]:
+        if index == len(wanted):
+            yield binding
+            return
+        pattern, facts = wanted[index]
+        for fact in sorted(_like(substitute(pattern, binding), facts)):
+            extended = unify(substitute(pattern, binding), fact)
+            if extended is not None and all(types.get(o) == group.types[v] for v, o in extended.items()):
+                if len({*binding.values(), *extended.values()}) == len(binding) + len(extended):
+                    yield from match(index + 1, binding | extended)
+
+    yield from match(0, {})
+
+
+def _like(pattern: Atom, facts: Facts) -> list[Atom]:
+    return [fact for fact in facts if fact.predicate == pattern.predicate]
