@@ -85,9 +85,10 @@ def _embeddings(group: Group, added: Facts, deleted: Facts, types: Mapping[str, 
         pattern, facts = wanted[index]
         for fact in sorted(_like(substitute(pattern, binding), facts)):
             extended = unify(substitute(pattern, binding), fact)
-            if extended is not None and all(types.get(o) == group.types[v] for v, o in extended.items()):
-                if len({*binding.values(), *extended.values()}) == len(binding) + len(extended):
-                    yield from match(index + 1, binding | extended)
+            if extended is None or any(types.get(name) != group.types[v] for v, name in extended.items()):
+                continue
+            if len({*binding.values(), *extended.values()}) == len(binding) + len(extended):
+                yield from match(index + 1, binding | extended)
 
     yield from match(0, {})
 
