@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.domain_learning.episodes import Episode
+from bilevel.domain_learning.independence import independent_predicates
 from bilevel.symbolic.domain import Facts
 
 Bools = NDArray[np.bool_]
@@ -49,29 +50,47 @@ def find_changes(episodes: Sequence[Episode], settling: int, blip: int) -> Chang
     """Find the changes of every episode.
 
     A fact that holds, or does not, for at most `blip` timesteps is taken for a mislabel. What changes within `settling`
-    timesteps of each other is one change. With both 0, as for plans, every difference is a change.
+    timesteps of each other is one change, but for predicates that have nothing to do with each other. With both 0, as
+    for plans, every difference is a change.
     """
     changes: list[Change] = []
     states: dict[Facts, Seen] = {}
-    blips = undone = 0
-    for number, episode in enumerate(episodes):
-        settled, removed = without_blips(episode.states, blip)
-        blips += removed
-        for begin, step, before, after in _settled_changes(settled, settling):
-            if before == after:
-                undone += 1
-            else:
-                changes.append(Change(number, begin, step, before, after))
-                for state in (before, after):
-                    states.setdefault(state, Seen(state, episode.objects))
+    undone = 0
+    cleaned = [without_blips(episode.states, blip) for episode in episodes]
+    every = [settled for settled, _ in cleaned]
+    families: list[frozenset[str] | None] = [None]
+    if settling:
+        families = [*independent_predicates(every, settling)]
+    for number, (episode, settled) in enumerate(zip(episodes, every, strict=True)):
+        found: list[Change] = []
+        for family in families:
+            for begin, step, before, after in _settled_changes(settled, settling, family):
+                if before == after:
+                    undone += 1
+                else:
+                    found.append(Change(number, begin, step, before, after))
+        for change in sorted(found, key=lambda change: change.step):
+            changes.append(change)
+            for state in (change.before, change.after):
+                states.setdefault(state, Seen(state, episode.objects))
         if settled:
             states.setdefault(settled[0], Seen(settled[0], episode.objects))
-    return Changes(tuple(changes), tuple(states.values()), blips, undone)
+    return Changes(tuple(changes), tuple(states.values()), sum(removed for _, removed in cleaned), undone)
 
 
-def _settled_changes(states: Sequence[Facts], settling: int) -> list[tuple[int, int, Facts, Facts]]:
-    """Return for each change since when all had been settled, when it began, and the states before and after."""
-    steps = [step for step in range(1, len(states)) if states[step] != states[step - 1]]
+def _settled_changes(
+    states: Sequence[Facts], settling: int, family: frozenset[str] | None
+) -> list[tuple[int, int, Facts, Facts]]:
+    """Return for each change since when all had been settled, when it began, and the states before and after.
+
+    With a `family` of predicates, only their facts change.
+    """
+    steps = [
+        step
+        for step in range(1, len(states))
+        if states[step] is not states[step - 1]
+        and any(family is None or fact.predicate in family for fact in states[step] ^ states[step - 1])
+    ]
     together: list[list[int]] = []
     for step in steps:
         if together and step - together[-1][-1] <= settling:
@@ -80,7 +99,15 @@ def _settled_changes(states: Sequence[Facts], settling: int) -> list[tuple[int, 
             together.append([step])
     begins = [0, *(group[-1] for group in together)]
     pairs = zip(begins, together, strict=False)
-    return [(begin, group[0], states[group[0] - 1], states[group[-1]]) for begin, group in pairs]
+    return [(begin, group[0], *_ends(states[group[0] - 1], states[group[-1]], family)) for begin, group in pairs]
+
+
+def _ends(before: Facts, after: Facts, family: frozenset[str] | None) -> tuple[Facts, Facts]:
+    """Return the state before, and that state with what has changed of a family of predicates."""
+    if family is None:
+        return before, after
+    changed = frozenset(fact for fact in before ^ after if fact.predicate in family)
+    return before, before ^ changed
 
 
 def without_blips(states: Sequence[Facts], blip: int) -> tuple[list[Facts], int]:
@@ -100,8 +127,11 @@ def without_blips(states: Sequence[Facts], blip: int) -> tuple[list[Facts], int]
 
 
 def _majority(held: Bools, blip: int) -> Bools:
-    """Return what most of the timesteps from `blip` before to `blip` after each one say; the ends go on for ever."""
-    padded = np.concatenate([np.repeat(held[:1], blip, axis=0), held, np.repeat(held[-1:], blip, axis=0)])
+    """Return what most of the timesteps from `blip` before to `blip` after each one say.
+
+    The last timestep goes on for ever, as an episode may end with what was wanted. The first is as doubtful as any.
+    """
+    padded = np.concatenate([held[1 : blip + 1][::-1], held, np.repeat(held[-1:], blip, axis=0)])
     total = np.concatenate([np.zeros((1, held.shape[1]), np.int64), np.cumsum(padded, axis=0, dtype=np.int64)])
     window = 2 * blip + 1
     return np.asarray(total[window:] - total[:-window] > blip)

@@ -30,7 +30,7 @@ def inferred_frame(episodes: Sequence[Episode], name: str = LEARNED) -> Domain:
                 )
             for place, term in zip(places, fact.terms, strict=True):
                 place.add(episode.objects.get(term, ROOT_TYPE))
-    parents = _common_types([place for places in seen.values() for place in places])
+    parents = _common_types([place for places in seen.values() for place in places if place != kinds])
     domain = Domain(name, {}, {}, {kind: parents.get(kind, ROOT_TYPE) for kind in sorted(kinds | {*parents.values()})})
     predicates = {
         predicate: Predicate(
