@@ -7,7 +7,7 @@ compared with how much it varies in the course of an episode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ CARRIED = 0.3  # of the agent's way since it began: an object whose offset chang
 LAST_STEPS = 5  # before a change, that tell the controls
 MOMENTS = 8  # of each episode, to see how an offset varies otherwise
 MOSTLY = 0.8  # of the occurrences
+MOST_MEASURED = 100  # occurrences of one change
 OTHER_CONTROLS = 2.0  # standard deviations
 
 
@@ -62,93 +63,92 @@ class _Offsets:
 
 def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Approach:
     """Find out whether the agent brought a change about, and to which objects it came for that."""
-    if any(episodes[occurrence.change.episode].motion is None for occurrence in occurrences):
+    some = occurrences[:: 1 + len(occurrences) // MOST_MEASURED]
+    if any(episodes[occurrence.change.episode].motion is None for occurrence in some):
         return UNSEEN
-    scale = _scale(occurrences, episodes)
-    measured = {
-        variable: _offsets([occurrence.binding[variable] for occurrence in occurrences], occurrences, episodes, scale)
-        for variable in occurrences[0].binding
-    }
-    found = {variable: each for variable, each in measured.items() if each and each.is_consistent}
-    nearest = _nearest_of_types(occurrences, episodes, scale)
-    beside = {
-        kind: each
-        for kind, names in nearest.items()
-        if (each := _offsets(names, occurrences, episodes, scale, kind)) and each.is_consistent and not each.carried
-    }
-    controls = _controls(occurrences, episodes)
+    scale = _scale(some, episodes)
+    found: dict[str, _Offsets] = {}
+    for variable in some[0].binding:
+        names = [occurrence.binding[variable] for occurrence in some]
+        each = _offsets(names, some, episodes, scale, _usual)
+        if each is not None and each.is_consistent:
+            found[variable] = each
+    beside: dict[str, _Offsets] = {}
+    for kind, names in _nearest_of_types(some, episodes, scale).items():
+        each = _offsets(names, some, episodes, scale, _usual_of_nearest)
+        if each is not None and each.is_consistent and not each.carried:
+            beside[kind] = each
+    controls = _controls(some, episodes)
     if not (found or beside):
         return Approach(False, controls=controls)
+    limit = COMPARABLE * min(each.spread for each in (*found.values(), *beside.values()))
     carried = {variable for variable, each in found.items() if each.carried}
-    reached = {variable: each for variable, each in found.items() if not each.carried}
-    limit = COMPARABLE * min(each.spread for each in (*reached.values(), *beside.values(), *found.values()))
-    reached = {variable: each for variable, each in reached.items() if each.spread <= limit}
-    beside = {kind: each for kind, each in beside.items() if each.spread <= limit}
-    at = min(reached, key=lambda variable: reached[variable].distance, default=None)
-    by = min(beside, key=lambda kind: beside[kind].distance, default=None)
-    if by is not None and (at is None or beside[by].distance < NEARER * reached[at].distance):
-        return Approach(True, frozenset(carried), (by, tuple(nearest[by])), controls)
+    reached = {v: each.distance for v, each in found.items() if v not in carried and each.spread <= limit}
+    near = {kind: each.distance for kind, each in beside.items() if each.spread <= limit}
+    at, by = min(reached, key=reached.__getitem__, default=None), min(near, key=near.__getitem__, default=None)
+    if by is not None and (at is None or near[by] < NEARER * reached[at]):
+        every = _nearest_of_types(occurrences, episodes, scale).get(by)
+        if every is not None:
+            return Approach(True, frozenset(carried), (by, tuple(every)), controls)
     return Approach(True, frozenset(carried | ({at} if at else set())), None, controls)
 
 
-def _place(motion: Motion, episode: Episode, name: str, step: int) -> Array | None:
-    """(coordinates,): where an object was, if it had a place and was visible."""
-    row = list(episode.objects).index(name)
-    place: Array = motion.places[step, row]
-    return None if np.isnan(place).all() else place
+Usual = Callable[[Episode, Motion, str, Array, Array], Array]
 
 
 def _offsets(
-    names: Sequence[str],
-    occurrences: Sequence[Occurrence],
-    episodes: Sequence[Episode],
-    scale: Array,
-    kind: str | None = None,
+    names: Sequence[str], occurrences: Sequence[Occurrence], episodes: Sequence[Episode], scale: Array, usual: Usual
 ) -> _Offsets | None:
     """Measure the offsets to an object in each occurrence; `None` where most have no place.
 
-    Of objects that were chosen as the nearest of their `kind`, what is usual is the offset to the nearest one.
+    `usual` gives those of other moments, to compare with.
     """
     here: list[Array] = []
     otherwise: list[Array] = []
     carried = 0
     for name, occurrence in zip(names, occurrences, strict=True):
         episode, step = episodes[occurrence.change.episode], occurrence.change.step - 1
-        motion = episode.motion
+        motion, row = episode.motion, _row(episode, name)
         assert motion is not None
-        place = _place(motion, episode, name, step)
-        if place is None:
+        place = motion.places[step, row]
+        if np.isnan(place).all():
             continue
         here.append(place - motion.agent[step])
-        moments = np.linspace(0, len(motion.agent) - 1, MOMENTS).astype(int).tolist()
-        if kind is None:
-            otherwise += list(place - motion.agent[moments])
-        else:
-            otherwise += [
-                offset
-                for moment in moments
-                if (offset := _to_nearest(episode, motion, kind, moment, scale)) is not None
-            ]
+        otherwise.append(usual(episode, motion, name, place, scale))
         begin = min(occurrence.change.begin, step)
-        before = _place(motion, episode, name, begin)
-        if before is not None:
-            way = motion.agent[step] - motion.agent[begin]
-            lag = place - before - way
-            carried += bool(_length(lag / scale) < CARRIED * _length(way / scale))
-    if len(here) < MOSTLY * len(names) or not otherwise:
+        way = motion.agent[step] - motion.agent[begin]
+        lag = place - motion.places[begin, row] - way
+        is_there = not np.isnan(lag).all()
+        carried += is_there and bool(_length(lag / scale) < CARRIED * _length(way / scale))
+    if not here or len(here) < MOSTLY * len(names):
         return None
     middle = float(_length(np.nanmedian(np.stack(here) / scale, axis=0)))
-    spreads = _spread(np.stack(here) / scale, 75), _spread(np.stack(otherwise) / scale, 50)
+    spreads = _spread(np.stack(here) / scale, 75), _spread(np.concatenate(otherwise) / scale, 50)
     return _Offsets(middle, *spreads, carried >= MOSTLY * len(here))
 
 
-def _to_nearest(episode: Episode, motion: Motion, kind: str, step: int, scale: Array) -> Array | None:
-    """(coordinates,): the offset from the agent to the nearest object of a type, if any is visible."""
+def _row(episode: Episode, name: str) -> int:
+    return next(row for row, other in enumerate(episode.objects) if other == name)
+
+
+def _moments(motion: Motion) -> NDArray[np.int64]:
+    return np.linspace(0, len(motion.agent) - 1, MOMENTS).astype(np.int64)
+
+
+def _usual(episode: Episode, motion: Motion, name: str, place: Array, scale: Array) -> Array:
+    """(moments, coordinates): the offsets from the agent to a place in the course of an episode."""
+    offsets: Array = place - motion.agent[_moments(motion)]
+    return offsets
+
+
+def _usual_of_nearest(episode: Episode, motion: Motion, name: str, place: Array, scale: Array) -> Array:
+    """(moments, coordinates): the offsets to the nearest object of the same type in the course of an episode."""
+    kind, moments = episode.objects[name], _moments(motion)
     rows = [row for row, its in enumerate(episode.objects.values()) if its == kind]
-    away = motion.places[step, rows] - motion.agent[step]
-    away = away[~np.isnan(away).all(axis=1)]
-    nearest: Array | None = away[_length(away / scale).argmin()] if len(away) else None
-    return nearest
+    away = motion.places[moments][:, rows] - motion.agent[moments][:, None]
+    lengths = np.where(np.isnan(away).all(axis=2), np.inf, _length(away / scale))
+    nearest: Array = away[np.arange(len(moments)), lengths.argmin(axis=1)]
+    return nearest[~np.isnan(nearest).all(axis=1)]
 
 
 def _length(offsets: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -15,7 +15,7 @@ from bilevel.symbolic.semantics import substitute_all
 
 MOST_LINKED = 2  # further objects that conditions may name
 Seens = Sequence[Seen]
-MOST_STATES = 3000  # in which it is looked whether a condition ever mattered
+MOST_STATES = 600  # in which it is looked whether a condition ever mattered
 
 
 @dataclass(frozen=True)

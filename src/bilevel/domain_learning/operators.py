@@ -99,7 +99,8 @@ class _Study:
                 return False
             return not self.settings.closed_world or one.types == other.types or self._same_conditions(one, other)
 
-        merged = absorbed(groups, self._held, alike)
+        held = {id(group): self._held(group) for group in groups}
+        merged = absorbed(groups, lambda group: held[id(group)], alike)
         made = [self._operator(group, self._approach(group)) for group in merged]
         ours = joined_outcomes([operator for operator in made if operator.approach.is_agents])
         events = [operator for operator in made if not operator.approach.is_agents]
