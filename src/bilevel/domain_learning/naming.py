@@ -111,10 +111,19 @@ def _event_names(operator: Operator) -> Iterator[str]:
         number += 1
 
 
+def _reading_order(operator: Operator) -> list[str]:
+    """Return the parameters in the order in which the effects name them, those that name most first."""
+    add, delete = _effects(operator)
+    effects = sorted((*add, *delete), key=lambda atom: (-len(atom.terms), atom))
+    named_first = dict.fromkeys(term for atom in effects for term in atom.terms)
+    return list(dict.fromkeys([*(v for v in named_first if v in operator.types), *operator.types]))
+
+
 def _schema(operator: Operator, name: str) -> tuple[Schema, Mapping[str, str]]:
     """Return the schema with readable variables, called after their types, and what each is called."""
     counts: Counter[str] = Counter()
     names: dict[str, str] = {}
+    operator.types = {variable: operator.types[variable] for variable in _reading_order(operator)}
     kinds = operator.all_types
     every = Counter(kinds.values())
     for variable, kind in kinds.items():

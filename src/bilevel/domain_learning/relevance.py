@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from bilevel.domain_learning.changes import Change
@@ -66,7 +66,11 @@ def _shown(
     """Return the ways to a goal that episodes show, one of each kind, as the operators explain them."""
     domain = _domain(operators, frame)
     found: dict[object, Trace] = {}
-    for states, goals, objects in _stories(episodes, changes):
+    ours = {
+        atom.predicate for each in operators for outcome, _ in each.outcomes for atom in outcome.add | outcome.delete
+    }
+    others = {fact.predicate for change in changes for fact in change.before ^ change.after} - ours
+    for states, goals, objects in _stories(episodes, changes, others):
         for trace in traces_from_states(domain, states, goals, objects, settling=0).traces:
             for goal, steps in segments(trace):
                 names: dict[str, int] = {}
@@ -83,18 +87,25 @@ def _shown(
 
 
 def _stories(
-    episodes: Sequence[Episode], changes: Sequence[Change]
+    episodes: Sequence[Episode], changes: Sequence[Change], others: Collection[str]
 ) -> list[tuple[list[Facts], list[Facts], dict[str, str]]]:
-    """Return the settled states of some episodes, the goals there, and the objects."""
+    """Return the settled states of some episodes, the goals there, and the objects.
+
+    Facts of `others` are left out: they come and go, and no operator changes them.
+    """
+
+    def without(state: Facts) -> Facts:
+        return frozenset(fact for fact in state if fact.predicate not in others) if others else state
+
     stories: dict[int, tuple[list[Facts], list[Facts], dict[str, str]]] = {}
     for change in changes:
         episode = episodes[change.episode]
         if change.episode not in stories:
             if len(stories) == MOST_EPISODES:
                 break
-            stories[change.episode] = [change.before], [episode.goals[0]], dict(episode.objects)
+            stories[change.episode] = [without(change.before)], [episode.goals[0]], dict(episode.objects)
         states, goals, _ = stories[change.episode]
-        for state in (change.before, change.after):
+        for state in map(without, (change.before, change.after)):
             if states[-1] != state:
                 states.append(state)
                 goals.append(episode.goals[change.step])
