@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bilevel.commands.arguments import DataFolder, Json, OptionalTask, answer, count, progress_bar
 
 if TYPE_CHECKING:
+    from bilevel.demonstrations.change_kinds import Kind
     from bilevel.demonstrations.checking import Report
-    from bilevel.demonstrations.contents import Contents, Kind
+    from bilevel.demonstrations.contents import Contents
     from bilevel.learning.demonstration_checking import ControlFindings
     from bilevel.learning.diagnosis import Diagnosis
 
