@@ -94,9 +94,11 @@ def _partial_bindings(
         for other, another in changes:
             binding |= unify(substitute(another, binding), other) or {}
         choices = (
-            [binding[p.name]]
-            if p.name in binding
-            else [name for name in sorted(objects) if domain.is_subtype(objects[name], p.type)]
+            [
+                name
+                for name in ([binding[p.name]] if p.name in binding else sorted(objects))
+                if domain.is_subtype(objects.get(name, p.type), p.type)
+            ]
             for p in schema.parameters
         )
         for arguments in islice(product(*choices), MOST_BINDINGS):
