@@ -6,7 +6,7 @@ those are whose conditions, parameters and other outcomes differ least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, islice, permutations, product
 from typing import NamedTuple
@@ -134,10 +134,24 @@ def _renamings(ours: _Side, theirs: _Side, here: Sequence[int], there: Sequence[
     pairs = [(ours.outcomes[i], theirs.outcomes[j]) for i, j in zip(here, there, strict=True)]
     atoms = [(atom, their.add) for our, their in pairs for atom in sorted(our.add)]
     atoms += [(atom, their.delete) for our, their in pairs for atom in sorted(our.delete)]
-    for names in join(atoms, {}):
+    for found in join(atoms, {}):
+        names = {**found, **_unmentioned(found, pairs)}
         renamed = [_renamed_outcome(our, names) for our, _ in pairs]
         if len({*names.values()}) == len(names) and all(map(_equal, renamed, (their for _, their in pairs))):
-            yield from _completed(names, ours, theirs)
+            left = [variable for variable in ours.types if variable not in names]
+            yield from _completed(
+                names, left, [variable for variable in theirs.types if variable not in names.values()]
+            )
+
+
+def _unmentioned(names: Names, pairs: Iterable[tuple[Outcome, Outcome]]) -> Names:
+    """Return names for what nature chooses and no effect mentions, in its order."""
+    found: dict[str, str] = {}
+    for our, their in pairs:
+        left = [variable.name for variable in our.chosen if variable.name not in names]
+        free = [variable.name for variable in their.chosen if variable.name not in names.values()]
+        found |= dict(zip(left, free, strict=False))
+    return found
 
 
 def _equal(one: Outcome, other: Outcome) -> bool:
@@ -146,14 +160,15 @@ def _equal(one: Outcome, other: Outcome) -> bool:
     return (one.add, one.delete, one.new, next(chosen)) == (other.add, other.delete, other.new, next(chosen))
 
 
-def _completed(names: Names, ours: _Side, theirs: _Side) -> Iterator[Names]:
+def _completed(names: Names, left: Sequence[str], free: Sequence[str]) -> Iterator[Names]:
     """Give the names with those of parameters that no effect mentions; some may have no counterpart."""
-    left = [variable for variable in ours.types if variable not in names]
-    free = [variable for variable in theirs.types if variable not in names.values()]
-    for chosen in product([*free, None], repeat=len(left)):
-        used = [variable for variable in chosen if variable is not None]
-        if len({*used}) == len(used):
-            yield {**names, **{v: other for v, other in zip(left, chosen, strict=True) if other is not None}}
+    if not left:
+        yield names
+        return
+    first, *rest = left
+    for other in sorted(free, key=lambda other: other[1:] != first[1:]):
+        yield from _completed({**names, first: other}, rest, [each for each in free if each != other])
+    yield from _completed(names, rest, free)
 
 
 def _distance(ours: _Side, theirs: _Side, names: Names) -> int:
