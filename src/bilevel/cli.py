@@ -29,6 +29,8 @@ COMMANDS: Mapping[str, str] = {
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
     "demonstrations thresholds": "thresholds_command:FitThresholds",
+    "domain check": "domain_commands:CheckDomain",
+    "domain show": "domain_commands:ShowDomain",
     "learn": "policy_commands:Learn",
     "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
@@ -47,6 +49,7 @@ COMMANDS: Mapping[str, str] = {
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
+    "domain": "Check domains against demonstrations, and show them.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

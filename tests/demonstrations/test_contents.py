@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bilevel.demonstrations.contents import Contents, lifted
+from bilevel.demonstrations.change_kinds import lifted
+from bilevel.demonstrations.contents import Contents
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import labelled
 from bilevel.symbolic.domain import Atom

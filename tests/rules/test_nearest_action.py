@@ -68,8 +68,22 @@ CARRIED = "carrying p1, lying p2, empty s1, empty s2"
     ],
 )
 def test_the_nearest_action_and_what_it_lacks(before: str, after: str, action: Action, lacks: str) -> None:
-    assert nearest_action(DOMAIN, facts(before), facts(after), OBJECTS) == action
+    found = nearest_action(DOMAIN, facts(before), facts(after), OBJECTS)
+    assert found is not None
+    assert (found.action.action, str(found.lacks)) == (action, lacks)
     assert how_it_differs(DOMAIN, action, facts(before), facts(after)) == lacks
+
+
+def test_what_nature_chose_is_not_lacking() -> None:
+    domain = parse_domain("""
+    (define (domain dice) (:types die number) (:predicates (shows ?d - die ?n - number) (thrown ?d - die) (loud))
+      (:action throw :parameters (?d - die) :effect (and (thrown ?d) (exists (?n - number) (shows ?d ?n)))))
+    """)
+    objects = {"d": "die", "two": "number", "six": "number"}
+    found = nearest_action(domain, facts(""), facts("thrown d, shows d six, loud"), objects)
+    assert found is not None
+    assert found.outcome.add == facts("thrown d, shows d six")
+    assert str(found.lacks) == "loud() changed as well"
 
 
 @pytest.mark.parametrize("after", [CARRIED + ", at p2 s1, wet", CARRIED + ", wet", CARRIED])

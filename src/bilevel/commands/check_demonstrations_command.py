@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bilevel.commands.arguments import DataFolder, Json, OptionalTask, answer, count, progress_bar
 
 if TYPE_CHECKING:
+    from bilevel.demonstrations.change_kinds import Kind
     from bilevel.demonstrations.checking import Report
-    from bilevel.demonstrations.contents import Contents, Kind
+    from bilevel.demonstrations.contents import Contents
     from bilevel.learning.demonstration_checking import ControlFindings
     from bilevel.learning.diagnosis import Diagnosis
 
@@ -106,10 +107,10 @@ def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     yield f"actions: {_numbers(found.actions)}"
     events = f" (events: {_numbers(found.events)})" if found.events else ""
     yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.ambiguous}"
-    yield from _kinds([*contents.unexplained, *contents.ambiguous])
+    yield from kind_lines([*contents.unexplained, *contents.ambiguous])
     if contents.flickers:
         yield f"flickers, undone after a few steps: {sum(kind.count for kind in contents.flickers)}"
-        yield from _kinds(contents.flickers)
+        yield from kind_lines(contents.flickers)
     agreeing = f"; where it is the expert's: {found.agreeing}" if found.recorded else ""
     yield f"steps with a high-level action: {found.explained}{agreeing}"
     yield from _goals(contents)
@@ -128,7 +129,7 @@ def _people(contents: Contents) -> Iterator[str]:
     yield f"shown by {'; '.join(told)}"
 
 
-def _kinds(kinds: Sequence[Kind]) -> Iterator[str]:
+def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
     """Tell each kind of change, with its first example."""
     for kind in kinds[:MOST_KINDS]:
         parts = [f"{', '.join(facts)} {what}" for facts, what in ((kind.came, "came"), (kind.went, "went")) if facts]

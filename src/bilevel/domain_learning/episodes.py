@@ -44,6 +44,23 @@ class Episode:
     goals: Sequence[Facts] = ()
     motion: Motion | None = None
 
+    def present(self) -> Iterator[frozenset[str]]:
+        """Give the objects that are there at every timestep.
+
+        These are those that are visible or, where that is not known, those that have been in a fact by then, or never
+        are in any.
+        """
+        if self.motion is not None:
+            names = list(self.objects)
+            for row in self.motion.visible:
+                yield frozenset(name for name, is_visible in zip(names, row.tolist(), strict=True) if is_visible)
+            return
+        facts = frozenset().union(*self.states)
+        there = self.objects.keys() - {term for fact in facts for term in fact.terms}
+        for state in self.states:
+            there |= {term for fact in state for term in fact.terms} & self.objects.keys()
+            yield frozenset(there)
+
 
 def episodes_of(demonstrations: Demonstrations, task: Task | None = None) -> Iterator[Episode]:
     """Give the episodes of a data set, labelled anew where the task is given."""

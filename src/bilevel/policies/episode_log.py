@@ -15,7 +15,7 @@ from bilevel.policies.incidents import Incident
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
 from bilevel.policies.recovery import RecoveringPolicy
 from bilevel.policies.rollout import Episode, Transition
-from bilevel.rules.explanation.formats import sentence
+from bilevel.rules.explanation.english import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Facts

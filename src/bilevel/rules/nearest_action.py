@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
+from typing import NamedTuple
 
 from bilevel.rules.matching import Binding, unify
 from bilevel.symbolic.domain import Action, Domain, Facts, Outcome, Schema
@@ -12,7 +13,53 @@ from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, groun
 MOST_BINDINGS = 500  # of parameters that the change does not tell, for each way to begin
 
 
-def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Action | None:
+class Difference(NamedTuple):
+    """What would have to be otherwise for an action to explain a change."""
+
+    unmet: Facts  # conditions that did not hold
+    hindering: Facts  # facts that held and should not have
+    not_come: Facts
+    not_gone: Facts
+    others: Facts  # that changed as well
+    arrivals: Facts  # the same, about objects that nobody had seen before
+
+    def __str__(self) -> str:
+        parts = [
+            (self.unmet, "did not hold before"),
+            (self.hindering, "held before"),
+            (self.not_come, "did not become true"),
+            (self.not_gone, "did not become false"),
+            (self.others, "changed as well"),
+            (self.arrivals, "appeared at the same step"),
+        ]
+        said = [f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in parts if facts]
+        return "; ".join(said) or "the labels came to that in several steps"
+
+
+def difference(action: GroundAction, outcome: Outcome, before: Facts, after: Facts) -> Difference:
+    """Return how a change differs from this outcome of an action."""
+    known = {term for fact in before for term in fact.terms}
+    others = (before ^ after) - outcome.add - outcome.delete
+    arrivals = frozenset(fact for fact in others if not known.issuperset(fact.terms))
+    return Difference(
+        unmet=action.condition.positive - before,
+        hindering=action.condition.negative & before,
+        not_come=outcome.add - after,
+        not_gone=(outcome.delete - outcome.add) & after,
+        others=others - arrivals,
+        arrivals=arrivals,
+    )
+
+
+class Nearest(NamedTuple):
+    """The action that comes nearest to a change, the outcome with what nature chose in it, and what both lack."""
+
+    action: GroundAction
+    outcome: Outcome
+    lacks: Difference
+
+
+def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Nearest | None:
     """Return the action whose preconditions and effects differ least from a change.
 
     There is none if more facts would be wrong about it than there are facts that changed.
@@ -20,16 +67,18 @@ def nearest_action(domain: Domain, before: Facts, after: Facts, objects: Mapping
     everything = {**domain.constants, **objects}
     worst = len(before ^ after)
     best: tuple[int, Action] | None = None
+    found: tuple[GroundAction, Outcome] | None = None
     for schema in domain.schemas.values():
         for outcome in schema.outcomes:
             for binding in _partial_bindings(domain, schema, outcome, before, after, everything):
                 action = ground(schema, tuple(binding[parameter.name] for parameter in schema.parameters))
                 if action is None:
                     continue
-                score = _distance(action, bind_outcome(outcome, binding), before, after)
+                bound = bind_outcome(outcome, binding)
+                score = _distance(action, bound, before, after)
                 if score <= worst and (best is None or (score, action.action) < best):
-                    best = score, action.action
-    return best[1] if best else None
+                    best, found = (score, action.action), (action, bound)
+    return Nearest(*found, difference(*found, before, after)) if found else None
 
 
 def _partial_bindings(
@@ -45,9 +94,11 @@ def _partial_bindings(
         for other, another in changes:
             binding |= unify(substitute(another, binding), other) or {}
         choices = (
-            [binding[p.name]]
-            if p.name in binding
-            else [name for name in sorted(objects) if domain.is_subtype(objects[name], p.type)]
+            [
+                name
+                for name in ([binding[p.name]] if p.name in binding else sorted(objects))
+                if domain.is_subtype(objects.get(name, p.type), p.type)
+            ]
             for p in schema.parameters
         )
         for arguments in islice(product(*choices), MOST_BINDINGS):
@@ -65,16 +116,4 @@ def how_it_differs(domain: Domain, action: Action, before: Facts, after: Facts) 
     grounded = ground_action(domain, action)
     changed = before ^ after
     outcome = min(grounded.outcomes, key=lambda outcome: len(changed ^ (outcome.add | outcome.delete)))
-    known = {term for fact in before for term in fact.terms}
-    others = changed - outcome.add - outcome.delete
-    arrivals = {fact for fact in others if not known.issuperset(fact.terms)}
-    parts = [
-        (grounded.condition.positive - before, "did not hold before"),
-        (grounded.condition.negative & before, "held before"),
-        (outcome.add - after, "did not become true"),
-        ((outcome.delete - outcome.add) & after, "did not become false"),
-        (others - arrivals, "changed as well"),
-        (arrivals, "appeared at the same step"),
-    ]
-    said = [f"{', '.join(map(str, sorted(facts)))} {what}" for facts, what in parts if facts]
-    return "; ".join(said) or "the labels came to that in several steps"
+    return str(difference(grounded, outcome, before, after))

@@ -70,12 +70,16 @@ def segments(trace: Trace) -> Iterator[tuple[Atom, tuple[TraceStep, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One state follows on another: the step at which it does, and the actions that explain it."""
+    """One state follows on another: the step at which it does, and the actions that explain it.
+
+    `outcome` is what nature made of the first of these.
+    """
 
     step: int
     before: Facts
     after: Facts
     actions: tuple[Action, ...] = ()
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +87,15 @@ class Abstraction:
     """What a sequence of labelled states says at the high level.
 
     `actions` gives each low-level step the action it helped to bring about, or `None` where none is known: before an
-    exogenous change, and after the last action. `unclear` are the changes that no action explains, or several, and
-    `flickers` those that were undone after a few steps.
+    exogenous change, and after the last action. `clear` are the changes that one action explains, `unclear` those that
+    none explains, or several, and `flickers` those that were undone after a few steps.
     """
 
     traces: tuple[Trace, ...]
     actions: tuple[Action | None, ...]
     exogenous: int
     ambiguous: int
+    clear: tuple[Change, ...] = field(default=(), compare=False)
     unclear: tuple[Change, ...] = field(default=(), compare=False)
     flickers: tuple[Change, ...] = field(default=(), compare=False)
 
@@ -125,6 +130,7 @@ def traces_from_states(
     actions: list[Action | None] = [None] * len(states)
     traces: list[Trace] = []
     steps: list[TraceStep] = []
+    clear: list[Change] = []
     unclear: list[Change] = []
     flickers: list[Change] = []
     here = 0
@@ -140,8 +146,8 @@ def traces_from_states(
             action, outcome = explanations[0]
             steps.append(TraceStep(state, action, outcome, goals[end]))
             actions[start:end] = [action.action] * (end - start)
-            if len({(a.action, o) for a, o in explanations}) > 1:
-                unclear.append(Change(end, state, runs[there][0], tuple(a.action for a, _ in explanations)))
+            change = Change(end, state, runs[there][0], tuple(a.action for a, _ in explanations), outcome)
+            (clear if len({(a.action, o) for a, o in explanations}) == 1 else unclear).append(change)
         elif runs[there][0] != state:
             unclear.append(Change(end, state, runs[there][0]))
             actions[start:end] = recorded[start:end] or actions[start:end]
@@ -153,7 +159,7 @@ def traces_from_states(
         here = there
     traces.append(Trace(tuple(steps), objects))
     ambiguous = sum(bool(change.actions) for change in unclear)
-    about = tuple(actions), len(unclear) - ambiguous, ambiguous, tuple(unclear), tuple(flickers)
+    about = tuple(actions), len(unclear) - ambiguous, ambiguous, tuple(clear), tuple(unclear), tuple(flickers)
     return Abstraction(tuple(trace for trace in traces if trace.steps), *about)
 
 

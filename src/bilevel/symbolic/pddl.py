@@ -7,7 +7,7 @@ of the form `file:line:column: message`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from os import PathLike, fspath
 
@@ -36,21 +36,23 @@ def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Pro
 
 
 def write_domain(domain: Domain) -> str:
-    return domain.adl or "\n".join([f"(define (domain {domain.name})", *_domain_sections(domain)]) + ")\n"
+    if domain.adl:
+        return domain.adl
+    sections = [f"  {section}" for section in frame_sections(domain).values()]
+    sections += [f"\n  {write_schema(':action', schema)}" for schema in domain.schemas.values()]
+    sections += [f"\n  {write_schema(':event', event)}" for event in domain.events.values()]
+    return "\n".join([f"(define (domain {domain.name})", *sections]) + ")\n"
 
 
-def _domain_sections(domain: Domain) -> Iterator[str]:
-    yield f"  (:requirements {' '.join(_requirements(domain))})"
-    if domain.types:
-        yield "  (:types" + _typed_lines(domain.types) + ")"
-    if domain.constants:
-        yield "  (:constants" + _typed_lines(domain.constants) + ")"
+def frame_sections(domain: Domain) -> dict[str, str]:
+    """The text of all sections but actions and events, by their keywords; there are none that are empty."""
     predicates = (f"\n    {_call(p.name, _parameters(p.parameters))}" for p in domain.predicates.values())
-    yield f"  (:predicates{''.join(predicates)})"
-    for schema in domain.schemas.values():
-        yield _schema("action", schema)
-    for event in domain.events.values():
-        yield _schema("event", event)
+    return {
+        ":requirements": f"(:requirements {' '.join(_requirements(domain))})",
+        **({":types": f"(:types{_typed_lines(domain.types)})"} if domain.types else {}),
+        **({":constants": f"(:constants{_typed_lines(domain.constants)})"} if domain.constants else {}),
+        ":predicates": f"(:predicates{''.join(predicates)})",
+    }
 
 
 def _requirements(domain: Domain) -> list[str]:
@@ -66,16 +68,22 @@ def _requirements(domain: Domain) -> list[str]:
     return [name for name, is_needed in needed.items() if is_needed]
 
 
-def _schema(kind: str, schema: Schema) -> str:
+def write_schema(keyword: str, schema: Schema) -> str:
+    """The section of an action or an event."""
+    parts = (f"\n    {key} {value}" for key, value in schema_parts(schema).items())
+    return f"({keyword} {schema.name}{''.join(parts)})"
+
+
+def schema_parts(schema: Schema) -> dict[str, str]:
+    """What stands in a section after each key."""
     condition = [*map(_atom, sorted(schema.precondition)), *map(_negated, sorted(schema.negative_precondition))]
     outcomes = [_outcome(outcome) for outcome in schema.outcomes]
     effect = outcomes[0] if len(outcomes) == 1 else "(oneof\n      " + "\n      ".join(outcomes) + ")"
-    return (
-        f"\n  (:{kind} {schema.name}"
-        f"\n    :parameters ({_parameters(schema.parameters)})"
-        f"\n    :precondition {_call('and', ' '.join(condition))}"
-        f"\n    :effect {effect})"
-    )
+    return {
+        ":parameters": f"({_parameters(schema.parameters)})",
+        ":precondition": _call("and", " ".join(condition)),
+        ":effect": effect,
+    }
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.rules.explanation.formats import FORMATS, Format, sentence
+from bilevel.rules.explanation.english import sentence
+from bilevel.rules.explanation.formats import FORMATS, Format
 from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules

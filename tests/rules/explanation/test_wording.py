@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilevel.rules.explanation.formats import sentence
+from bilevel.rules.explanation.english import sentence
 from bilevel.rules.explanation.wording import with_article, words
 from bilevel.rules.rule_file import parse_rules
 

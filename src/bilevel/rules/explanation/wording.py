@@ -45,7 +45,7 @@ _DIRECTION = _any("up down left right forward forwards back north south east wes
 _PUT = _any("place put drop stack load insert deliver set lay debark leave store")
 _TAKE = _any("pick take grasp unstack unload remove lift collect get grab fetch")
 _PRESSED = _any("button switch lever")
-_PARTICLE = _any("up down on off out")
+_PARTICLE = _any("up down on off out aside away open closed shut")
 _FILLER = _any("goal to from at in into by")
 _FULL_WORDS = {
     "destin": "destination",
@@ -89,6 +89,13 @@ class Phrase:
         if self.verb == "be":
             return self._join(f"{finite} not")
         return self._join(f"{'do' if self.subject == 'you' else 'does'} not {self.verb}")
+
+    def ended(self) -> str:
+        """Return the clause as something that was so and is not any more."""
+        finite = _finite(self.verb, self.subject)
+        if self.subject == "there":
+            return f"there is no longer {self.rest}"
+        return self._join(f"{finite} no longer" if self.verb == "be" else f"no longer {finite}")
 
     def wanted(self) -> str:
         """Return the clause as a goal that is not achieved yet."""
@@ -159,6 +166,7 @@ _PATTERNS = {
         (rf"({_TO})/.*", Phrase("{0}", "be", r"\1 to {1}")),
         (rf"({_ADJECTIVE})/.*", Phrase("{0}", "be", r"\1 with {1}")),
         (r"(\w+ing)/.*", Phrase("{0}", "be", r"\1 at {1}")),
+        (r"belongs?/.*", Phrase("{0}", "belong", "to {1}")),
         (r"(\w*[^sui])s/.*", Phrase("{0}", r"\1", "{1}")),
         (rf"({_PREPOSITION}) (.+)/\2", Phrase("{0}", "be", r"\1 {1}")),
         (rf"({_PREPOSITION} .+|{_SIDE}(?: .+)? of|.+ (?:{_PREPOSITION}|{_LINK}))/.*", Phrase("{0}", "be", r"\1 {1}")),
