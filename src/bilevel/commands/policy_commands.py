@@ -78,6 +78,7 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers)
         from bilevel.demonstrations.dataset import Demonstrations
+        from bilevel.learning.learn import require_actions
         from bilevel.learning.networks import PRESETS, LearningOptions
         from bilevel.methods.methods import check_learned, train
         from bilevel.policies.incidents import read_problems
@@ -86,6 +87,7 @@ class Learn:
 
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
+        require_actions(demonstrations)
         met = read_problems(self.from_episodes, demonstrations.domain)
         config = self._config(PRESETS[self.preset])
         task = self._task(demonstrations, config)

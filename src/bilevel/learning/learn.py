@@ -87,6 +87,7 @@ def learn_bilevel(
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder."""
     began, config = time.perf_counter(), options.settings
+    require_actions(demonstrations)
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, options.callback)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
@@ -131,6 +132,14 @@ def learn_bilevel(
     write_curve(output, learned)
     policy.write(output)
     return policy
+
+
+def require_actions(demonstrations: Demonstrations) -> None:
+    """`BadInput` for a domain of which no actions are known."""
+    if not demonstrations.domain.schemas:
+        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
+        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
+        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
 
 
 def _body(task: Task | None, controls: Controls) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.symbolic.expressions import is_name
 from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import OBJECTS, Env, Task, call
@@ -243,7 +244,7 @@ def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> No
 
 
 def check_facts(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
-    """Check that labels and goals are facts of the domain about what is seen."""
+    """Check that labels and goals are facts of the domain about what is seen; of one without predicates, any may be."""
     checked: set[tuple[object, int]] = set()
     for step, (scene, state, goal) in enumerate(zip(episode.scenes, episode.states, episode.goals, strict=False)):
         for function, facts in (("label", state), ("goal", goal)):
@@ -263,6 +264,9 @@ def _problem(fact: object, scene: Scene, domain: Domain) -> str | None:
         return f'{fact!r}, which is no Atom: write Atom("on", ("block1", "block2"))'
     if not isinstance(fact.terms, tuple):
         return f'{fact!r}, whose terms are no tuple: write Atom("{fact.predicate}", ("{fact.terms}",))'
+    if not domain.predicates:
+        is_plain = is_name(fact.predicate) and fact.predicate == fact.predicate.lower()
+        return None if is_plain else f"{fact}, whose predicate PDDL could not name so: use a lower-case word"
     predicate = domain.predicates.get(fact.predicate)
     if predicate is None:
         known = ", ".join(domain.predicates)
