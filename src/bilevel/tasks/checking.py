@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Parameter, Predicate
 from bilevel.symbolic.expressions import is_name
 from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
@@ -264,10 +264,11 @@ def _problem(fact: object, scene: Scene, domain: Domain) -> str | None:
         return f'{fact!r}, which is no Atom: write Atom("on", ("block1", "block2"))'
     if not isinstance(fact.terms, tuple):
         return f'{fact!r}, whose terms are no tuple: write Atom("{fact.predicate}", ("{fact.terms}",))'
-    if not domain.predicates:
-        is_plain = is_name(fact.predicate) and fact.predicate == fact.predicate.lower()
-        return None if is_plain else f"{fact}, whose predicate PDDL could not name so: use a lower-case word"
     predicate = domain.predicates.get(fact.predicate)
+    if not domain.predicates:
+        if not is_name(fact.predicate) or fact.predicate != fact.predicate.lower():
+            return f"{fact}, whose predicate PDDL could not name so: use a lower-case word"
+        predicate = Predicate(fact.predicate, (Parameter("?x"),) * len(fact.terms))
     if predicate is None:
         known = ", ".join(domain.predicates)
         return f"{fact}, but the domain '{domain.name}' has no predicate '{fact.predicate}'; it has: {known}"
