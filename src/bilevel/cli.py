@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "demonstrations thresholds": "thresholds_command:FitThresholds",
     "domain check": "domain_commands:CheckDomain",
     "domain show": "domain_commands:ShowDomain",
+    "domain learn": "learn_domain_command:LearnDomain",
     "learn": "policy_commands:Learn",
     "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
@@ -49,7 +50,7 @@ COMMANDS: Mapping[str, str] = {
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
-    "domain": "Check domains against demonstrations, and show them.",
+    "domain": "Learn domains from demonstrations, check them against some, and show them.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

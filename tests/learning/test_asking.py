@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bilevel.learning.asking import AskingPolicy, Decider, asking_policy, random_action
+from bilevel.learning.translation import Form, Translation
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
@@ -127,3 +128,27 @@ def test_every_schema_is_drawn_alike() -> None:
         drawn[action.name] += 1
     assert drawn.keys() == {"pick", "take"}
     assert 150 < drawn["take"] < 250
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: bool) -> None:
+    """Where the expert does not know an action, nothing is asked, and the network goes on."""
+    usual = {"fetch": "pick", "deliver": "put"}
+    schemas = {name: replace(TINY.domain.schemas[own], name=name) for name, own in usual.items()}
+    domain = replace(TINY.domain, schemas=schemas)
+    forms = {name: (Form(own, tuple(range(1 + (own == "put"))), 1 + (own == "put")),) for name, own in usual.items()}
+
+    class Calling(Network):
+        def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+            return super().control(scene, state, goal, action._replace(name=usual[action.name]))
+
+    env = SceneEnv(TINY, 2)
+    policy = asking_policy(env, RulePolicy((), domain), Calling(), Translation(forms if known else {}))
+    policy.high.scramble(0, np.random.default_rng(0))
+    outcome, found = deciders(env, policy)
+    assert outcome == SUCCESS
+    assert found == {name: {Decider.TEACHER} for name in usual}
+    assert policy.action is not None
+    taught = policy.teach(env.scene)
+    assert np.array_equal(taught, control(env.scene, policy.action._replace(name=usual[policy.action.name]))) is known
+    assert (taught is None) is not known

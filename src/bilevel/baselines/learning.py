@@ -18,7 +18,7 @@ from bilevel.baselines.graph_network import EndToEndNetwork
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
 from bilevel.learning.dagger import Apprentice
-from bilevel.learning.learn import make_card, practice_for, with_task, write_curve
+from bilevel.learning.learn import make_card, practice_for, require_actions, with_task, write_curve
 from bilevel.learning.networks import Callback, LearningOptions, Progress, silent, train_network
 from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Situation
@@ -72,6 +72,7 @@ def learn_end_to_end(
 ) -> LearnedEndToEnd:
     """Learn a policy by one of the methods in `ENCODINGS` and write its folder; otherwise as `learn` does."""
     began, config = time.perf_counter(), options.settings
+    require_actions(demonstrations)
     options = with_task(options, demonstrations)
     encoding, controls = ENCODINGS[method](demonstrations.domain, demonstrations.spec), demonstrations.controls
 

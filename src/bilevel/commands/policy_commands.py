@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -26,10 +27,10 @@ from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.networks import LearningConfig, Progress
+    from bilevel.learning.networks import LearningConfig, LearningOptions, Progress
     from bilevel.lowlevel.training import Note
     from bilevel.policies.policy_folder import LearnedNetwork
-    from bilevel.tasks.task import Task
+    from bilevel.symbolic.domain import Problem
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
@@ -68,6 +69,8 @@ class Learn:
     """Whether to add rules for what no demonstration shows (by default as the preset says: `best` does)."""
     from_episodes: EpisodeFiles = ()
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
+    learn_domain: bool = False
+    """Learn the actions of the domain from the demonstrations, too, whatever domain they have."""
     workers: int = 1
     """How many processes run DAgger rollouts at the same time; the policy is the same for any number."""
     tensorboard: OptionalFolder = None
@@ -78,17 +81,22 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers)
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.learning.networks import PRESETS, LearningOptions
+        from bilevel.learning.learn import require_actions, with_learned_domain
+        from bilevel.learning.networks import PRESETS, LearningOptions, Progress
         from bilevel.methods.methods import check_learned, train
         from bilevel.policies.incidents import read_problems
         from bilevel.policies.policy_folder import UNFINISHED
         from bilevel.processes import WorkerDied
+        from bilevel.tasks.registry import find_task, registered_task
 
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
-        met = read_problems(self.from_episodes, demonstrations.domain)
+        met: Sequence[Problem] = ()
+        if not self.learn_domain:
+            require_actions(demonstrations)
+            met = read_problems(self.from_episodes, demonstrations.domain)
         config = self._config(PRESETS[self.preset])
-        task = self._task(demonstrations, config)
+        task = find_task(self.task) if self.task else registered_task(demonstrations.task)
         with ExitStack() as open_things:
             watch = _Watch(self._notes(open_things))
             self._prepare_output(open_things)
@@ -97,6 +105,11 @@ class Learn:
             options = LearningOptions(
                 task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch, met
             )
+            if self.learn_domain:
+                watch(Progress("learning the domain", 0, 1))
+                demonstrations, options = with_learned_domain(demonstrations, options)
+                options = replace(options, met=read_problems(self.from_episodes, demonstrations.domain))
+            self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
         self._report(learned)
@@ -116,17 +129,20 @@ class Learn:
             raise BadInput("--from-episodes is for completing rules: add --completion on")
         return config
 
-    def _task(self, demonstrations: Demonstrations, config: LearningConfig) -> Task | None:
-        """The task, if it is named or registered; what is left out without one is said."""
+    def _say_whether_dagger(self, demonstrations: Demonstrations, options: LearningOptions) -> None:
+        """Say why there is no DAgger, or about which learned actions it cannot ask."""
         from bilevel.learning.learn import why_no_dagger
         from bilevel.methods.methods import BILEVEL, find_method
-        from bilevel.tasks.registry import find_task, registered_task
 
-        task = find_task(self.task) if self.task else registered_task(demonstrations.task)
-        if config.dagger.rounds and not self.json:
-            why = why_no_dagger(demonstrations, task, is_bilevel=find_method(self.method).training == BILEVEL)
-            print(f"{why}: learning without DAgger\n" if why else "", end="", file=sys.stderr)
-        return task
+        if self.json or not options.settings.dagger.rounds:
+            return
+        why = why_no_dagger(demonstrations, options, is_bilevel=find_method(self.method).training == BILEVEL)
+        asked_as = options.learned.summary["asked_as"] if options.learned else {}
+        unknown = [name for name, known in asked_as.items() if not known]
+        if why:
+            print(f"{why}: learning without DAgger", file=sys.stderr)
+        elif unknown:
+            print(f"the expert cannot be asked about {', '.join(unknown)}: it was never seen to do it", file=sys.stderr)
 
     def _prepare_output(self, open_things: ExitStack) -> None:
         """A folder with checkpoints is gone on with, by one process at a time; one with anything else is left alone."""
@@ -169,11 +185,20 @@ class Learn:
             values,
             self.json,
             learned.texts().get("rules.txt", ""),
+            _domain_line(found.get("domain")),
             f"{what} of {learned.parameters} parameters; {sources}",
             f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
             f"written to {self.output} in {found['seconds']:.1f} s",
             f"measure it with: bilevel evaluate --method {self.method} --policy {self.output} …" if others else "",
         )
+
+
+def _domain_line(found: Mapping[str, Any] | None) -> str:
+    """Say what was learned of the domain, if anything was."""
+    if found is None:
+        return ""
+    seen = (f"{name} {sum(counts)}" for name, counts in found["seen"].items())
+    return f"the domain was learned: {', '.join(seen)}; {count(found['dropped'], 'change')} left out"
 
 
 class _Watch:

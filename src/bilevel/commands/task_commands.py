@@ -195,6 +195,7 @@ class Run:
         from bilevel.policies.episode_run import measured_episode
         from bilevel.policies.narration import why_failed
         from bilevel.policies.pictures import Camera
+        from bilevel.policies.policy import domain_of
 
         if evaluated.make is None:
             raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
@@ -208,7 +209,7 @@ class Run:
         run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
         if camera:
             camera.end(run.outcome)
-        self._report(run, why_failed(run, log, episode.scene), log, env.task.domain)
+        self._report(run, why_failed(run, log, episode.scene), log, domain_of(policy, env.task.domain))
         return run, camera.shots if camera else ()
 
     def _report(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:

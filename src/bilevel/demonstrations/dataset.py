@@ -6,6 +6,7 @@ A demonstration is read when it is asked for. Demonstrations that were made othe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -45,6 +46,7 @@ class Demonstrations(Sequence[Demonstration]):
         self.task, self.spec, self.domain, self.controls = task, spec, domain, controls
         self.arguments: Mapping[str, Any] = arguments or {}
         self.folder, self.manifest = folder, manifest
+        self._translated: Callable[[Demonstration], Demonstration] | None = None
         self.report: ImportReport | None = None  # of what has just been imported
         for number, demonstration in enumerate(items):
             try:
@@ -163,6 +165,17 @@ class Demonstrations(Sequence[Demonstration]):
 
         return cls.from_recordings(read_robomimic(Path(path), mask), task, output, **options)
 
+    def with_domain(
+        self, domain: Domain, spec: Spec, translated: Callable[[Demonstration], Demonstration]
+    ) -> Demonstrations:
+        """Return the same demonstrations with another domain, each `translated` into its actions.
+
+        The spec has the same features, but may leave other parameters of actions untold.
+        """
+        found = copy(self)
+        found.domain, found.spec, found._translated = domain, spec, translated
+        return found
+
     @property
     def objects(self) -> int:
         """How many objects there are in the task, as far as that is known."""
@@ -192,5 +205,7 @@ class Demonstrations(Sequence[Demonstration]):
         if isinstance(number, range):
             return [self[each] for each in number]
         if self.manifest is None or self.folder is None:
-            return self._items[number]
-        return read_episode(self.folder, self.manifest, number)[0]
+            found = self._items[number]
+        else:
+            found = read_episode(self.folder, self.manifest, number)[0]
+        return self._translated(found) if self._translated else found

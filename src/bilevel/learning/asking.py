@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
 from bilevel.learning.rule_gaps import Decision, RuleGaps, find_gaps
+from bilevel.learning.translation import Translation
 from bilevel.planning.planners import PlannedPolicy, bounded_search
 from bilevel.policies.policy import BilevelPolicy, ChoosingExpert, ControllingExpert, HighLevelPolicy, LowLevelPolicy
 from bilevel.rules.rule_policy import RulePolicy
@@ -23,6 +25,7 @@ from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Expert
 
 
 class Decider(Enum):
@@ -96,12 +99,35 @@ def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng:
     return None
 
 
+class AskedExpert(Protocol):
+    """Who can be asked how to do an action, and may not know it."""
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control | None: ...
+
+
+class TranslatingExpert:
+    """An expert that is asked about the actions of a learned domain, and calls them by names of its own."""
+
+    def __init__(self, expert: Expert, translation: Translation) -> None:
+        assert expert.control is not None
+        self._low, self._translation = ControllingExpert(expert.control), translation
+        self._high = ChoosingExpert(expert.choose) if expert.choose else None
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control | None:
+        """Return the expert's control for an action that it knows."""
+        high = self._high
+        known = self._translation.expert_action(action, lambda: high.choose(state, goal) if high else None)
+        if known is None or any(name not in scene for name in known.arguments):
+            return None
+        return self._low.control(scene, state, goal, known)
+
+
 class AskingPolicy(BilevelPolicy):
     """Rules and a network that are being taught; wherever the rules have not decided, the expert moves the agent."""
 
     high: AskingRules
 
-    def __init__(self, env: SceneEnv, high: AskingRules, network: LowLevelPolicy, expert: LowLevelPolicy) -> None:
+    def __init__(self, env: SceneEnv, high: AskingRules, network: LowLevelPolicy, expert: AskedExpert) -> None:
         super().__init__(env.labels, high, network)
         self._expert = expert
         self._decisions: list[Decision] = []
@@ -117,10 +143,13 @@ class AskingPolicy(BilevelPolicy):
         decider = self.high.decider
         asked = decider is Decider.TEACHER
         self._decisions.append(Decision(self.state, self.goal, self.high.objects, self.action, asked))
-        return control if decider is Decider.RULES else self.teach(scene)
+        if decider is Decider.RULES:
+            return control
+        taught = self.teach(scene)
+        return control if taught is None else taught
 
-    def teach(self, scene: Scene) -> Control:
-        """Return the expert's control for what is being done."""
+    def teach(self, scene: Scene) -> Control | None:
+        """Return the expert's control for what is being done, if it knows that."""
         assert self.action is not None
         return self._expert.control(scene, self.state, self.goal, self.action)
 
@@ -129,14 +158,23 @@ class AskingPolicy(BilevelPolicy):
         return find_gaps(self.high.domain, self._decisions, self.labels.state(scene), self.labels.goal(scene))
 
 
-def asking_policy(env: SceneEnv, rules: RulePolicy, network: LowLevelPolicy) -> AskingPolicy:
-    """Return the policy with the teachers that a task has: its expert, and a planner where that cannot choose."""
+def asking_policy(
+    env: SceneEnv, rules: RulePolicy, network: LowLevelPolicy, translation: Translation | None = None
+) -> AskingPolicy:
+    """Return the policy with the teachers that a task has: its expert, and a planner where that cannot choose.
+
+    With a `translation`, the rules are those of a learned domain: a planner chooses, as its actions are not the
+    expert's.
+    """
     expert = env.expert
     if expert is None or expert.control is None:
         raise BadInput(f"the expert of the task '{env.task.name}' cannot be asked for controls, so no DAgger")
     teacher: HighLevelPolicy
-    if expert.choose is not None:
+    if expert.choose is not None and translation is None:
         teacher = ChoosingExpert(expert.choose)
     else:
         teacher = PlannedPolicy(rules.domain, bounded_search, replan=True, time_limit=math.inf)
-    return AskingPolicy(env, AskingRules(rules, teacher), network, ControllingExpert(expert.control))
+    asked: AskedExpert = ControllingExpert(expert.control)
+    if translation is not None:
+        asked = TranslatingExpert(expert, translation)
+    return AskingPolicy(env, AskingRules(rules, teacher), network, asked)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bilevel.learning.asking import asking_policy
 from bilevel.learning.rule_gaps import RuleGaps
+from bilevel.learning.translation import Translation
 from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode
 from bilevel.policies.policy import LowLevelPolicy, ObservedPolicy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
@@ -106,9 +107,11 @@ class BilevelLearner:
     make_low: Callable[[], LowLevelPolicy]
     seed: int
     commit: bool = False
+    translation: Translation | None = None  # of a learned domain's actions into the expert's
 
     def begin(self, env: SceneEnv) -> Apprentice:
-        policy = asking_policy(env, RulePolicy(self.rules, self.domain, commit=self.commit), self.make_low())
+        rules = RulePolicy(self.rules, self.domain, commit=self.commit)
+        policy = asking_policy(env, rules, self.make_low(), self.translation)
         return Apprentice(policy, policy.teach, policy.high.scramble, policy.gaps)
 
     def encode(

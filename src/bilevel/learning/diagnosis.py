@@ -81,6 +81,8 @@ class Diagnosis:
     def _why_no_rules(self) -> str:
         if self.domain.adl:
             return "the domain is in ADL: a planner acts in it, not rules"
+        if not self.domain.schemas:
+            return "the domain has no actions; learn them with: bilevel domain learn, or bilevel learn --learn-domain"
         if not self.contents.goals:
             return "no episode has a goal; `bilevel import` can find goals in hindsight"
         if not self._traces:
@@ -110,7 +112,8 @@ class Diagnosis:
             where = f"{contents.without_controls} of {contents.episodes} episodes"
             return Verdict(False, f"no controls were recorded in {where}")
         if not found.with_action:
-            return Verdict(False, "no step has an action")
+            known = "" if self.domain.schemas else ", as the domain has none"
+            return Verdict(False, f"no step has an action{known}")
         if found.unseen:
             return Verdict(False, f"an action is about something that cannot be seen: {found.unseen}")
         reason = f"{found.with_action} of {found.steps} steps have an action"

@@ -24,6 +24,7 @@ from bilevel.files import remove_leftovers, write_atomically
 from bilevel.learning.completion import Beginnings, RuleLearner
 from bilevel.learning.dagger import BilevelLearner, Practice
 from bilevel.learning.estimation import fit_estimation
+from bilevel.learning.learned_symbols import learn_symbols
 from bilevel.learning.networks import (
     Callback,
     LearningConfig,
@@ -66,6 +67,7 @@ def learn(
     checkpoints: Path | None = None,
     callback: Callback = silent,
     met: Sequence[Problem] = (),
+    learn_domain: bool = False,
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder.
 
@@ -76,10 +78,22 @@ def learn(
     The `task` gives labels and, for DAgger, the environment and the expert; by default it is the one registered under
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. `network`
     makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`. `met` are
-    situations in which an earlier policy was at a loss; see `read_problems`.
+    situations in which an earlier policy was at a loss; see `read_problems`. With `learn_domain`, the actions of the
+    domain are learned from the demonstrations, too, whatever the domain that they have.
     """
     options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback, met)
+    if learn_domain:
+        demonstrations, options = with_learned_domain(demonstrations, options)
     return learn_bilevel(demonstrations, Path(output), options, network)
+
+
+def with_learned_domain(
+    demonstrations: Demonstrations, options: LearningOptions
+) -> tuple[Demonstrations, LearningOptions]:
+    """Learn the actions of the domain; return the demonstrations in it, and the options with what was learned."""
+    options = with_task(options, demonstrations)
+    demonstrations, learned = learn_symbols(demonstrations, options.task)
+    return demonstrations, replace(options, learned=learned)
 
 
 def learn_bilevel(
@@ -87,6 +101,7 @@ def learn_bilevel(
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder."""
     began, config = time.perf_counter(), options.settings
+    require_actions(demonstrations)
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, options.callback)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
@@ -110,27 +125,38 @@ def learn_bilevel(
             make_low = partial(_by_torch, make_network, *about)
         known = rules.beyond(gaps)
         about_us = demonstrations.domain, known.rules, found.encoding, make_low, options.seed, known.commit
-        return BilevelLearner(*about_us)
+        return BilevelLearner(*about_us, options.learned.translation if options.learned else None)
 
     make_ours = partial(make_network, found.encoding, demonstrations.controls)
     practice = practice_for(demonstrations, options)
     learned = train_network(found.samples, make_ours, learner, practice, options)
     known = rules.beyond(learned.gaps)
-    counts = {
+    counts: dict[str, Any] = {
         "traces": found.traces,
         "exogenous": found.exogenous,
         "ambiguous": found.ambiguous,
         "rules_shown": known.shown,
         "completion": known.statement,
     }
+    if options.learned:
+        counts["domain"] = options.learned.summary
     card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
     body = _body(options.task, demonstrations.controls)
     estimation = fit_estimation(demonstrations)
     card = msgspec.structs.replace(card, longest=found.longest, commit=known.commit, estimation=estimation, **body)
-    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, known.rules)
+    text = options.learned.text if options.learned else ""
+    policy = LearnedPolicy(card, demonstrations.domain, learned.trained.weights, known.rules, domain_text=text)
     write_curve(output, learned)
     policy.write(output)
     return policy
+
+
+def require_actions(demonstrations: Demonstrations) -> None:
+    """`BadInput` for a domain of which no actions are known."""
+    if not demonstrations.domain.schemas:
+        where = demonstrations.folder or f"the data set of '{demonstrations.task}'"
+        remedy = "learn them as well, with --learn-domain, or first: bilevel domain learn"
+        raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
 
 
 def _body(task: Task | None, controls: Controls) -> dict[str, Any]:
@@ -219,13 +245,14 @@ def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:
 def practice_for(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> Practice | None:
     """Where DAgger takes place, if it is wanted and possible."""
     task = options.task
-    if options.settings.dagger.rounds == 0 or task is None or why_no_dagger(demonstrations, task, is_bilevel):
+    if options.settings.dagger.rounds == 0 or task is None or why_no_dagger(demonstrations, options, is_bilevel):
         return None
     return partial(SceneEnv, task, demonstrations.objects, **demonstrations.env_arguments)
 
 
-def why_no_dagger(demonstrations: Demonstrations, task: Task | None, is_bilevel: bool = True) -> str | None:
+def why_no_dagger(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> str | None:
     """Why there can be no DAgger; `None` where there is an expert to ask: for an action's control, or for any."""
+    task = options.task
     if task is None:
         return f"the task '{demonstrations.task}' is not registered here (see --task)"
     if is_bilevel and demonstrations.domain.adl:
@@ -238,6 +265,8 @@ def why_no_dagger(demonstrations: Demonstrations, task: Task | None, is_bilevel:
         return f"the task '{task.name}' has no expert"
     if expert.control is None if is_bilevel else not expert.can_show:
         return f"the expert of the task '{task.name}' cannot be asked for controls"
+    if is_bilevel and options.learned and not options.learned.translation.forms:
+        return "nobody recorded what the expert calls its actions, so it cannot be asked about learned ones"
     return None
 
 

@@ -22,6 +22,7 @@ from safetensors.numpy import save
 
 from bilevel.files import write_atomically
 from bilevel.learning.dagger import DaggerConfig, DaggerEpisode, Learner, Practice, dagger_rollouts
+from bilevel.learning.learned_symbols import LearnedSymbols
 from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, weights_of
@@ -80,6 +81,7 @@ class LearningOptions:
     checkpoints: Path | None = None
     callback: Callback = silent
     met: Sequence[Problem] = ()  # situations in which a policy was at a loss
+    learned: LearnedSymbols | None = None  # where the domain of the demonstrations was learned from them
 
     @property
     def settings(self) -> LearningConfig:

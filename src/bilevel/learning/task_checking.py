@@ -117,19 +117,23 @@ class _Check:
             check_repetition(self.shown[0], again, self.found)
         for episode in self.shown:
             check_controls(env, episode, self.found)
-            check_actions(self.task.domain, episode, self.found)
+            if self.task.domain.schemas:
+                check_actions(self.task.domain, episode, self.found)
 
     def all_episodes(self) -> None:
         """Check what shows only over all episodes."""
         found, domain, shown = self.found, self.task.domain, self.shown
         check_goals(self.episodes, any(episode.outcome == SUCCESS for episode in shown), found)
-        check_applicability(domain, self.episodes, found)
+        if domain.schemas:
+            check_applicability(domain, self.episodes, found)
+        else:
+            advise_to_learn(domain, found)
         for episode in self.episodes:
             check_success(episode, episode.outcome == SUCCESS, found)
         if shown:
             check_expert(self.objects, shown, self.objects * self.task.steps_per_object, found)
             check_flicker(shown, found)
-        if shown and not found.has_errors:
+        if shown and domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
 
     def close(self) -> None:
@@ -281,6 +285,13 @@ def check_actions(domain: Domain, episode: CheckedEpisode, found: Findings) -> N
 
 
 # What learning makes of it
+
+
+def advise_to_learn(domain: Domain, found: Findings) -> None:
+    """Say that the domain has no actions, and how they are learned."""
+    missing = "no actions" if domain.predicates else "no predicates and no actions"
+    remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn DIR --learn-domain`"
+    found.advise("actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations with {remedy}")
 
 
 def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:

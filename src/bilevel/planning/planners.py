@@ -150,7 +150,7 @@ class PlannedPolicy:
     """
 
     def __init__(self, domain: Domain, planner: Planner, *, replan: bool, time_limit: float) -> None:
-        self._domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
+        self.domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
         self._objects: dict[str, str] = {}
         self._guide: PlanGuide | ContingentPolicy | None = None
         self.failure: Failure | None = None
@@ -180,11 +180,11 @@ class PlannedPolicy:
         return action and users_action(action)
 
     def _plan(self, state: Facts, goal: Facts) -> None:
-        constants = self._domain.constants
+        constants = self.domain.constants
         objects = {name: kind for name, kind in self._objects.items() if name not in constants}
-        problem = Problem("at-hand", self._domain.name, objects, state, goal)
+        problem = Problem("at-hand", self.domain.name, objects, state, goal)
         began = perf_counter()
-        domain, problem = compiled(self._domain, problem)
+        domain, problem = compiled(self.domain, problem)
         found = find_plan(self._planner, domain, problem, self._time_limit)
         self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
         self._guide, self.failure = None, found if isinstance(found, Failure) else None

@@ -97,7 +97,8 @@ def count_changes(changes: Sequence[Change]) -> Changes:
 def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, str]) -> list[Change]:
     """The changes between runs of equal states, in order; `objects` are known by their types at least at the end.
 
-    A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains.
+    A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains; in a
+    domain without actions, every change that lasts.
     """
     objects = {**implied_types(domain, [run.state for run in runs]), **objects}
     if domain.adl and runs:
@@ -156,7 +157,7 @@ class _Judge:
 
     def grounded(self, action: Action | None, state: Facts) -> GroundAction | None:
         """The action, or the case of it that a state is about."""
-        if action is None:
+        if action is None or not self._domain.schemas:
             return None
         if action not in self._actions:
             schemas = [self._domain.schemas[name] for name in self._cases[action.name]]
@@ -172,7 +173,8 @@ class _Judge:
             if action:
                 self._explained[key] = after in results(action, before, after)
             else:
-                self._explained[key] = bool(explain_change(self._domain, before, after, self._objects))
+                known = self._domain.schemas
+                self._explained[key] = not known or bool(explain_change(self._domain, before, after, self._objects))
         return self._explained[key]
 
     def unexplained(self, action: GroundAction | None, before: Facts, after: Facts, events: bool) -> tuple[str, ...]:

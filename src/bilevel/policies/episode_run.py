@@ -13,7 +13,7 @@ import numpy as np
 from bilevel.policies.changes import Changes, count_changes, find_changes, reason_of_failure
 from bilevel.policies.episode_log import EpisodeLog, incidents_of
 from bilevel.policies.incidents import Incident
-from bilevel.policies.policy import BilevelPolicy, ObservedPolicy
+from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, domain_of
 from bilevel.policies.rollout import (
     NO_ACTION,
     SETTLED,
@@ -75,7 +75,7 @@ def measured_episode(
     episode = rollout(env, clock, seed, perturb=perturb, callback=clock.callback, stop=clock.stop)
     clock.stop()  # which a rollout does not ask after the last step
     log.finish(episode)
-    changes = find_changes(env.task.domain, log.stretches(), episode.scene.objects)
+    changes = find_changes(domain_of(policy, env.task.domain), log.stretches(), episode.scene.objects)
     failure: tuple[str, str] | None = None  # the reason in short, and in one line, from a high level that says so
     if episode.outcome == NO_ACTION and isinstance(policy, BilevelPolicy):
         failure = getattr(policy, "failure", None) or getattr(policy.high, "failure", None)

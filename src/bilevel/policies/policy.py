@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from bilevel.lowlevel.encoding import Unseen
-from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Facts
+from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.scene import Scene
@@ -121,6 +121,12 @@ class BilevelPolicy(LabellingPolicy):
 def _same(first: Facts, second: Facts) -> bool:
     """Labels that remember sets of facts often give the very same one, which comparing sets does not notice."""
     return first is second or first == second
+
+
+def domain_of(policy: Policy, otherwise: Domain) -> Domain:
+    """Return the domain whose actions a policy does: that of its high level, if it has one."""
+    found = getattr(getattr(policy, "high", None), "domain", None)
+    return found if isinstance(found, Domain) else otherwise
 
 
 # A task's expert as a policy: it shows the task, and it is the measure of those who learn from it

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,7 @@ class LearnedNetwork:
     card: Card
     domain: Domain
     weights: Weights
+    domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
 
     @property
     def spec(self) -> Spec:
@@ -154,6 +155,7 @@ class LearnedNetwork:
         except OSError as error:
             raise BadInput(f"{folder / POLICY}: cannot be written: {error.strerror}") from None
         contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: weights_data(self.weights)}
+        contents[DOMAIN] = self.domain_text or contents[DOMAIN]
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             remove_leftovers(folder / name)
             write_atomically(folder / name, content)

@@ -113,12 +113,14 @@ def traces_from_states(
     A state that lasts at most `settling` steps may be looked past; `goals` holds the goal at each step. Objects that
     `objects` does not list have the types that their facts imply. If what the demonstrator was doing at each step is
     `recorded`, it stands for the steps before an exogenous change, which no action explains. Of a domain in ADL there
-    are actions, and no traces, as there can be no rules.
+    are actions, and no traces, as there can be no rules; where a domain has no actions yet, nothing is explained.
     """
     if len(goals) != len(states) or len(recorded) not in (0, len(states)):
         raise BadInput(
             f"{len(states)} states need as many goals and recorded actions, not {len(goals)}, {len(recorded)}"
         )
+    if not domain.schemas:
+        return Abstraction((), tuple(recorded) or (None,) * len(states), 0, 0)
     if domain.adl and states:
         plain, _ = compiled(domain, Problem("seen", domain.name, objects, states[0], NO_FACTS))
         found = traces_from_states(plain, states, goals, objects, settling, recorded)
@@ -196,7 +198,8 @@ def implied_types(domain: Domain, states: Sequence[Facts]) -> dict[str, str]:
     """Return for each object in the states the narrowest type that a predicate it occurs in declares."""
     types: dict[str, str] = {}
     for fact in sorted(frozenset().union(*states)):
-        for name, parameter in zip(fact.terms, domain.predicates[fact.predicate].parameters, strict=True):
+        predicate = domain.predicates.get(fact.predicate)
+        for name, parameter in zip(fact.terms, predicate.parameters, strict=True) if predicate else ():
             if domain.is_subtype(parameter.type, types.setdefault(name, parameter.type)):
                 types[name] = parameter.type
     return types

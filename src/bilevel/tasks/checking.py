@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Parameter, Predicate
+from bilevel.symbolic.expressions import is_name
 from bilevel.tasks.controls import Control, controls_of
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import OBJECTS, Env, Task, call
@@ -243,7 +244,7 @@ def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> No
 
 
 def check_facts(domain: Domain, episode: CheckedEpisode, found: Findings) -> None:
-    """Check that labels and goals are facts of the domain about what is seen."""
+    """Check that labels and goals are facts of the domain about what is seen; of one without predicates, any may be."""
     checked: set[tuple[object, int]] = set()
     for step, (scene, state, goal) in enumerate(zip(episode.scenes, episode.states, episode.goals, strict=False)):
         for function, facts in (("label", state), ("goal", goal)):
@@ -264,6 +265,10 @@ def _problem(fact: object, scene: Scene, domain: Domain) -> str | None:
     if not isinstance(fact.terms, tuple):
         return f'{fact!r}, whose terms are no tuple: write Atom("{fact.predicate}", ("{fact.terms}",))'
     predicate = domain.predicates.get(fact.predicate)
+    if not domain.predicates:
+        if not is_name(fact.predicate) or fact.predicate != fact.predicate.lower():
+            return f"{fact}, whose predicate PDDL could not name so: use a lower-case word"
+        predicate = Predicate(fact.predicate, (Parameter("?x"),) * len(fact.terms))
     if predicate is None:
         known = ", ".join(domain.predicates)
         return f"{fact}, but the domain '{domain.name}' has no predicate '{fact.predicate}'; it has: {known}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec
@@ -139,6 +140,7 @@ class Task:
     `render_mode`, and a `quality` of pictures. `perceive(observation, info, env)` gives the scene, `label(scene)` the
     facts that hold in it, `goal(scene)` those that are wanted. All else is optional:
 
+    - `domain`: `None`, or one with predicates and no actions, where these are yet to be learned from demonstrations.
     - `expert`: an `Expert`, or a function from an environment to one.
     - `success(scene, info)`: whether the task is done; else `info["success"]` or `info["is_success"]`, else the goal.
     - `steps_per_object`: an episode ends after so many steps for each object, if the environment does not end it.
@@ -174,6 +176,10 @@ class Task:
 
     def __post_init__(self) -> None:
         check_thresholds(self.thresholds)
+        if self.domain is None:
+            name = re.sub(r"[^a-z0-9_-]+", "-", self.name.lower())
+            unknown = Domain(name, {}, {}, dict.fromkeys(self.spec.objects, ROOT_TYPE))
+            object.__setattr__(self, "domain", unknown)
 
     @property
     def labels(self) -> Labels:

@@ -1,0 +1,312 @@
+"""Domains learned from demonstrations, beside those that somebody wrote: operators, and how often policies succeed.
+
+    python benchmarks/learned_domains.py                                    # hours on 2 cores
+    python benchmarks/learned_domains.py --task blocks --demonstrations 50 --episodes 20        # a first impression
+    python benchmarks/learned_domains.py --robustness                       # other labels, no policies
+
+For each task it collects demonstrations, learns the domain from them without looking at the written one, and a policy
+with each of the two: from the same data, with the same settings and seeds, evaluated in the same episodes. Everything
+is kept in a folder, and what is there already is not made again, so an interrupted run can be taken up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from domain_cases import CASES, Plan, Setting, first
+from label_faults import FAULTS, PERTURBED, faulty
+from operator_comparison import compare_domains
+from result_files import Row, origin, write_rows
+
+import bilevel
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.domain_learning.checking import DomainReport, check_domain, total
+from bilevel.domain_learning.episodes import episodes_of
+from bilevel.domain_learning.learning import frame_of, hold_out, learn_domain
+from bilevel.domain_learning.operators import learn_operators
+from bilevel.experiments.evaluation import Evaluation, open_results, read_results
+from bilevel.experiments.machines import forget_peak, own_peak
+from bilevel.experiments.methods import find_policy
+from bilevel.experiments.records import wilson_interval
+from bilevel.files import write_atomically
+from bilevel.learning.networks import PRESETS
+from bilevel.policies.policy_folder import POLICY
+from bilevel.symbolic.pddl import read_domain
+from bilevel.tasks.task import Task
+
+LEARNED, WRITTEN = "learned", "written"
+STAGES = ("collect", "learn", "evaluate")
+HELD_OUT = 0.2
+EPISODES_IN_A_PART = 25  # of an evaluation; its parts are run at the same time
+
+
+# What is done, each in a process of its own
+
+
+def collect(plan: Plan, task: str, noise: float | None = None) -> str:
+    """Collect as many demonstrations as the largest number asks for."""
+    case, began = CASES[task], time.perf_counter()
+    bilevel.collect(
+        case.find(),
+        plan.data(task, noise),
+        objects=case.objects,
+        episodes=max(plan.demonstrations),
+        seed=plan.seed,
+        noise=noise,
+        workers=plan.workers_for(task),
+    )
+    return f"{task}: collected in {time.perf_counter() - began:.0f} s"
+
+
+def study_domain(plan: Plan, task: str, number: int) -> str:
+    """Learn the domain with some episodes held out, and note what it took and how well it explains those."""
+    path, case = plan.about(task, number), CASES[task].find()
+    if not path.exists():
+        data = first(Demonstrations.read(plan.data(task)), number)
+        forget_peak()
+        began = time.perf_counter()
+        study = learn_domain(data, case, held_out=HELD_OUT)
+        seconds = time.perf_counter() - began
+        row = {
+            "seconds": round(seconds, 2),
+            "peak_mebibytes": round(own_peak()),
+            **explained(study.report),
+            **operators(case, study.domain, study.learned.counts, shown(data, case)),
+            "dropped": [f"{each.count} × {each.text}" for each in study.learned.dropped],
+            "pddl": study.text(),
+        }
+        write_atomically(path, json.dumps(row))
+    return f"{task}, {number} demonstrations: {_in_short(json.loads(path.read_text(encoding='utf-8')))}"
+
+
+def shown(demonstrations: Demonstrations, task: Task) -> dict[str, int]:
+    """How often each of the written operators was done."""
+    return check_domain(task.domain, episodes_of(demonstrations, task)).actions
+
+
+def operators(task: Task, learned: bilevel.Domain, counts: Mapping[str, Sequence[int]], done: Mapping[str, int]) -> Row:
+    """The learned operators beside the written ones, and how often these were done."""
+    pairs, others = compare_domains(task.domain, learned)
+    return {
+        "operators": {
+            pair.written: {**pair._asdict(), "same": pair.is_same, "done": done[pair.written]} for pair in pairs
+        },
+        "others": others,
+        "events": list(learned.events),
+        "counts": {name: list(numbers) for name, numbers in counts.items()},
+    }
+
+
+def explained(report: DomainReport | None) -> Row:
+    """How many of the changes that were held out are explained, in per cent."""
+    if report is None:
+        return {}
+    parts = {
+        "explained": total(report.explained) + total(report.by_event),
+        "ambiguous": total(report.ambiguous),
+        "contradicted": total(report.contradicted),
+    }
+    shares = {name: round(100 * number / max(1, report.changes), 2) for name, number in parts.items()}
+    return {"held_out": {"episodes": report.episodes, "changes": report.changes, **shares}}
+
+
+def _in_short(row: Row) -> str:
+    found = [pair for pair in row["operators"].values() if pair["done"]]
+    same = sum(pair["same"] for pair in found)
+    held = row["held_out"]
+    return (
+        f"{same} of {len(found)} operators that were shown the same, {held['explained']}% explained, "
+        f"{held['contradicted']}% contradicted"
+    )
+
+
+def learn(plan: Plan, task: str, number: int, domain: str) -> str:
+    """Learn a policy in the learned domain or in the written one."""
+    target, began = plan.policy(task, number, domain), time.perf_counter()
+    if not (target / POLICY).exists():
+        config = PRESETS["best"]
+        if plan.epochs:
+            training = msgspec.structs.replace(config.training, epochs=plan.epochs)
+            config = msgspec.structs.replace(config, training=training)
+        data = first(Demonstrations.read(plan.data(task)), number)
+        bilevel.learn(
+            data,
+            target,
+            task=CASES[task].find(),
+            config=config,
+            seed=plan.seed,
+            workers=max(1, plan.workers_for(task) // len(plan.domains)),
+            learn_domain=domain == LEARNED,
+        )
+    return f"{target.relative_to(plan.folder)}: learned in {time.perf_counter() - began:.0f} s"
+
+
+def evaluate(plan: Plan, task: str, number: int, domain: str, setting: Setting, part: int) -> str:
+    """Run one part of the episodes of a policy in a setting, as far as they are not there yet."""
+    path, folder = plan.part(task, number, domain, setting, part), plan.policy(task, number, domain)
+    wanted = _part_sizes(plan.episodes)[part]
+    if not path.exists() or len(path.read_bytes().splitlines()) != wanted:
+        about = (setting.objects,), wanted, plan.seed + part, 0.0, dict(setting.arguments)
+        evaluation = Evaluation(find_policy("bison", folder), CASES[task].find(), *about)
+        with open_results(path, evaluation) as results:
+            list(results.collect())
+    records = list(read_results(path))
+    return f"{path.relative_to(plan.folder)}: {sum(record.success for record in records)}/{len(records)}"
+
+
+def _part_sizes(episodes: int) -> list[int]:
+    whole, rest = divmod(episodes, EPISODES_IN_A_PART)
+    return [EPISODES_IN_A_PART] * whole + [rest] * bool(rest)
+
+
+def robustness(plan: Plan, task: str, fault: str, number: int) -> Row:
+    """Learn a domain from labels, or demonstrations, with a fault; check it on episodes without one."""
+    case, noise = CASES[task].find(), 0.7 if fault == PERTURBED else None
+    data, usual = (
+        list(episodes_of(first(Demonstrations.read(plan.data(task, n)), number), case)) for n in (noise, None)
+    )
+    numbers, held = hold_out(number, HELD_OUT)
+    spoilt = faulty([data[index] for index in numbers], fault, plan.seed)
+    began = time.perf_counter()
+    learned = learn_operators(spoilt.episodes, spoilt.frame(frame_of(data, case.domain)))
+    done = shown(first(Demonstrations.read(plan.data(task)), number), case)
+    return {
+        "task": task,
+        "fault": fault,
+        "demonstrations": number,
+        "seconds": round(time.perf_counter() - began, 2),
+        **explained(check_domain(learned.domain, [usual[index] for index in held])),
+        **operators(case, learned.domain, learned.counts, done),
+        "dropped": sum(each.count for each in learned.dropped),
+    }
+
+
+# All of it
+
+
+def rows(plan: Plan) -> Iterator[Row]:
+    """What was measured: a row for each domain that was learned, and one for each policy and setting."""
+    for task in plan.tasks:
+        for number in plan.demonstrations:
+            about = plan.about(task, number)
+            if about.exists():
+                row = {"part": "domain", "task": task, "demonstrations": number}
+                yield {**row, **json.loads(about.read_text(encoding="utf-8")), **origin(CASES[task].find().packages)}
+            for domain in plan.domains:
+                for setting in CASES[task].settings:
+                    yield from _success(plan, task, number, domain, setting)
+
+
+def _success(plan: Plan, task: str, number: int, domain: str, setting: Setting) -> Iterator[Row]:
+    paths = [plan.part(task, number, domain, setting, part) for part in range(len(_part_sizes(plan.episodes)))]
+    records = [record for path in paths if path.exists() for record in read_results(path)]
+    if not records:
+        return
+    policy, successes = plan.policy(task, number, domain), sum(record.success for record in records)
+    yield {
+        "part": "success",
+        "task": task,
+        "demonstrations": number,
+        "domain": domain,
+        "setting": setting.name,
+        "objects": setting.objects,
+        "episodes": len(records),
+        "successes": successes,
+        "interval": [round(bound, 4) for bound in wilson_interval(successes, len(records))],
+        "reasons": _counts(record.reason for record in records if record.reason),
+        "mean_steps": round(sum(record.steps for record in records) / len(records), 1),
+        "actions": sorted(read_domain(policy / "domain.pddl").schemas),
+        **origin(CASES[task].find().packages),
+    }
+
+
+def _counts(reasons: Iterator[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reason in reasons:
+        found[reason] = found.get(reason, 0) + 1
+    return dict(sorted(found.items()))
+
+
+Job = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def run_all(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Any]:
+    """Do all jobs, begun in their order; say what comes of each."""
+    found = []
+    for done in as_completed([pool.submit(function, *arguments) for function, arguments in jobs]):
+        found.append(done.result())
+        print(found[-1] if isinstance(found[-1], str) else _in_words(found[-1]), flush=True)
+    return found
+
+
+def _in_words(row: Row) -> str:
+    return f"{row['task']}, {row['fault']}: {_in_short(row)}"
+
+
+def stage(plan: Plan, name: str) -> list[Job]:
+    """The jobs of a stage, the longest first."""
+    tasks = sorted(plan.tasks, key=lambda task: -CASES[task].cost)
+    numbers = sorted(plan.demonstrations, reverse=True)
+    if name == "collect":
+        return [(collect, (plan, task)) for task in tasks]
+    if name == "learn":
+        learning = [(learn, (plan, task, n, kind)) for n in numbers for task in tasks for kind in plan.domains]
+        return [*learning, *((study_domain, (plan, task, n)) for n in numbers for task in tasks)]
+    parts = range(len(_part_sizes(plan.episodes)))
+    settings = [(task, setting) for task in tasks for setting in CASES[task].settings]
+    settings.sort(key=lambda pair: -CASES[pair[0]].cost * pair[1].objects)
+    return [
+        (evaluate, (plan, task, n, kind, setting, part))
+        for task, setting in settings
+        for n in numbers
+        for kind in plan.domains
+        for part in parts
+        if (plan.policy(task, n, kind) / POLICY).exists()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--demonstrations", nargs="+", type=int, default=[200, 50, 20])
+    parser.add_argument("--domains", nargs="+", choices=[LEARNED, WRITTEN], default=[LEARNED, WRITTEN])
+    parser.add_argument("--episodes", type=int, default=100, help="for each policy and number of objects")
+    parser.add_argument("--epochs", type=int, help="of training, instead of those of the preset")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=list(STAGES), help="these stages")
+    parser.add_argument("--robustness", action="store_true", help="learn domains from faulty labels, and no policies")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--folder", type=Path, default=Path("build/domains"))
+    parser.add_argument("--output", type=Path, help="results/learned-domains.jsonl unless told")
+    given = parser.parse_args()
+    about = given.episodes, given.epochs, given.seed, given.workers, given.folder
+    plan = Plan(tuple(given.task), tuple(given.demonstrations), tuple(given.domains), *about)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(given.workers, context) as pool:
+        if given.robustness:
+            data = [(collect, (plan, task, noise)) for task in plan.tasks for noise in (None, 0.7)]
+            run_all(pool, data)
+            number = max(plan.demonstrations)
+            faults = [(robustness, (plan, task, fault, number)) for task in plan.tasks for fault in FAULTS]
+            found = sorted(run_all(pool, faults), key=lambda row: (row["task"], row["fault"]))
+            name = "domain-robustness"
+            lines = [{**row, **origin(CASES[row["task"]].find().packages)} for row in found]
+        else:
+            for each in given.only:
+                run_all(pool, stage(plan, each))
+            name, lines = "learned-domains", list(rows(plan))
+    if lines:
+        write_rows(given.output or Path("results") / f"{name}.jsonl", lines)
+
+
+if __name__ == "__main__":
+    main()

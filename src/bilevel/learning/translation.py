@@ -1,0 +1,135 @@
+"""What an expert calls the actions of a learned domain, so that it can be asked how to do them.
+
+An expert's `control(scene, action)` knows its own actions, by its own names. Where demonstrations say which of them it
+was doing, they also say which one each learned action is, argument by argument.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.symbolic.domain import Action, Domain
+
+NEARLY_ALL = 0.9  # of the times that an action was done
+
+# Where an argument of the expert's action is found: at a place among those of the learned action, or it is always the
+# same object, or neither tells it.
+Source = int | str | None
+Doing = tuple[Action, Action]  # a learned action, and what the expert said it was doing
+
+
+class Form(NamedTuple):
+    """What the expert calls a learned action of so many arguments: a name, and where each argument is found."""
+
+    name: str
+    sources: tuple[Source, ...]
+    arity: int
+
+    def arguments(self, given: Sequence[str]) -> tuple[str | None, ...]:
+        """Return the expert's arguments, as far as those of the learned action tell them."""
+        return tuple(given[source] if isinstance(source, int) else source for source in self.sources)
+
+    def fits(self, said: Action, action: Action) -> bool:
+        """Return whether an expert's action is a way of saying the learned one."""
+        if (said.name, len(said.arguments)) != (self.name, len(self.sources)):
+            return False
+        told = zip(self.arguments(action.arguments), said.arguments, strict=True)
+        return all(argument in (None, other) for argument, other in told)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """For learned actions, what the expert calls them: in one way, as a rule."""
+
+    forms: Mapping[str, tuple[Form, ...]]
+
+    def expert_action(self, action: Action, choose: Callable[[], Action | None]) -> Action | None:
+        """Return what the expert calls an action, or `None` where that is not known.
+
+        What the learned action leaves open is what the expert itself would `choose`, if that fits.
+        """
+        forms = self.forms.get(action.name, ())
+        if len(forms) == 1:
+            told = [argument for argument in forms[0].arguments(action.arguments) if argument is not None]
+            if len(told) == len(forms[0].sources):
+                return Action(forms[0].name, tuple(told))
+        chosen = choose() if forms else None
+        return chosen if chosen and any(form.fits(chosen, action) for form in forms) else None
+
+    def learned_action(self, action: Action | None) -> Action | None:
+        """Return the learned action that an expert's is, or `None` where it is not known, or not only one."""
+        found = [
+            Action(name, tuple(action.arguments[form.sources.index(place)] for place in range(form.arity)))
+            for name, forms in self.forms.items()
+            for form in forms
+            if action and (form.name, len(form.sources)) == (action.name, len(action.arguments))
+            if set(range(form.arity)).issubset(form.sources)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def translated(self, demonstration: Demonstration) -> Demonstration:
+        """Return the demonstration with the learned actions in place of the expert's."""
+        return replace(demonstration, actions=tuple(map(self.learned_action, demonstration.actions)))
+
+    def texts(self, domain: Domain) -> dict[str, str | None]:
+        """Say for each action of the learned domain what the expert calls it, if that is known."""
+        found: dict[str, str | None] = {}
+        for name, schema in domain.schemas.items():
+            parameters = [parameter.name for parameter in schema.parameters]
+            calls = (
+                f"{form.name}({', '.join(argument or '…' for argument in form.arguments(parameters))})"
+                for form in self.forms.get(name, ())
+            )
+            found[name] = " or ".join(calls) or None
+        return found
+
+
+def find_translation(steps: Iterable[tuple[Sequence[Action | None], Sequence[Action | None]]]) -> Translation:
+    """Find what an expert calls learned actions.
+
+    Of every step of each episode it is given the learned action that the step helped to bring about, and what the
+    expert said it was doing.
+    """
+    found: dict[str, list[Doing]] = defaultdict(list)
+    for learned, recorded in steps:
+        for action, said in _doings(learned, recorded):
+            found[action.name].append((action, said))
+    return Translation({name: _forms(doings) for name, doings in sorted(found.items())})
+
+
+def _doings(learned: Sequence[Action | None], recorded: Sequence[Action | None]) -> Iterator[Doing]:
+    """Yield each time that a learned action was done, with what the expert mostly said meanwhile, if anything."""
+    for action, steps in groupby(zip(learned, recorded, strict=True), key=lambda step: step[0]):
+        said = Counter(said for _, said in steps if said is not None)
+        if action is not None and said:
+            yield action, max(sorted(said), key=said.__getitem__)
+
+
+def _forms(doings: Sequence[Doing]) -> tuple[Form, ...]:
+    """Return the expert's actions that nearly all of these are, the commonest first."""
+    numbers = Counter((said.name, len(said.arguments)) for _, said in doings)
+    forms: list[Form] = []
+    covered = 0
+    for (name, arity), number in sorted(numbers.items(), key=lambda item: (-item[1], item[0])):
+        if covered >= NEARLY_ALL * len(doings):
+            break
+        covered += number
+        same = [(action, said) for action, said in doings if (said.name, len(said.arguments)) == (name, arity)]
+        sources = tuple(_source(same, argument) for argument in range(arity))
+        forms.append(Form(name, sources, len(same[0][0].arguments)))
+    return tuple(forms)
+
+
+def _source(doings: Sequence[Doing], argument: int) -> Source:
+    """Return where an argument of the expert's is nearly always found."""
+    for place in range(len(doings[0][0].arguments)):
+        agreeing = sum(action.arguments[place] == said.arguments[argument] for action, said in doings)
+        if agreeing >= NEARLY_ALL * len(doings):
+            return place
+    [(name, number)] = Counter(said.arguments[argument] for _, said in doings).most_common(1)
+    return name if number >= NEARLY_ALL * len(doings) else None

@@ -1,0 +1,98 @@
+"""What an expert calls learned actions: found from what it said, used to ask it, and silent where nothing is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from bilevel.learning.translation import Form, Translation, find_translation
+from bilevel.symbolic.domain import Action
+from bilevel.symbolic.pddl import parse_domain
+
+DOMAIN = parse_domain("""
+(define (domain learned)
+  (:types parcel spot)
+  (:predicates (at ?p - parcel ?s - spot))
+  (:action place :parameters (?s - spot ?p - parcel) :precondition (and) :effect (and (at ?p ?s)))
+  (:action nobody-did :parameters () :precondition (and) :effect (and)))
+""")
+
+
+def action(text: str) -> Action:
+    name, *arguments = text.split()
+    return Action(name, tuple(arguments))
+
+
+def translation(*doings: tuple[str, str], steps: int = 3) -> Translation:
+    """Of one episode in which each of these was done for some steps, with a step of something else in between."""
+    learned: list[Action | None] = []
+    recorded: list[Action | None] = []
+    for done, said in doings:
+        learned += [*[action(done)] * steps, None]
+        recorded += [*[action(said)] * (steps - 1), action("dither"), None]
+    return find_translation([(learned, recorded)])
+
+
+def never() -> Action | None:
+    raise AssertionError("nothing is left open, so nobody has to choose")
+
+
+def chosen(text: str | None) -> Action | None:
+    return action(text) if text else None
+
+
+def test_names_and_the_order_of_arguments_are_the_experts() -> None:
+    found = translation(("place s1 p1", "deliver p1 s1"), ("place s2 p1", "deliver p1 s2"))
+    assert found.forms == {"place": (Form("deliver", (1, 0), 2),)}
+    assert found.expert_action(action("place s3 p3"), never) == action("deliver p3 s3")
+    assert found.learned_action(action("deliver p3 s3")) == action("place s3 p3")
+    assert found.texts(DOMAIN) == {"place": "deliver(?p, ?s)", "nobody-did": None}
+
+
+def test_an_argument_that_is_always_the_same_object_is_that_object() -> None:
+    found = translation(("drop p1", "drop p1 table"), ("drop p2", "drop p2 table"))
+    assert found.expert_action(action("drop p3"), never) == action("drop p3 table")
+    assert found.learned_action(action("drop p3 table")) == action("drop p3")
+
+
+@pytest.mark.parametrize(
+    ("choice", "asked"),
+    [("drop p3 s9", "drop p3 s9"), ("drop p4 s9", None), ("pick p3 s9", None), ("drop p3", None), (None, None)],
+)
+def test_what_is_left_open_is_the_experts_choice_if_that_fits(choice: str | None, asked: str | None) -> None:
+    found = translation(("let-go p1", "drop p1 s1"), ("let-go p2", "drop p2 s2"))
+    assert found.expert_action(action("let-go p3"), lambda: chosen(choice)) == chosen(asked)
+
+
+def test_of_two_ways_to_say_it_the_experts_choice_tells_which() -> None:
+    found = translation(*[("go p1", "walk p1"), ("go p2", "run p2")] * 3)
+    assert [form.name for form in found.forms["go"]] == ["run", "walk"]
+    assert found.expert_action(action("go p3"), lambda: action("walk p3")) == action("walk p3")
+    assert found.expert_action(action("go p3"), lambda: action("fly p3")) is None
+
+
+def test_a_slip_now_and_then_is_not_a_way_to_say_it() -> None:
+    doings = [("go p1", "walk p1"), ("go p2", "walk p2")] * 6
+    found = translation(*doings, ("go p1", "fly p7"))
+    assert found.forms == {"go": (Form("walk", (0,), 1),)}
+
+
+@pytest.mark.parametrize(
+    "doings",
+    [
+        [("go p1", "walk p1"), ("stroll p1", "walk p1"), ("go p2", "walk p2"), ("stroll p2", "walk p2")],
+        [("go p1 s1", "walk p1"), ("go p2 s2", "walk p2")],
+    ],
+    ids=["two learned actions", "an argument that the expert does not name"],
+)
+def test_what_the_expert_did_is_not_guessed(doings: Sequence[tuple[str, str]]) -> None:
+    found = translation(*doings)
+    assert found.learned_action(action("walk p3")) is None
+    assert found.learned_action(None) is None
+
+
+def test_who_said_nothing_cannot_be_asked() -> None:
+    found = find_translation([([action("go p1")] * 2, [None, None])])
+    assert found.forms == {}
+    assert found.expert_action(action("go p1"), never) is None

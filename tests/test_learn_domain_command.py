@@ -1,0 +1,176 @@
+"""Learning a domain with one command, and a policy in it, at tiny size, for a task that has no actions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import bilevel
+import undecided_task
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.domain_learning.learning import hold_out
+from bilevel.learning.networks import PRESETS
+from bilevel.policies.policy_folder import read_policy
+from bilevel.symbolic.domain import Action, Domain
+from bilevel.symbolic.pddl import read_domain, write_domain
+from bilevel.tasks.task import Task
+from command_line import run
+from tiny_demonstrations import WITH_DAGGER, shown
+from tiny_task import TINY
+from undecided_task import BARE, FRAMED
+
+EPISODES = 10
+BOTH = pytest.mark.parametrize("task", [BARE, FRAMED], ids=["no domain", "predicates alone"])
+
+
+def place(task: Task) -> str:
+    return f"{undecided_task.__file__}:{task.name.upper()}"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Demonstrations of both tasks."""
+    found = {task.name: tmp_path_factory.mktemp(task.name) / "data" for task in (BARE, FRAMED)}
+    for task in (BARE, FRAMED):
+        bilevel.collect(task, found[task.name], objects=2, episodes=EPISODES)
+    return found
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preset that takes a second, with a round of DAgger."""
+    monkeypatch.setitem(PRESETS, "best", msgspec.structs.replace(WITH_DAGGER, complete=True))
+
+
+def effects(domain: Domain) -> set[tuple[tuple[str, ...], ...]]:
+    """The predicates that each action needs, adds and deletes."""
+    return {
+        tuple(
+            tuple(sorted(fact.predicate for fact in facts))
+            for facts in (schema.precondition, outcome.add, outcome.delete)
+        )
+        for schema in domain.schemas.values()
+        for outcome in schema.outcomes
+    }
+
+
+@BOTH
+def test_the_actions_are_learned_and_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path], task: Task
+) -> None:
+    output = tmp_path / "domain.pddl"
+    code, text, _ = run(capsys, "domain", "learn", folders[task.name], "--task", place(task), "--output", output)
+    assert code == 0
+    learned = read_domain(output)
+    assert effects(learned) == effects(TINY.domain)
+    assert learned.name == task.domain.name
+    assert set(learned.predicates) == set(TINY.domain.predicates)
+    assert f"{learned.name}: 2 actions, 1 event, learned from 8 episodes" in text
+    assert "2 episodes held out: 100.0% explained, 0.0% ambiguous, 0.0% contradicted" in text
+    assert f"written to {output} in" in text
+
+
+def test_as_json_it_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]) -> None:
+    arguments = "--held-out", 0, "--output", tmp_path / "domain.pddl", "--json"
+    code, text, _ = run(capsys, "domain", "learn", folders["bare"], *arguments)
+    found = json.loads(text)
+    assert code == 0
+    assert (found["episodes"], found["held_out"], found["report"]) == (EPISODES, 0, None)
+    assert [sum(counts) for counts in found["actions"].values()] == [2 * EPISODES, 2 * EPISODES]
+
+
+def test_the_same_data_give_the_same_file_in_the_users_words(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    output = tmp_path / "domain.pddl"
+    command = "domain", "learn", folders["bare"], "--output", output
+    run(capsys, *command)
+    first = output.read_text()
+    run(capsys, *command)
+    assert output.read_text() == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--held-out", 1), "--held-out must be at least 0 and less than 1, but is 1"),
+        (("--settling", -1), "--settling must be at least 0"),
+        (("--task", "nowhere"), "unknown task 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folders: dict[str, Path],
+    arguments: Sequence[object],
+    message: str,
+) -> None:
+    output = tmp_path / "domain.pddl"
+    code, text, error = run(capsys, "domain", "learn", folders["bare"], "--output", output, *arguments)
+    assert (code, text, error.count("\n")) == (2, "", 1)
+    assert message in error
+    assert not output.exists()
+
+
+def test_episodes_are_held_out_evenly() -> None:
+    assert hold_out(10, 0.2) == ([0, 1, 2, 3, 5, 6, 7, 8], [4, 9])
+    assert hold_out(3, 0.0) == ([0, 1, 2], [])
+    assert hold_out(1, 0.9) == ([0], [])
+
+
+def test_what_the_expert_calls_its_actions_plays_no_part(folders: dict[str, Path]) -> None:
+    data = Demonstrations.read(folders["framed"])
+    usual = bilevel.learn_domain(data).text()
+    rng = random.Random(0)
+    shuffled = []
+    for demonstration in data:
+        names = [Action(rng.choice(["pick", "put", "fly"]), ("parcel1",)) for _ in demonstration.actions]
+        shuffled.append(replace(demonstration, actions=tuple(names)))
+    about: Any = {"task": data.task, "spec": data.spec, "domain": data.domain, "controls": data.controls}
+    assert bilevel.learn_domain(Demonstrations(shuffled, **about)).text() == usual
+
+
+def test_operators_that_a_domain_has_are_not_looked_at() -> None:
+    data = shown()
+    bare = Demonstrations(list(data), task="tiny", spec=data.spec, domain=FRAMED.domain, controls=data.controls)
+    learned = bilevel.learn_domain(data, held_out=0.0)
+    assert write_domain(learned.domain) == write_domain(bilevel.learn_domain(bare, held_out=0.0).domain)
+
+
+@BOTH
+def test_a_policy_is_learned_in_the_learned_domain(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path], little: None, task: Task
+) -> None:
+    output = tmp_path / "policy"
+    arguments = "--task", place(task), "--learn-domain", "--output", output
+    code, text, error = run(capsys, "learn", folders[task.name], *arguments)
+    assert (code, error) == (0, "")
+    assert "the domain was learned: " in text
+    policy = read_policy(output)
+    assert effects(policy.domain) == effects(TINY.domain)
+    assert {rule.action.name for rule in policy.rules} <= set(policy.domain.schemas)
+    asked_as = policy.card.summary["domain"]["asked_as"]
+    assert sorted(call.partition("(")[0] for call in asked_as.values()) == ["deliver", "fetch"]
+    assert policy.card.summary["samples"] > sum(each.steps for each in Demonstrations.read(folders[task.name]))
+    records = bilevel.evaluate(output, task, objects=[1], episodes=1)
+    assert all(record.reason != "no rule" for record in records)
+    assert run(capsys, "run", place(task), "--policy", output, "--objects", 1, "--explain")[0] in (0, 1)
+
+
+def test_without_recorded_actions_there_is_no_dagger(tmp_path: Path, little: None) -> None:
+    task = replace(BARE, name="silent", expert=TINY.expert)
+    data = bilevel.collect(task, tmp_path / "data", objects=2, episodes=4)
+    silent = [replace(each, actions=(None,) * each.steps) for each in data]
+    about: Any = {"task": "silent", "spec": data.spec, "domain": data.domain, "controls": data.controls}
+    policy = bilevel.learn(
+        Demonstrations(silent, **about, arguments=data.arguments), tmp_path / "policy", task=task, learn_domain=True
+    )
+    assert set(policy.card.summary["domain"]["asked_as"].values()) == {None}
+    assert policy.card.summary["samples"] <= sum(each.steps for each in data)
