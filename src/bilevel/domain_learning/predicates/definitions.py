@@ -143,12 +143,12 @@ def measure(definition: Definition, track: Track, known: Mapping[str, Bools]) ->
     shape = (track.length, *(row.stop - row.start for row in rows))
     names: dict[str, Any] = {name: constant.value for name, constant in definition.constants.items()}
     ones = (1,) * len(rows)
-    names[AGENT] = _Columns(track.spec.agent_column, track.agent.reshape(track.length, *ones, -1), np.zeros(0))
+    names[AGENT] = _Columns(track.spec.agent_column, track.agent.reshape(track.length, *ones, track.agent.shape[-1]), np.zeros(0))
     holds = np.ones(shape, bool)
     for place, (variable, row) in enumerate(zip(definition.variables, rows, strict=True)):
         spread = (track.length, *(row.stop - row.start if place == here else 1 for here in range(len(rows))))
         numbers = np.array([_number(name) for name in track.roster.names[row]]).reshape(spread[1:])
-        names[variable] = _Columns(track.spec.column, track.features[:, row].reshape(*spread, -1), numbers)
+        names[variable] = _Columns(track.spec.column, track.features[:, row].reshape(*spread, track.features.shape[-1]), numbers)
         holds &= track.visible[:, row].reshape(spread)
     for test in definition.tests:
         holds &= eval(_compiled(test), {**_FUNCTIONS, **names})
@@ -156,7 +156,7 @@ def measure(definition: Definition, track: Track, known: Mapping[str, Bools]) ->
         of = known[other.of]
         kept = () if other.position is None else (1 + other.position,)
         any_of = of.any(axis=tuple(axis for axis in range(1, of.ndim) if axis not in kept))
-        where = (-1 if kept and other.about == here else 1 for here in range(len(rows)))
+        where = (any_of.shape[-1] if kept and other.about == here else 1 for here in range(len(rows)))
         holds &= any_of.reshape(track.length, *where) == other.some
     if len(definition.types) == 2 and definition.types[0] == definition.types[1]:
         holds &= ~np.eye(shape[1], dtype=bool)

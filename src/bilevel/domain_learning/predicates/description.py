@@ -11,25 +11,29 @@ one operator, and what held before each of them is its precondition. Then it cos
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, permutations, product
-from math import factorial, log2, prod
+from itertools import product
+from math import log2
 
 import numpy as np
 
+from bilevel.domain_learning.changes import Change, find_changes
+from bilevel.domain_learning.composites import separate
+from bilevel.domain_learning.conditions import held_always
+from bilevel.domain_learning.episodes import Episode
+from bilevel.domain_learning.lifting import Group, group_changes
 from bilevel.domain_learning.predicates.tracks import Motion, Track, runs
 from bilevel.rules.matching import join
-from bilevel.symbolic.domain import Atom, Facts
+from bilevel.symbolic.domain import Facts
 from bilevel.tasks.spec import LabelOnly
 
-SETTLING = 5  # steps between changes of facts that are one change
-WINDOW = 10  # steps between an interaction and the change of facts that tells of it
-FEWEST = 0.01  # of all changes: what happens less often is no operator
-ALWAYS = 0.97  # of its instances: what held before so many is a precondition
-MOST_ORDERS = 5000  # of variables that are tried to find equal changes
+SETTLING, BLIP = 5, 2  # timesteps: as in learning operators
+WINDOW = 10  # timesteps between an interaction and the change of facts that tells of it
+FEWEST, SHARE = 3, 0.01  # what happens less often, or in a smaller share of all changes, is no operator
+MISSES = 0.03  # the share of an operator's instances that may lack a condition
+MOST_DECISIONS = 400  # changes of which it is counted what else was possible
 
 UNTOLD = 10.0  # bits for an interaction that no fact tells of
 RARE = 16.0  # bits for a change that is no operator
@@ -55,120 +59,43 @@ def interactions(track: Track, motion: Motion) -> Iterator[Interaction]:
             yield from (Interaction(int(step), name) for step in np.flatnonzero(motion.leapt[:, row]))
         seen = track.visible[:, row]
         yield from (Interaction(int(step) + 1, name) for step in np.flatnonzero(seen[1:] & ~seen[:-1]))
-        columns = [track.spec.column[each] for each, role in track.spec.object_roles[kind].items() if isinstance(role, LabelOnly)]
+        roles = track.spec.object_roles[kind].items()
+        columns = [track.spec.column[feature] for feature, role in roles if isinstance(role, LabelOnly)]
         changed = (np.diff(track.features[:, row, columns], axis=0) != 0).any(axis=1) & seen[1:] & seen[:-1]
         if changed.mean() < 0.1:  # else it is a measurement
             yield from (Interaction(int(step) + 1, name) for step in np.flatnonzero(changed))
 
 
 @dataclass(frozen=True)
-class Change:
-    """From one state to the next, over the steps that it took."""
-
-    start: int
-    end: int
-    before: Facts
-    after: Facts
-    objects: Mapping[str, str]
-
-    @property
-    def added(self) -> Facts:
-        return self.after - self.before
-
-    @property
-    def deleted(self) -> Facts:
-        return self.before - self.after
-
-
-def changes_in(states: Sequence[Facts], objects: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the changes of labelled states, those that follow within a few steps as one."""
-    starts, step = [], 0
-    for _, group in groupby(states, key=id):
-        starts.append(step)
-        step += len(list(group))
-    last: list[int] = []
-    for step in [*(start for start in starts[1:] if states[start] != states[start - 1]), 10 * len(states) + SETTLING]:
-        if last and step - last[-1] > SETTLING:
-            change = Change(last[0], last[-1], states[last[0] - 1], states[last[-1]], objects)
-            if change.before != change.after:
-                yield change
-            last = []
-        last.append(step)
-
-
-Lifted = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # the types of the variables; added, deleted
-
-
-def lift(change: Change) -> tuple[Lifted, tuple[str, ...]]:
-    """Return a change with variables for objects, the same for all changes that look the same, and the objects."""
-    names = sorted({term for fact in change.added | change.deleted for term in fact.terms})
-    by_type: dict[str, list[str]] = defaultdict(list)
-    for name in names:
-        by_type[change.objects[name]].append(name)
-    kinds = sorted(by_type)
-    types = tuple(kind for kind in kinds for _ in by_type[kind])
-    if prod(factorial(len(members)) for members in by_type.values()) > MOST_ORDERS:
-        orders: Iterable[tuple[str, ...]] = [tuple(name for kind in kinds for name in by_type[kind])]
-    else:
-        parts = product(*(permutations(by_type[kind]) for kind in kinds))
-        orders = (tuple(name for part in order for name in part) for order in parts)
-
-    def written(order: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        variables = {name: f"?{place}" for place, name in enumerate(order)}
-        added, deleted = (tuple(sorted(_lifted(fact, variables) for fact in part)) for part in (change.added, change.deleted))
-        return added, deleted
-
-    best = min(orders, key=written)
-    return (types, *written(best)), best
-
-
-def _lifted(fact: Atom, variables: Mapping[str, str]) -> str:
-    return " ".join((fact.predicate, *(variables[term] for term in fact.terms)))
-
-
-@dataclass(frozen=True)
 class Operator:
-    """A change that happens often, with what always held before it."""
+    """A change that happens often, over variables, with what always held before it."""
 
-    lifted: Lifted
-    condition: frozenset[Atom]
+    types: Mapping[str, str]
+    add: Facts
+    delete: Facts
+    condition: Facts
     count: int
+
+    @classmethod
+    def of(cls, group: Group) -> Operator:
+        """Make one of a group of equal changes."""
+        held = held_always(group.occurrences, int(MISSES * len(group.occurrences)))
+        return cls(group.types, group.add, group.delete, held, len(group.occurrences))
 
     @property
     def literals(self) -> int:
-        return len(self.lifted[1]) + len(self.lifted[2]) + len(self.condition)
+        return len(self.add) + len(self.delete) + len(self.condition)
 
     def possible(self, state: Facts, objects: Mapping[str, str]) -> int:
         """Return for how many tuples of objects it could happen in a state."""
-        types = self.lifted[0]
         found = set()
         for binding in join([(atom, state) for atom in sorted(self.condition)], {}):
             ranges = [
-                [binding[f"?{place}"]] if f"?{place}" in binding else [n for n, kind in objects.items() if kind == wanted]
-                for place, wanted in enumerate(types)
+                [binding[variable]] if variable in binding else [name for name in objects if objects[name] == kind]
+                for variable, kind in self.types.items()
             ]
-            found |= {each for each in product(*ranges) if len(set(each)) == len(each)}
+            found |= {names for names in product(*ranges) if len(set(names)) == len(names)}
         return len(found)
-
-
-def operators_of(changes: Sequence[Change]) -> tuple[list[Operator], int]:
-    """Return the operators that changes show, the most frequent first, and how many changes are none of these."""
-    groups: dict[Lifted, list[frozenset[Atom]]] = defaultdict(list)
-    for change in changes:
-        lifted, order = lift(change)
-        variables = {name: f"?{place}" for place, name in enumerate(order)}
-        held = (fact for fact in change.before if variables.keys() >= set(fact.terms))
-        groups[lifted].append(frozenset(Atom(f.predicate, tuple(variables[t] for t in f.terms)) for f in held))
-    fewest = max(2.0, FEWEST * len(changes))
-    found, rare = list[Operator](), 0
-    for lifted, conditions in groups.items():
-        if len(conditions) < fewest:
-            rare += len(conditions)
-            continue
-        counts = Counter(atom for condition in conditions for atom in condition)
-        always = frozenset(atom for atom, count in counts.items() if count >= ALWAYS * len(conditions))
-        found.append(Operator(lifted, always, len(conditions)))
-    return sorted(found, key=lambda operator: (-operator.count, operator.lifted)), rare
 
 
 @dataclass(frozen=True)
@@ -190,12 +117,45 @@ class Description:
         return model + RARE * self.rare + UNTOLD * self.untold + self.choices
 
 
-def untold(happened: Iterable[Interaction], changes: Sequence[Change]) -> int:
+def describe(
+    states: Sequence[Sequence[Facts]],
+    tracks: Sequence[Track],
+    happened: Sequence[Sequence[Interaction]],
+    predicates: int,
+    tests: int,
+) -> Description:
+    """Return what it costs to describe the tracks by these states, one for each timestep."""
+    episodes = [Episode(facts, track.roster.objects) for facts, track in zip(states, tracks, strict=True)]
+    found = find_changes(episodes, SETTLING, BLIP).changes
+    types = [episode.objects for episode in episodes]
+    changes = separate(found, [tracks[change.episode].seen_before(change.step) for change in found], types)
+    groups, left = group_changes(changes, types)
+    fewest = max(FEWEST, SHARE * len(changes))
+    operators = tuple(Operator.of(group) for group in groups if len(group.occurrences) >= fewest)
+    rare = len(left) + sum(len(group.occurrences) for group in groups if len(group.occurrences) < fewest)
+    acts = tuple(Operator.of(group) for group in groups if len(group.occurrences) >= fewest and not _is_arrival(group))
+    decisions = [change for change in changes if not change.is_arrival]
+    asked = np.random.default_rng(0).permutation(len(decisions))[:MOST_DECISIONS].tolist()
+    bits = sum(_choice(decisions[place], acts, tracks[decisions[place].episode]) for place in asked)
+    bits *= len(decisions) / max(1, len(asked))
+    return Description(predicates, tests, operators, rare, _untold(happened, changes), bits)
+
+
+def _is_arrival(group: Group) -> bool:
+    return all(occurrence.change.is_arrival for occurrence in group.occurrences)
+
+
+def _choice(change: Change, operators: Sequence[Operator], track: Track) -> float:
+    """Return how many bits it takes to say which of all possible operators happened."""
+    objects = {name: track.roster.objects[name] for name in track.seen_before(change.step + 1)}
+    return log2(max(1, sum(operator.possible(change.before, objects) for operator in operators)))
+
+
+def _untold(happened: Sequence[Sequence[Interaction]], changes: Sequence[Change]) -> int:
     """Return how many interactions no change tells of: none close by in time is about the object."""
-    count = 0
-    about = [(change, {term for fact in change.added | change.deleted for term in fact.terms}) for change in changes]
-    for one in happened:
-        count += not any(
-            change.start - WINDOW <= one.step <= change.end + WINDOW and one.name in names for change, names in about
-        )
-    return count
+    told: set[tuple[int, str, int]] = set()
+    for change in changes:
+        names = {term for fact in change.after ^ change.before for term in fact.terms}
+        told |= {(change.episode, name, change.step + late) for name in names for late in range(-WINDOW, WINDOW + 1)}
+    everything = [(episode, one.name, one.step) for episode, found in enumerate(happened) for one in found]
+    return sum(one not in told for one in everything)

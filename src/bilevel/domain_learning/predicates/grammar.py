@@ -25,7 +25,7 @@ from bilevel.domain_learning.predicates.definitions import (
     identifier,
     variables_of,
 )
-from bilevel.domain_learning.predicates.thresholds import Floats, Gap, gap_around, largest_gap, modes, rounded
+from bilevel.domain_learning.predicates.thresholds import FEWEST, Floats, Gap, gap_around, largest_gap, modes, rounded
 from bilevel.domain_learning.predicates.tracks import Bools, Motion, Pace, Track, common_axes, has_place, motion_of
 from bilevel.tasks.spec import Angle, LabelOnly, Position, Scalar, Spec
 
@@ -118,6 +118,8 @@ def _held(evidence: Evidence, kind: str) -> Definition | None:
         busy = _widened(motion.carried.any(axis=1), AROUND)
         inside.append(track.agent[carried.any(axis=1)])
         outside += [track.agent[~busy & _settled(track)], track.agent[-1:][~motion.carried[-1:].any(axis=1)]]
+    if sum(map(len, offsets)) < FEWEST:
+        return None
     grasp = np.median(np.concatenate(offsets), axis=0)
     tests, constants = _agent_tests(evidence, np.concatenate(inside), np.concatenate(outside), kind)
     gap = _reach(evidence, kind, grasp)
@@ -211,8 +213,9 @@ def _relations(evidence: Evidence, kind: str, other: str, held: dict[str, str]) 
         if len(axes) <= PLANE:
             yield Definition("near", about, (near,), guards, constant, f"The {kind} rests at the {other}.")
             return
-        for centre, height in modes(close[:, PLANE], evidence.resolution):
-            yield _at_height(about, (near,), guards, constant, f"{label}_HEIGHT", axes[PLANE], centre, height)
+        for place, (centre, height) in enumerate(modes(close[:, PLANE], evidence.resolution), 1):
+            height_label = f"{label}_HEIGHT{place if place > 1 else ''}"
+            yield _at_height(about, (near,), guards, constant, height_label, axes[PLANE], centre, height)
         return
     yield from _in_line(evidence, about, offsets, guards, label)
 

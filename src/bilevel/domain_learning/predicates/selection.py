@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log2
 
 from bilevel.domain_learning.predicates.definitions import Definition, in_order, measure, states_of
-from bilevel.domain_learning.predicates.description import Change, Description, changes_in, interactions, operators_of, untold
+from bilevel.domain_learning.predicates.description import Description, describe, interactions
 from bilevel.domain_learning.predicates.goals import Goal
 from bilevel.domain_learning.predicates.grammar import Evidence, absences
 from bilevel.domain_learning.predicates.tracks import Bools
 from bilevel.symbolic.domain import Facts
 
-MOST_DECISIONS = 400  # changes of which it is counted what else was possible
 MOST_PREDICATES = 16
 
 
@@ -58,21 +56,8 @@ class Selection:
         return self._known[key]
 
     def _described(self, definitions: Sequence[Definition]) -> Description:
-        by_track = [
-            list(changes_in(states, track.roster.objects))
-            for track, states in zip(self.evidence.tracks, self.states(definitions), strict=True)
-        ]
-        changes = [change for found in by_track for change in found]
-        operators, rare = operators_of(changes)
-        missed = sum(untold(*pair) for pair in zip(self._happened, by_track, strict=True))
-        every = 1 + len(changes) // MOST_DECISIONS
-        bits = sum(self._choice(change, operators) for change in changes[::every]) * every
         tests = sum(len(one.tests) + len(one.others) for one in definitions)
-        return Description(len(definitions), tests, tuple(operators), rare, missed, bits)
-
-    def _choice(self, change: Change, operators: Sequence[object]) -> float:
-        possible = sum(operator.possible(change.before, change.objects) for operator in operators)  # type: ignore[attr-defined]
-        return log2(max(1, possible))
+        return describe(self.states(definitions), self.evidence.tracks, self._happened, len(definitions), tests)
 
     def best(self, callback: Callable[[int, float], None] = lambda number, bits: None) -> list[Definition]:
         """Return the best set that a greedy search finds: what the goal needs, and more for as long as that pays.

@@ -19,6 +19,7 @@ Bools = NDArray[np.bool_]
 STILL = 0.02  # of the agent's usual step: who moves less is at rest
 TOGETHER = 0.3  # of the agent's step: who differs less from it moves with the agent
 RESOLUTION = 0.2  # of the agent's usual step: distances that are less are none
+MOST_AXES = 3  # what an agent has besides is no place, such as a turn that is declared as a position
 LEAP = 4.0  # times the agent's fastest step: nobody carries an object so far at once
 SHORTEST = 5  # steps of a rest, and of moving together
 
@@ -55,6 +56,15 @@ class Track:
         return len(self.visible)
 
     @cached_property
+    def _first_seen(self) -> dict[str, int]:
+        """The timestep at which each object is seen for the first time."""
+        return dict(zip(self.roster.names, self.visible.argmax(axis=0).tolist(), strict=True))
+
+    def seen_before(self, timestep: int) -> frozenset[str]:
+        """Return the objects that were seen before a timestep."""
+        return frozenset(name for name, first in self._first_seen.items() if first < timestep)
+
+    @cached_property
     def hand(self) -> Floats:
         """(timesteps, axes): where the agent is."""
         return self.agent[:, [self.spec.agent_column[axis] for axis in self.axes]]
@@ -76,9 +86,10 @@ def has_place(spec: Spec, kind: str, axes: Sequence[str]) -> bool:
 
 
 def common_axes(spec: Spec) -> tuple[str, ...]:
-    """Return the agent's coordinates that some type of objects has, too."""
+    """Return the agent's coordinates that some type of objects has, too: the first three, if there are more."""
     wanted = {name for roles in spec.object_roles.values() for name, role in roles.items() if isinstance(role, Position)}
-    return tuple(name for name, role in spec.agent_roles.items() if isinstance(role, Position) and name in wanted)
+    names = [name for name, role in spec.agent_roles.items() if isinstance(role, Position) and name in wanted]
+    return tuple(names[:MOST_AXES])
 
 
 @dataclass(frozen=True)
