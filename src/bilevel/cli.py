@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
     "demonstrations thresholds": "thresholds_command:FitThresholds",
+    "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
     "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, str] = {
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
+    "domain": "Propose the predicates of a domain from demonstrations.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

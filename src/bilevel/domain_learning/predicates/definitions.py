@@ -65,6 +65,11 @@ class Definition:
         return variables_of(self.types)
 
     @property
+    def signature(self) -> str:
+        """The name with what it is about, such as on(block, place)."""
+        return f"{self.name}({', '.join(self.variables)})"
+
+    @property
     def predicate(self) -> DomainPredicate:
         parameters = (DomainParameter(f"?{one}", kind) for one, kind in zip(self.variables, self.types, strict=True))
         return DomainPredicate(self.name, tuple(parameters))
@@ -143,12 +148,16 @@ def measure(definition: Definition, track: Track, known: Mapping[str, Bools]) ->
     shape = (track.length, *(row.stop - row.start for row in rows))
     names: dict[str, Any] = {name: constant.value for name, constant in definition.constants.items()}
     ones = (1,) * len(rows)
-    names[AGENT] = _Columns(track.spec.agent_column, track.agent.reshape(track.length, *ones, track.agent.shape[-1]), np.zeros(0))
+    names[AGENT] = _Columns(
+        track.spec.agent_column, track.agent.reshape(track.length, *ones, track.agent.shape[-1]), np.zeros(0)
+    )
     holds = np.ones(shape, bool)
     for place, (variable, row) in enumerate(zip(definition.variables, rows, strict=True)):
         spread = (track.length, *(row.stop - row.start if place == here else 1 for here in range(len(rows))))
         numbers = np.array([_number(name) for name in track.roster.names[row]]).reshape(spread[1:])
-        names[variable] = _Columns(track.spec.column, track.features[:, row].reshape(*spread, track.features.shape[-1]), numbers)
+        names[variable] = _Columns(
+            track.spec.column, track.features[:, row].reshape(*spread, track.features.shape[-1]), numbers
+        )
         holds &= track.visible[:, row].reshape(spread)
     for test in definition.tests:
         holds &= eval(_compiled(test), {**_FUNCTIONS, **names})

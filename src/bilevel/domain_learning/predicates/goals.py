@@ -36,6 +36,15 @@ class Goal:
     where: Definition | None = None
     given: bool = False
 
+    @property
+    def text(self) -> str:
+        """What is wanted, in words."""
+        if self.given:
+            return f"{self.predicate.signature} wherever the task says"
+        if self.where is None:
+            return f"{self.predicate.signature} for all"
+        return f"{self.predicate.signature} for all with {self.where.comment[0].lower()}{self.where.comment[1:].rstrip('.')}"
+
     def wanted(self, track: Track) -> Bools:
         """(timesteps, things of the first type, …): of what it shall hold."""
         everywhere = replace(self.predicate, tests=(), others=())
@@ -109,7 +118,9 @@ def goal_of_function(
         answers += [bool(call("the goal's function", is_done, scenes[step])) for step in steps]
     done = np.array(answers)
     if done.all() or not done.any():
-        raise BadInput(f"the goal's function is {bool(done[0])} in all scenes of the demonstrations that it was asked about")
+        raise BadInput(
+            f"the goal's function is {bool(done[0])} in all scenes of the demonstrations that it was asked about"
+        )
 
     def holds(goal: Goal) -> Bools:
         pairs = zip(measured, when, strict=True)

@@ -98,7 +98,9 @@ def statics(evidence: Evidence) -> list[Definition]:
                 tests = tuple(f"abs({feature(one, name)} - {feature(two, name)}) < SAME" for name in common)
                 constants = {"SAME": Constant(SAME, "features that agree differ by less")}
                 comment = f"The same {', '.join(common)}."
-                found.append(Definition("same", (kind, other), tests, constants=constants, comment=comment, static=True))
+                found.append(
+                    Definition("same", (kind, other), tests, constants=constants, comment=comment, static=True)
+                )
             test = (f"number({one}) == number({two})",)
             found.append(Definition("same-number", (kind, other), test, comment="The same number.", static=True))
     return found
@@ -134,12 +136,18 @@ def _held(evidence: Evidence, kind: str) -> Definition | None:
         if shift:
             comment = f"how far the agent is from the {kind} that it holds, along {axis}"
             constants[f"{name}_{identifier(axis).upper()}"] = Constant(shift, comment)
-    constants[reach] = Constant(gap.threshold, f"held ones are within {gap.low:.2g} of there, others beyond {gap.high:.2g}")
+    constants[reach] = Constant(
+        gap.threshold, f"held ones are within {gap.low:.2g} of there, others beyond {gap.high:.2g}"
+    )
     comment = f"The {kind} is in the hand: it moves with the agent."
-    return Definition("holding", (kind,), (f"hypot({', '.join(parts)}) < {reach}", *tests), (), constants, comment, held=True)
+    return Definition(
+        "holding", (kind,), (f"hypot({', '.join(parts)}) < {reach}", *tests), (), constants, comment, held=True
+    )
 
 
-def _agent_tests(evidence: Evidence, inside: Floats, outside: Floats, kind: str) -> tuple[list[str], dict[str, Constant]]:
+def _agent_tests(
+    evidence: Evidence, inside: Floats, outside: Floats, kind: str
+) -> tuple[list[str], dict[str, Constant]]:
     """Return how the agent's own features tell that it carries a thing of a type."""
     tests, constants = [], dict[str, Constant]()
     for name, role in evidence.spec.agent_roles.items():
@@ -155,7 +163,9 @@ def _agent_tests(evidence: Evidence, inside: Floats, outside: Floats, kind: str)
         is_above = float(np.median(far)) < centre
         label = f"{identifier(kind).upper()}_HELD_{identifier(name).upper()}"
         value = rounded(centre - gap.threshold if is_above else centre + gap.threshold)
-        around = f"while a {kind} is carried it is {centre:.2g} ± {gap.low:.2g}, else at least {gap.high:.2g} from there"
+        around = (
+            f"while a {kind} is carried it is {centre:.2g} ± {gap.low:.2g}, else at least {gap.high:.2g} from there"
+        )
         tests.append(f"{feature(AGENT, name)} {'>' if is_above else '<'} {label}")
         constants[label] = Constant(value, around)
     return tests, constants
@@ -186,7 +196,9 @@ def _widened(flags: Bools, steps: int) -> Bools:
 
 def _settled(track: Track) -> Bools:
     """(timesteps,): where the agent's own features are as they were a step before."""
-    columns = [track.spec.agent_column[name] for name, role in track.spec.agent_roles.items() if isinstance(role, Scalar)]
+    columns = [
+        track.spec.agent_column[name] for name, role in track.spec.agent_roles.items() if isinstance(role, Scalar)
+    ]
     steps = np.abs(np.diff(track.agent[:, columns], axis=0))
     usual = 0.02 * np.ptp(track.agent[:, columns], axis=0)
     return np.append(True, (steps <= usual).all(axis=1))

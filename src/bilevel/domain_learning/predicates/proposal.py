@@ -7,19 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.domain_learning.predicates.definitions import Definition, measure_all
+from bilevel.domain_learning.episodes import Episode, motion_of
+from bilevel.domain_learning.predicates.definitions import Definition, measure_all, states_of
 from bilevel.domain_learning.predicates.description import Description
 from bilevel.domain_learning.predicates.goals import Goal, goal_of_facts, goal_of_final_scenes, goal_of_function
 from bilevel.domain_learning.predicates.grammar import Evidence, candidates, statics
 from bilevel.domain_learning.predicates.python_file import python_file
 from bilevel.domain_learning.predicates.selection import Selection
+from bilevel.domain_learning.predicates.tracks import Track
+from bilevel.domain_learning.predicates.validation import Validation, validate
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, BadInput, Domain
 from bilevel.symbolic.pddl import write_domain
+from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
 
+HELD_OUT = 4  # one demonstration of so many is held out
+FEWEST = 2 * HELD_OUT
 FINAL, TASK = "final", "task"  # the goal is what the last scenes have in common; or the task's own
 
 
@@ -33,6 +41,7 @@ class Proposal:
     definitions: tuple[Definition, ...]
     goals: tuple[Goal, ...]
     description: Description
+    validation: Validation
     candidates: int  # how many there were to choose from
     source: str
     frame: Domain
@@ -53,6 +62,7 @@ def propose_predicates(
     task: Task | None = None,
     *,
     goal: str | Callable[[Scene], bool] = FINAL,
+    seed: int = 0,
     callback: Callable[[int, float], None] = lambda number, bits: None,
 ) -> Proposal:
     """Propose the predicates with which the demonstrations are described best.
@@ -62,12 +72,17 @@ def propose_predicates(
 
     The `goal` is that of the recorded facts ("task"), a function that says of a scene whether all is done, or what the
     last scenes have in common ("final"). Nothing is known but the spec, what was seen, and the goal; the labels that
-    were recorded are not looked at. `callback` is told how many predicates have been chosen, and how many bits it
-    takes to describe the demonstrations with them.
+    were recorded are not looked at. Some demonstrations, which the `seed` decides, are held out: with the predicates,
+    operators and rules are learned from the others, and asked about these. `callback` is told how many predicates have
+    been chosen, and how many bits it takes to describe the demonstrations with them.
     """
-    if not len(demonstrations):
-        raise BadInput("there are no demonstrations to propose predicates from")
-    evidence = Evidence.of(demonstrations, demonstrations.spec)
+    if len(demonstrations) < FEWEST:
+        raise BadInput(f"it takes at least {FEWEST} demonstrations to propose predicates, not {len(demonstrations)}")
+    held_out = set(
+        np.random.default_rng(seed).permutation(len(demonstrations))[: len(demonstrations) // HELD_OUT].tolist()
+    )
+    shown = [demonstration for number, demonstration in enumerate(demonstrations) if number not in held_out]
+    evidence = Evidence.of(shown, demonstrations.spec)
     found, static = candidates(evidence), statics(evidence)
     if not found:
         raise BadInput("nothing in the demonstrations comes to rest, is carried or changes: there is no candidate")
@@ -83,7 +98,8 @@ def propose_predicates(
     found, goals = _in_the_words_of(goals, found)
     selection = Selection(evidence, found, goals)
     chosen = selection.best(callback)
-    return _proposal(demonstrations, task, chosen, goals, selection, len(found))
+    others = [Track(demonstrations[number], evidence.spec, evidence.axes) for number in sorted(held_out)]
+    return _proposal(demonstrations, task, chosen, goals, selection, others)
 
 
 def _in_the_words_of(goals: Sequence[Goal], found: Sequence[Definition]) -> tuple[list[Definition], list[Goal]]:
@@ -106,18 +122,38 @@ def _proposal(
     chosen: Sequence[Definition],
     goals: Sequence[Goal],
     selection: Selection,
-    number: int,
+    held_out: Sequence[Track],
 ) -> Proposal:
-    """Write down what was chosen."""
+    """Write down what was chosen, and validate it."""
     tables = selection.measured(chosen)
     counts = {one.name: sum(int((t[one.name][1:] != t[one.name][:-1]).sum()) for t in tables) for one in chosen}
-    heading = f"Predicates of the task '{demonstrations.task}', proposed from {len(demonstrations)} demonstrations."
-    source = python_file(chosen, goals, heading, counts, task.source if task else None)
+    shown = f"{len(tables)} demonstrations of the task '{demonstrations.task}'"
+    source = python_file(
+        chosen, goals, f"Predicates that were proposed from {shown}.", counts, task.source if task else None
+    )
     functions: dict[str, Any] = {}
     exec(compile(source, "<proposed predicates>", "exec"), functions)
     types = dict.fromkeys(demonstrations.spec.objects, ROOT_TYPE)
     frame = Domain(demonstrations.task, {one.name: one.predicate for one in chosen}, {}, types)
-    description = selection.describe(chosen)
-    return Proposal(
-        tuple(chosen), tuple(goals), description, number, source, frame, functions["label"], functions["goal"]
+    episodes, others = (
+        [_episode(track, chosen, goals, demonstrations.controls) for track in tracks]
+        for tracks in (selection.evidence.tracks, held_out)
     )
+    return Proposal(
+        tuple(chosen),
+        tuple(goals),
+        selection.describe(chosen),
+        validate(episodes, others, frame),
+        len(selection.base),
+        source,
+        frame,
+        functions["label"],
+        functions["goal"],
+    )
+
+
+def _episode(track: Track, chosen: Sequence[Definition], goals: Sequence[Goal], controls: Controls) -> Episode:
+    """Return a track as an episode that is labelled with the chosen predicates."""
+    states = states_of(chosen, track, measure_all(chosen, track))
+    wanted = [frozenset[Atom]().union(*facts) for facts in zip(*(goal.facts(track) for goal in goals), strict=True)]
+    return Episode(states, track.roster.objects, wanted, motion_of(track.demonstration, track.spec, controls))

@@ -49,7 +49,9 @@ def python_file(
     lines += ["", *(f"{name} = {one.value!r}  # {one.comment}" for name, one in constants.items()), ""]
     lines += [NUMBER] if "number(" in text else [""]
     lines += body
-    lines += ["", "", f'goal = find_task("{task}").goal  # only the task can tell what belongs together'] if given else []
+    lines += (
+        ["", "", f'goal = find_task("{task}").goal  # only the task can tell what belongs together'] if given else []
+    )
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -77,14 +79,16 @@ def _label(definitions: Sequence[Definition], counts: dict[str, int]) -> Iterato
     yield from (f'    {_plural(kind)} = list(scene.of_type("{kind}"))' for kind in kinds)
     for definition in definitions:
         yield ""
-        arguments = ", ".join(definition.variables)
-        yield f"    # {definition.name}({arguments}): {definition.comment} It changed {counts[definition.name]} times."
+        yield f"    # {definition.signature}: {definition.comment} It changed {counts[definition.name]} times."
         yield from _definition(definition)
 
 
 def _definition(definition: Definition) -> Iterator[str]:
     """Give the lines for one predicate: of what it holds, and the facts."""
-    name, conditions = _set(definition.name), [*definition.tests, *(_other(definition, one) for one in definition.others)]
+    name, conditions = (
+        _set(definition.name),
+        [*definition.tests, *(_other(definition, one) for one in definition.others)],
+    )
     if definition.types[1:] and len(set(definition.types)) == 1:
         conditions = [f"{definition.variables[0]}.name != {definition.variables[1]}.name", *conditions]
     if not definition.types:

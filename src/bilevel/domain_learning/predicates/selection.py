@@ -82,7 +82,11 @@ class Selection:
         """Drop one predicate after the other, for as long as that makes the description shorter."""
         while True:
             names = {name for one in chosen for name in one.needs}
-            options = [[*chosen[:place], *chosen[place + 1 :]] for place, one in enumerate(chosen) if one not in needed and one.name not in names]
+            options = [
+                [*chosen[:place], *chosen[place + 1 :]]
+                for place, one in enumerate(chosen)
+                if one not in needed and one.name not in names
+            ]
             shorter = min(options, key=lambda each: self.describe(each).bits, default=chosen)
             if self.describe(shorter).bits >= self.describe(chosen).bits:
                 return chosen

@@ -87,7 +87,9 @@ def has_place(spec: Spec, kind: str, axes: Sequence[str]) -> bool:
 
 def common_axes(spec: Spec) -> tuple[str, ...]:
     """Return the agent's coordinates that some type of objects has, too: the first three, if there are more."""
-    wanted = {name for roles in spec.object_roles.values() for name, role in roles.items() if isinstance(role, Position)}
+    wanted = {
+        name for roles in spec.object_roles.values() for name, role in roles.items() if isinstance(role, Position)
+    }
     names = [name for name, role in spec.agent_roles.items() if isinstance(role, Position) and name in wanted]
     return tuple(names[:MOST_AXES])
 
