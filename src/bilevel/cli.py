@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "domain check": "domain_commands:CheckDomain",
     "domain show": "domain_commands:ShowDomain",
     "domain learn": "learn_domain_command:LearnDomain",
+    "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
     "run": "task_commands:Run",
     "evaluate": "evaluate_command:Evaluate",
@@ -50,7 +51,7 @@ COMMANDS: Mapping[str, str] = {
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
-    "domain": "Learn domains from demonstrations, check them against some, and show them.",
+    "domain": "Learn domains from demonstrations, check them against some, show them; propose their predicates.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

@@ -1,0 +1,1 @@
+"""Predicates that are proposed from what is seen alone: measured, chosen, and written as Python that a person edits."""
