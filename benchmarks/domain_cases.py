@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 import bilevel
 from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.tasks.task import Task
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -64,10 +67,19 @@ class Plan:
     demonstrations: tuple[int, ...]
     domains: tuple[str, ...]
     episodes: int
-    epochs: int | None
+    epochs: int | None  # instead of those of the preset
+    dagger_rounds: int | None
     seed: int
     workers: int
     folder: Path
+
+    @property
+    def config(self) -> LearningConfig:
+        """How policies are learned in either domain."""
+        usual = PRESETS["best"]
+        training = replace(usual.training, epochs=self.epochs or usual.training.epochs)
+        rounds = usual.dagger.rounds if self.dagger_rounds is None else self.dagger_rounds
+        return replace(usual, training=training, dagger=replace(usual.dagger, rounds=rounds))
 
     def data(self, task: str, noise: float | None = None) -> Path:
         return self.folder / task / ("demonstrations" + (f"-{noise}" if noise else ""))

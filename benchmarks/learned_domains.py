@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from domain_cases import CASES, Plan, Setting, first
 from label_faults import FAULTS, PERTURBED, faulty
 from operator_comparison import compare_domains
@@ -38,7 +37,6 @@ from bilevel.experiments.machines import forget_peak, own_peak
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import wilson_interval
 from bilevel.files import write_atomically
-from bilevel.learning.networks import PRESETS
 from bilevel.policies.policy_folder import POLICY
 from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.task import Task
@@ -82,7 +80,7 @@ def study_domain(plan: Plan, task: str, number: int) -> str:
             **explained(study.report),
             **operators(case, study.domain, study.learned.counts, shown(data, case)),
             "dropped": [f"{each.count} × {each.text}" for each in study.learned.dropped],
-            "pddl": study.text(),
+            "pddl": study.text,
         }
         write_atomically(path, json.dumps(row))
     return f"{task}, {number} demonstrations: {_in_short(json.loads(path.read_text(encoding='utf-8')))}"
@@ -133,16 +131,12 @@ def learn(plan: Plan, task: str, number: int, domain: str) -> str:
     """Learn a policy in the learned domain or in the written one."""
     target, began = plan.policy(task, number, domain), time.perf_counter()
     if not (target / POLICY).exists():
-        config = PRESETS["best"]
-        if plan.epochs:
-            training = msgspec.structs.replace(config.training, epochs=plan.epochs)
-            config = msgspec.structs.replace(config, training=training)
         data = first(Demonstrations.read(plan.data(task)), number)
         bilevel.learn(
             data,
             target,
             task=CASES[task].find(),
-            config=config,
+            config=plan.config,
             seed=plan.seed,
             workers=max(1, plan.workers_for(task) // len(plan.domains)),
             learn_domain=domain == LEARNED,
@@ -281,6 +275,7 @@ def main() -> None:
     parser.add_argument("--domains", nargs="+", choices=[LEARNED, WRITTEN], default=[LEARNED, WRITTEN])
     parser.add_argument("--episodes", type=int, default=100, help="for each policy and number of objects")
     parser.add_argument("--epochs", type=int, help="of training, instead of those of the preset")
+    parser.add_argument("--dagger-rounds", type=int, help="instead of those of the preset")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=STAGES, default=list(STAGES), help="these stages")
     parser.add_argument("--robustness", action="store_true", help="learn domains from faulty labels, and no policies")
@@ -288,7 +283,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/domains"))
     parser.add_argument("--output", type=Path, help="results/learned-domains.jsonl unless told")
     given = parser.parse_args()
-    about = given.episodes, given.epochs, given.seed, given.workers, given.folder
+    about = given.episodes, given.epochs, given.dagger_rounds, given.seed, given.workers, given.folder
     plan = Plan(tuple(given.task), tuple(given.demonstrations), tuple(given.domains), *about)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(given.workers, context) as pool:

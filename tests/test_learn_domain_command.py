@@ -86,7 +86,7 @@ def test_as_json_it_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert [sum(counts) for counts in found["actions"].values()] == [2 * EPISODES, 2 * EPISODES]
 
 
-def test_the_same_data_give_the_same_file_in_the_users_words(
+def test_learning_again_keeps_the_users_words(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
 ) -> None:
     output = tmp_path / "domain.pddl"
@@ -95,6 +95,24 @@ def test_the_same_data_give_the_same_file_in_the_users_words(
     first = output.read_text()
     run(capsys, *command)
     assert output.read_text() == first
+    name = next(iter(read_domain(output).schemas))
+    output.write_text(first.replace(f"(:action {name}", "; as I call it\n  (:action carry-off"))
+    text = run(capsys, *command)[1]
+    assert "  carry-off(" in text
+    again = output.read_text()
+    assert "; as I call it\n" in again
+    assert again.count("(:action") == first.count("(:action")
+
+
+def test_a_file_that_is_no_domain_is_left_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    output = tmp_path / "notes.txt"
+    output.write_text("what I want to do")
+    code, _, error = run(capsys, "domain", "learn", folders["bare"], "--output", output)
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"{output}:1:1:" in error
+    assert output.read_text() == "what I want to do"
 
 
 @pytest.mark.parametrize(
@@ -127,14 +145,14 @@ def test_episodes_are_held_out_evenly() -> None:
 
 def test_what_the_expert_calls_its_actions_plays_no_part(folders: dict[str, Path]) -> None:
     data = Demonstrations.read(folders["framed"])
-    usual = bilevel.learn_domain(data).text()
+    usual = bilevel.learn_domain(data).text
     rng = random.Random(0)
     shuffled = []
     for demonstration in data:
         names = [Action(rng.choice(["pick", "put", "fly"]), ("parcel1",)) for _ in demonstration.actions]
         shuffled.append(replace(demonstration, actions=tuple(names)))
     about: Any = {"task": data.task, "spec": data.spec, "domain": data.domain, "controls": data.controls}
-    assert bilevel.learn_domain(Demonstrations(shuffled, **about)).text() == usual
+    assert bilevel.learn_domain(Demonstrations(shuffled, **about)).text == usual
 
 
 def test_operators_that_a_domain_has_are_not_looked_at() -> None:

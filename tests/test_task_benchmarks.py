@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from label_faults import FAULTS
 from schedules import KINDS, make_row
 
 from bilevel.demonstrations.collection import collect
@@ -131,3 +132,46 @@ def test_a_step_is_measured_beside_that_of_an_earlier_commit(benchmark: Benchmar
     assert (row["task"], row["objects"], row["same_episode"]) == ("blocks", 1, True)
     assert set(row["ratio"]) == {"environment", "labels and choice", "network", "step"}
     assert all(part > 0 for part in row["microseconds"].values())
+
+
+def test_a_learned_domain_is_compared_with_the_written_one(tmp_path: Path, benchmark: Benchmark) -> None:
+    tiny = [
+        "--task",
+        "blocks",
+        "--demonstrations",
+        "5",
+        "--epochs",
+        "1",
+        "--dagger-rounds",
+        "0",
+        "--episodes",
+        "1",
+        "--workers",
+        "1",
+    ]
+    words = (*tiny, "--folder", tmp_path / "made")
+    about, *rows = benchmark("learned_domains", *words)
+    found = about["operators"]
+    assert {name: (pair["learned"], pair["done"]) for name, pair in found.items() if pair["same"]} == {
+        "pick": ("pick", 15),
+        "place": ("place", 15),
+    }
+    assert (found["take"]["done"], found["put-aside"]["done"]) == (0, 0)
+    assert about["held_out"] == {"episodes": 1, "changes": 6, "explained": 100, "ambiguous": 0, "contradicted": 0}
+    assert "(:action pick" in about["pddl"]
+    settings = [(row["domain"], row["setting"], row["episodes"]) for row in rows]
+    assert settings == [(domain, f"n = {n}", 1) for domain in ("learned", "written") for n in (3, 10)]
+    assert all(row["successes"] + sum(row["reasons"].values()) == 1 for row in rows)
+    weights = tmp_path / "made" / "blocks" / "learned-5" / "weights.safetensors"
+    learned = weights.stat().st_mtime_ns
+    assert benchmark("learned_domains", *words, "--only", "learn", "evaluate") == [about, *rows]
+    assert weights.stat().st_mtime_ns == learned
+
+
+def test_domains_are_learned_from_faulty_labels(tmp_path: Path, benchmark: Benchmark) -> None:
+    words = ("--robustness", "--task", "swap", "--demonstrations", 6, "--workers", 1, "--folder", tmp_path / "made")
+    rows = benchmark("learned_domains", *words)
+    assert [row["fault"] for row in rows] == sorted(FAULTS)
+    (usual,) = (row for row in rows if row["fault"] == "none")
+    assert usual["held_out"]["explained"] == 100
+    assert usual["operators"]["pick"]["same"]

@@ -50,6 +50,7 @@ class LearnDomain:
         from bilevel.domain_learning.learned import DomainSettings
         from bilevel.domain_learning.learning import learn_domain
         from bilevel.symbolic.expressions import read_text
+        from bilevel.symbolic.pddl import parse_domain
         from bilevel.tasks.registry import find_task, registered_task
 
         began = time.perf_counter()
@@ -57,12 +58,14 @@ class LearnDomain:
         if not 0 <= self.held_out < 1:
             raise BadInput(f"--held-out must be at least 0 and less than 1, but is {self.held_out:g}")
         former = read_text(self.output) if self.output.exists() else None
+        if former is not None:
+            parse_domain(former, str(self.output))
         require_writable(self.output)
         demonstrations = Demonstrations.read(self.folder)
         task = find_task(self.task) if self.task else registered_task(demonstrations.task)
         settings = DomainSettings(settling=self.settling)
-        study = learn_domain(demonstrations, task, held_out=self.held_out, settings=settings)
-        write_atomically(self.output, study.text(former))
+        study = learn_domain(demonstrations, task, held_out=self.held_out, settings=settings, former=former)
+        write_atomically(self.output, study.text)
         seconds = time.perf_counter() - began
         written = f"written to {self.output} in {seconds:.1f} s"
         values = {"output": str(self.output), **_values(study), "seconds": round(seconds, 2)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ Times = dict[str, NDArray[np.int64]]  # by predicate: the timesteps at which som
 def independent_predicates(episodes: Sequence[Sequence[Facts]], settling: int) -> list[frozenset[str]]:
     """Return the predicates that ever change, those together that depend on each other.
 
-    Two do if the one changes within `settling` timesteps of the other clearly more often than it does within those of
-    the other in the next episode.
+    Two do if the one changes at the same timestep as the other, or within `settling` of it, clearly more often than it
+    would with the other as it is in the next episode.
     """
     times = [_change_times(states) for states in episodes]
     predicates = sorted({predicate for found in times for predicate in found})
@@ -27,7 +27,8 @@ def independent_predicates(episodes: Sequence[Sequence[Facts]], settling: int) -
     for one, other in combinations(predicates, 2):
         if family[one] is family[other]:
             continue
-        if _depend(one, other, times, settling) or _depend(other, one, times, settling):
+        pairs = product(((one, other), (other, one)), (0, settling))
+        if any(_depend(*pair, times, window) for pair, window in pairs):
             joined = family[one] | family[other]
             family |= dict.fromkeys(joined, joined)
     return sorted(set(family.values()), key=sorted)
@@ -42,23 +43,23 @@ def _change_times(states: Sequence[Facts]) -> Times:
     return {predicate: np.array(steps, np.int64) for predicate, steps in found.items()}
 
 
-def _depend(one: str, other: str, times: Sequence[Mapping[str, NDArray[np.int64]]], settling: int) -> bool:
+def _depend(one: str, other: str, times: Sequence[Mapping[str, NDArray[np.int64]]], window: int) -> bool:
     """Whether one predicate changes with another clearly more often than by chance."""
     none = np.zeros(0, np.int64)
     here = chance = total = 0
     for now, following in zip(times, [*times[1:], *times[:1]], strict=True):
         steps = now.get(one, none)
         total += len(steps)
-        here += _near(steps, now.get(other, none), settling)
-        chance += _near(steps, following.get(other, none), settling)
+        here += _near(steps, now.get(other, none), window)
+        chance += _near(steps, following.get(other, none), window)
     return total > 0 and here - chance * (len(times) > 1) > BEYOND_CHANCE * total
 
 
-def _near(steps: NDArray[np.int64], others: NDArray[np.int64], settling: int) -> int:
-    """How many of the steps are within `settling` of one of the others."""
+def _near(steps: NDArray[np.int64], others: NDArray[np.int64], window: int) -> int:
+    """How many of the steps are within a window of one of the others."""
     if not len(others):
         return 0
     places = np.searchsorted(others, steps)
     after = np.abs(others[np.minimum(places, len(others) - 1)] - steps)
     before = np.abs(others[np.maximum(places - 1, 0)] - steps)
-    return int((np.minimum(before, after) <= settling).sum())
+    return int((np.minimum(before, after) <= window).sum())

@@ -10,11 +10,13 @@ from typing import Any
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.checking import DomainReport, check_domain
 from bilevel.domain_learning.episodes import Episode, episodes_of
+from bilevel.domain_learning.former import in_former_words
 from bilevel.domain_learning.frames import inferred_frame
 from bilevel.domain_learning.learned import DomainSettings, LearnedDomain
 from bilevel.domain_learning.operators import learn_operators
+from bilevel.domain_learning.text import domain_text
 from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.symbolic.pddl import write_domain
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.tasks.task import Task
 
 
@@ -26,14 +28,16 @@ class DomainStudy:
     episodes: int
     held_out: int
     report: DomainReport | None  # of the episodes that were held out, if there are any
+    former: str | None = None  # text of the domain, whose words are kept
 
     @property
     def domain(self) -> Domain:
         return self.learned.domain
 
-    def text(self, former: str | None = None) -> str:
-        """Return the domain as PDDL, in the words of a former text where there is one."""
-        return write_domain(self.domain)
+    @property
+    def text(self) -> str:
+        """The domain as PDDL, with what was seen as comments."""
+        return domain_text(self.learned, self.former)
 
 
 def learn_domain(
@@ -42,14 +46,16 @@ def learn_domain(
     *,
     held_out: float = 0.2,
     settings: DomainSettings | None = None,
+    former: str | None = None,
 ) -> DomainStudy:
     """Learn operators and events from demonstrations, and check them on a share of these that is `held_out`.
 
         study = learn_domain(demonstrations, task)
-        Path("domain.pddl").write_text(study.text())
+        Path("domain.pddl").write_text(study.text)
 
     The labels are the task's, or else those that were recorded. Of the domain that there is, only types and predicates
-    are looked at, and where it has none they are learned, too. What an expert called its actions plays no part.
+    are looked at, and where it has none they are learned, too. What an expert called its actions plays no part. The
+    names and comments in a `former` text, which somebody may have edited, are kept.
     """
     if not 0 <= held_out < 1:
         raise BadInput(f"the share of episodes that is held out must be at least 0 and less than 1, not {held_out:g}")
@@ -57,8 +63,10 @@ def learn_domain(
     shown, held = hold_out(len(episodes), held_out)
     frame = frame_of(episodes, task.domain if task else demonstrations.domain)
     learned = learn_operators([episodes[number] for number in shown], frame, settings)
+    if former is not None:
+        learned = in_former_words(learned, parse_domain(former, "<former domain>"))
     report = _checked(learned.domain, episodes, held)
-    return DomainStudy(_numbered(learned, shown), len(shown), len(held), report)
+    return DomainStudy(_numbered(learned, shown), len(shown), len(held), report, former)
 
 
 def frame_of(episodes: Sequence[Episode], domain: Domain) -> Domain:

@@ -44,4 +44,4 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
     )
     spec = replace(demonstrations.spec, untold=study.learned.untold)
     translated = demonstrations.with_domain(domain, spec, translation.translated)
-    return translated, LearnedSymbols(study.learned, study.text(), translation)
+    return translated, LearnedSymbols(study.learned, study.text, translation)
