@@ -48,7 +48,7 @@ def test_a_wrong_domain_is_contradicted(domain: Path, capsys: pytest.CaptureFixt
     code, out, _ = run(capsys, "domain", "check", domain, shown().folder)
     assert code == 1
     assert "6 contradict the domain" in out.splitlines()[0]
-    assert "what is wrong with the domain:\n  put  no effect free() is listed, but it came in 6 of 6 occurrences" in out
+    assert "what is wrong with the domain:\n  put  effect free(): not listed, but it came in 6 of 6 occurrences" in out
     assert "changes that nothing explains:\n  5 × " in out  # and one at which a parcel arrives at the same step
     code, out, _ = run(capsys, "domain", "check", domain, shown().folder, "--json")
     found = json.loads(out)

@@ -186,6 +186,26 @@ def test_an_event_is_no_action() -> None:
     assert not [finding for finding in without.findings if finding.is_wrong]  # it is nobody's effect
 
 
+def test_what_happens_at_the_same_step_is_taken_apart() -> None:
+    first = facts("free, lying s1, lying s2, lying s3, clean s1, clean s2, clean s3")
+    grabbed = (first - facts("free, lying s1, clean s2, clean s3")) | facts("holding s1, dirty s2, dirty s3")
+    report = check_domain(parse_domain(LAUNDRY), [Episode([first] * LASTING + [grabbed] * LASTING, OBJECTS)])
+    (kind,) = report.by_event
+    assert kind.actions == ("soil(s2)", "soil(s3)", "grab(s1)")
+    assert (report.changes, report.actions["grab"], report.events["soil"]) == (1, 1, 2)
+    assert report.fits
+
+
+def test_what_arrives_now_and_then_is_no_effect() -> None:
+    runs = [*episodes(5)]
+    arriving = [
+        state if step < PICKED else state | facts("lying s4, torn s4") for step, state in enumerate(runs[0].states)
+    ]
+    report = check_domain(parse_domain(LAUNDRY), [*runs, Episode(arriving, {**OBJECTS, "s4": "shirt"})])
+    assert total(report.contradicted) == 1
+    assert not any(finding.is_wrong for finding in report.findings)
+
+
 def test_what_several_actions_explain_is_ambiguous() -> None:
     report = report_of(
         "(:event", "(:action rinse :parameters (?s - shirt) :effect (and (clean ?s) (not (dirty ?s)))) (:event"

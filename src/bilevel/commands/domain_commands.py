@@ -106,13 +106,14 @@ def _numbers(report: DomainReport) -> Iterator[str]:
         first = min(kinds, key=lambda kind: (kind.episode, kind.step))
         number = _total(kinds)
         share = "" if name == "flickers" else _share(number, report.changes)
-        example = f"{_first(first.episode, first.step)}{f': {first.actions[0]}' if len(first.actions) == 1 else ''}"
+        named = "" if kinds is report.ambiguous else " and ".join(first.actions)
+        example = f"{_first(first.episode, first.step)}{f': {named}' if named else ''}"
         settled = (
             f"; {report.settled} settled over several steps" if kinds is report.explained and report.settled else ""
         )
         yield f"  {name:<13}{number:>6}{share:>8}  {example}{settled}"
-    named = {**report.actions, **report.events}
-    yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in named.items() if number)}"
+    seen = {**report.actions, **report.events}.items()
+    yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in seen if number) or 'nothing'}"
 
 
 def _titled(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -134,9 +135,9 @@ def _sentence(finding: Finding) -> str:
     held = f"{what} held before each of {of} occurrences, but not wherever the rest did"
     possible = f", though it may be what happened in {count(number, 'ambiguous change')}" if number else ""
     said = {
-        "contradicted precondition": f"precondition {what}: {number} of {of} times the effects came without it",
+        "contradicted precondition": f"precondition {what}: contradicted, in {number} of {of} occurrences",
         "missing effect": f"effect {what}: {came}",
-        "unlisted effect": f"no effect {what} is listed, but it came in {number} of {of} occurrences",
+        "unlisted effect": f"effect {what}: not listed, but it came in {number} of {of} occurrences",
         "never seen": f"never seen{possible}",
         "outcome never seen": f"outcome {what}: never seen in {of} occurrences",
         "possible precondition": f"{held}: is it a precondition?",

@@ -51,11 +51,15 @@ def conditions_of(schema: Schema) -> list[Literal]:
 
 
 def untested(schema: Schema, domain: Domain, situations: Iterable[Situation]) -> list[Literal]:
-    """Return the conditions that held in every state in which all others did, for whatever objects."""
+    """Return the conditions that held in every state in which all others did, for whatever objects.
+
+    What an outcome deletes is left out: it has to be there, whatever else holds.
+    """
     conditions = conditions_of(schema)
+    deleted = NO_FACTS.union(*(outcome.delete for outcome in schema.outcomes))
     mentioned = {term for condition in conditions for term in condition.atom.terms}
     parameters = [parameter for parameter in schema.parameters if parameter.name in mentioned]
-    left = dict.fromkeys(conditions)
+    left = {condition: None for condition in conditions if condition.atom not in deleted or not condition.wanted}
     for where in situations:
         for condition in [*left]:
             rest = [other for other in conditions if other is not condition]

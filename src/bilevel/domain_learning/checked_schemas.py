@@ -28,6 +28,7 @@ Sort = Literal[
 WRONG: tuple[Sort, ...] = ("contradicted precondition", "missing effect", "unlisted effect")
 FEW = 5  # occurrences, from which something that always held may be a condition
 OFTEN = 0.05  # of the occurrences; effects that are otherwise less often are somebody else's doing
+MOSTLY = 0.5  # of the occurrences; what appears less often at the same step arrives by itself
 
 
 class Finding(msgspec.Struct):
@@ -58,6 +59,7 @@ class Occurrences:
         self._failures = 0  # with other effects
         self._always: set[Atom] | None = None
         self._wrong: dict[tuple[Sort, str], Finding] = {}
+        self._arrivals: set[str] = set()  # of these, effects on objects that nobody had seen
 
     def note(self, change: Change) -> None:
         """Count a change that this schema alone explains."""
@@ -88,6 +90,7 @@ class Occurrences:
         note("contradicted precondition", conditions, lacks.hindering)
         note("missing effect", effects, lacks.not_gone)
         note("unlisted effect", others, others & change.before)
+        self._arrivals.update(str(_lifted(fact, names, objects)) for fact in lacks.arrivals)
         self._failures += not conditions
 
     @property
@@ -101,7 +104,8 @@ class Occurrences:
         for finding in self._wrong.values():
             is_condition = finding.sort == "contradicted precondition"
             finding.of = tried + finding.count if is_condition else tried
-            if is_condition or finding.count >= OFTEN * tried:
+            enough = MOSTLY if finding.what in self._arrivals else OFTEN
+            if is_condition or finding.count >= enough * tried:
                 yield finding
         if not tried and not self._wrong:
             yield Finding(name, "never seen", count=possible.get(name, 0))

@@ -11,6 +11,7 @@ import msgspec
 from bilevel.demonstrations.change_kinds import Kind, Kinds
 from bilevel.domain_learning.checked_conditions import Situation, situation, telling, untested
 from bilevel.domain_learning.checked_schemas import Finding, Occurrences
+from bilevel.domain_learning.coincidences import explain_by_events
 from bilevel.domain_learning.episodes import Episode
 from bilevel.rules.nearest_action import nearest_action
 from bilevel.rules.traces import Change, explain_change, traces_from_states
@@ -37,7 +38,7 @@ class DomainReport(msgspec.Struct):
     events: dict[str, int] = {}  # and each event
     settled: int = 0  # changes that one action explains and that took several steps
     explained: list[Kind] = []  # by one action
-    by_event: list[Kind] = []
+    by_event: list[Kind] = []  # or several at the same step, perhaps with an action
     ambiguous: list[Kind] = []  # which several actions explain
     contradicted: list[Kind] = []  # which nothing explains
     flickers: list[Kind] = []  # which were undone after a few steps
@@ -133,13 +134,16 @@ class _Check:
 
     def _without_action(self, number: int, change: Change, objects: Mapping[str, str]) -> None:
         """Note a change that no action explains: an event, or what comes nearest."""
-        happened = explain_change(self._happenings, change.before, change.after, objects)
+        happened = explain_change(self._happenings, change.before, change.after, objects)[:1]
+        happened = happened or explain_by_events(self.domain, change.before, change.after, objects)
         if happened:
-            event, outcome = happened[0]
-            change = replace(change, actions=(event.action,), outcome=outcome)
-            self._report.events[event.action.name] += 1
-            self._by_event.note(number, change, objects)
-            self._occurrences[event.action.name].note(change)
+            self._by_event.note(number, replace(change, actions=tuple(each.action for each, _ in happened)), objects)
+        for each, outcome in happened:
+            name = each.action.name
+            counts = self._report.events if name in self.domain.events else self._report.actions
+            counts[name] += 1
+            self._occurrences[name].note(replace(change, actions=(each.action,), outcome=outcome))
+        if happened:
             return
         self._contradicted.note(number, change, objects)
         nearest = nearest_action(self._everything, change.before, change.after, objects)

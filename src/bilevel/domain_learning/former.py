@@ -36,26 +36,23 @@ def in_former_words(learned: LearnedDomain, former: Domain) -> LearnedDomain:
     """
     ours = {**learned.domain.schemas, **learned.domain.events}
     theirs = {**former.schemas, **former.events}
-    pairs = _pairs(ours, theirs)
-    taken = {*theirs}
-    schemas: dict[str, Schema] = {}
+    pairs, taken = _pairs(ours, theirs), {*theirs}
+    schemas: dict[str, Schema] = {}  # by the names that they had
     counts: dict[str, tuple[int, ...]] = {}
     untold: dict[str, tuple[str, ...]] = {}
-    called: dict[str, str] = {}
     for name, schema in ours.items():
-        renamed, order, names = schema, tuple(range(len(schema.outcomes))), {p.name: p.name for p in schema.parameters}
         if name in pairs:
             known, match = pairs[name]
             renamed, order, names = _renamed(schema, theirs[known], match)
-        called[name] = renamed.name if name in pairs else _fresh(name, taken)
-        taken.add(called[name])
-        schemas[called[name]] = replace(renamed, name=called[name])
-        counts[called[name]] = tuple(learned.counts[name][number] for number in order)
+        else:
+            renamed, order = replace(schema, name=_fresh(name, taken)), tuple(range(len(schema.outcomes)))
+            names = {parameter.name: parameter.name for parameter in schema.parameters}
+        schemas[name] = renamed
+        counts[renamed.name] = tuple(learned.counts[name][number] for number in order)
         if name in learned.untold:
-            untold[called[name]] = tuple(names[variable] for variable in learned.untold[name])
+            untold[renamed.name] = tuple(names[variable] for variable in learned.untold[name])
     actions, events = (
-        {called[name]: schemas[called[name]] for name in kind}
-        for kind in (learned.domain.schemas, learned.domain.events)
+        {schemas[name].name: schemas[name] for name in kind} for kind in (learned.domain.schemas, learned.domain.events)
     )
     domain = replace(learned.domain, name=former.name, schemas=actions, events=events)
     return replace(learned, domain=domain, counts=counts, untold=untold)
@@ -178,7 +175,7 @@ def _distance(ours: _Side, theirs: _Side, names: Names) -> int:
     return len(conditions ^ theirs.conditions) + len(ours.types) + len(theirs.types) - 2 * len(same)
 
 
-def _renamed(schema: Schema, former: Schema, match: Match) -> tuple[Schema, tuple[int, ...], Names]:
+def _renamed(schema: Schema, former: Schema, match: Match) -> tuple[Schema, tuple[int, ...], dict[str, str]]:
     """Return a schema in the words and the order of the former, its outcomes' order, and its parameters' names."""
     there = {old: f"?{new[1:]}" for old, new in match.names.items() if ":" not in old}
     taken = {*there.values()}
