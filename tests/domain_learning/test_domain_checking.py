@@ -229,7 +229,7 @@ def test_what_several_actions_explain_is_ambiguous() -> None:
     ],
 )
 def test_facts_that_are_not_declared_are_named_and_left_out(old: str, new: str, reason: str) -> None:
-    text = LAUNDRY.split("(:action")[0].replace(old, new) + ")"
+    text = LAUNDRY.split("(:action")[0].replace(old, new) + "(:action rest))"
     report = check_domain(parse_domain(text), episodes(2))
     (undeclared,) = report.undeclared
     assert undeclared.reason == reason
@@ -260,6 +260,8 @@ def test_objects_that_are_not_there_yet_test_nothing() -> None:
     assert Finding("a", "untested precondition", "p(?x)") in report.findings
 
 
-def test_a_domain_in_adl_is_refused() -> None:
+def test_a_domain_without_actions_and_one_in_adl_are_refused() -> None:
+    with pytest.raises(BadInput, match="domain 'laundry' has no actions to check"):
+        check_domain(parse_domain(LAUNDRY.split("(:action")[0] + ")"), episodes())
     with pytest.raises(BadInput, match="domain 'laundry' is in ADL"):
         check_domain(replace(parse_domain(LAUNDRY), adl="(define ...)"), [])

@@ -132,7 +132,7 @@ def outcome_of(schema: Schema, action: Action, happened: Outcome) -> tuple[int, 
     for number, outcome in enumerate(schema.outcomes):
         wanted = [(atom, happened.add) for atom in sorted(outcome.add)]
         wanted += [(atom, happened.delete) for atom in sorted(outcome.delete)]
-        for binding in join(wanted, arguments):
+        for binding in sorted(join(wanted, arguments), key=lambda binding: sorted(binding.items())):
             bound = bind_outcome(outcome, binding)
             if (bound.add, bound.delete) == (happened.add, happened.delete):
                 return number, binding

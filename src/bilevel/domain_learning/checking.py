@@ -65,6 +65,8 @@ def check_domain(domain: Domain, episodes: Iterable[Episode]) -> DomainReport:
     """Compare every change in the episodes with what the actions and events of a domain say."""
     if domain.adl:
         raise BadInput(f"domain '{domain.name}' is in ADL, whose conditions and effects cannot be told one by one")
+    if not domain.schemas:
+        raise BadInput(f"domain '{domain.name}' has no actions to check; learn some with 'bilevel domain learn'")
     check = _Check(domain)
     for episode in episodes:
         check.add(episode)

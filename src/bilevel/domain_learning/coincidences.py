@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from bilevel.rules.matching import join
 from bilevel.rules.traces import Explanation, explain_change
-from bilevel.symbolic.domain import EQUALITY, Domain, Facts
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground, progress
 
 MOST_EVENTS = 4  # at the same step
@@ -16,7 +16,7 @@ def explain_by_events(
     domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str], most: int = MOST_EVENTS
 ) -> list[Explanation]:
     """Return events that turn one state into the other, with at most one action after them; none if there are none."""
-    for event in _parts(domain, before, after, objects):
+    for event in sorted(_parts(domain, before, after, objects), key=_rank):
         between = progress(before, event[1])
         if between == after:
             return [event]
@@ -28,8 +28,13 @@ def explain_by_events(
     return []
 
 
+def _rank(explanation: Explanation) -> tuple[Action, list[Atom], list[Atom]]:
+    event, outcome = explanation
+    return event.action, sorted(outcome.add), sorted(outcome.delete)
+
+
 def _parts(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Iterator[Explanation]:
-    """Give the events all of whose effects are among the facts that changed."""
+    """Give the events all of whose effects are among the facts that changed, in no fixed order."""
     came, went = after - before, before - after
     known = {term for fact in before for term in fact.terms}
     for event in domain.events.values():

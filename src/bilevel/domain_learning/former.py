@@ -17,6 +17,7 @@ from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Schema
 from bilevel.symbolic.semantics import substitute_all
 
 MOST_RENAMINGS = 200  # of the variables of two operators, that are compared
+MOST_BINDINGS = 5000  # of the variables in their effects, before those are left out that are none
 FORMER = "="  # begins the former's variables while they are compared; no object's name does
 Names = Mapping[str, str]
 
@@ -131,7 +132,7 @@ def _renamings(ours: _Side, theirs: _Side, here: Sequence[int], there: Sequence[
     pairs = [(ours.outcomes[i], theirs.outcomes[j]) for i, j in zip(here, there, strict=True)]
     atoms = [(atom, their.add) for our, their in pairs for atom in sorted(our.add)]
     atoms += [(atom, their.delete) for our, their in pairs for atom in sorted(our.delete)]
-    for found in join(atoms, {}):
+    for found in sorted(islice(join(atoms, {}), MOST_BINDINGS), key=lambda found: sorted(found.items())):
         names = {**found, **_unmentioned(found, pairs)}
         renamed = [_renamed_outcome(our, names) for our, _ in pairs]
         if len({*names.values()}) == len(names) and all(map(_equal, renamed, (their for _, their in pairs))):
