@@ -22,7 +22,7 @@ _ADJECTIVE = (
     r"(?!(?:bed|seed|need|speed|feed|shed|weed|reed|deed)\b)(?:\w{2,}ed|\w*[ai]ble|"
     + _any(
         "free clear empty open closed full ready available avail known unknown idle busy safe dirty clean hot cold on "
-        "off alive dead visible dry wet new old hungry broken done big small"
+        "off alive dead visible dry wet new old far hungry broken done big small"
     )
     + ")"
 )
@@ -46,7 +46,7 @@ _PUT = _any("place put drop stack load insert deliver set lay debark leave store
 _TAKE = _any("pick take grasp unstack unload remove lift collect get grab fetch")
 _PRESSED = _any("button switch lever")
 _PARTICLE = _any("up down on off out aside away open closed shut")
-_FILLER = _any("goal to from at in into by")
+_FILLER = _any("goal to from at in into by with")
 _FULL_WORDS = {
     "destin": "destination",
     "dest": "destination",
