@@ -25,7 +25,7 @@ class Occurrence:
     binding: Binding
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
     """Occurrences of one lifted change: which facts come and go, and the types of its variables."""
 

@@ -42,8 +42,9 @@ def learn_operators(
     changes = separate(found.changes, known, types)
     groups, left = group_changes(changes, types)
     fewest = max(settings.fewest, math.ceil(settings.share * len(changes)))
-    common = [group for group in groups if len(group.occurrences) >= fewest]
-    rare = [group for group in groups if len(group.occurrences) < fewest]
+    places = min(settings.fewest, max(1, len(episodes) // 4))
+    common = [group for group in groups if len(group.occurrences) >= fewest and _episodes(group) >= places]
+    rare = [group for group in groups if group not in common]
     study = _Study(episodes, frame, settings, found.states)
     operators, events = study.operators(common)
     if any(episode.goals for episode in episodes):
@@ -64,6 +65,10 @@ def _seen_before(change: Change, episode: Episode) -> frozenset[str]:
 def _dropped(group: Group) -> Dropped:
     first = group.occurrences[0].change
     return Dropped(_effects_text(first), len(group.occurrences), first.episode, first.step)
+
+
+def _episodes(group: Group) -> int:
+    return len({occurrence.change.episode for occurrence in group.occurrences})
 
 
 def _is_arrival(group: Group) -> bool:
