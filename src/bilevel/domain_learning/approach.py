@@ -42,6 +42,7 @@ class Approach:
     touched: frozenset[str] = frozenset()
     beside: tuple[str, tuple[str, ...]] | None = None
     controls: Array | None = None  # (occurrences, size)
+    is_astray: bool = False  # it came to nothing, but carried something
 
 
 UNSEEN = Approach(is_agents=True)  # of plans, in which nobody moves
@@ -90,7 +91,7 @@ def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) 
         every = _nearest_of_types(occurrences, episodes, scale).get(by)
         if every is not None:
             return Approach(True, frozenset(carried), (by, tuple(every)), controls)
-    return Approach(True, frozenset(carried | ({at} if at else set())), None, controls)
+    return Approach(True, frozenset(carried | ({at} if at else set())), None, controls, is_astray=at is None)
 
 
 Usual = Callable[[Episode, Motion, str, Array, Array], Array]

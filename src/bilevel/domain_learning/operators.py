@@ -67,6 +67,13 @@ def _dropped(group: Group) -> Dropped:
     return Dropped(_effects_text(first), len(group.occurrences), first.episode, first.step)
 
 
+def _is_event(operator: Operator) -> bool:
+    """Whether nature did it; so she did where something is let go of at no place, and lands where she decides."""
+    approach, (outcome, _) = operator.approach, operator.outcomes[0]
+    is_dropped = approach.is_astray and len(outcome.chosen) > len(outcome.new)
+    return is_dropped or not approach.is_agents
+
+
 def _episodes(group: Group) -> int:
     return len({occurrence.change.episode for occurrence in group.occurrences})
 
@@ -107,8 +114,8 @@ class _Study:
         held = {id(group): self._held(group) for group in groups}
         merged = absorbed(groups, lambda group: held[id(group)], alike)
         made = [self._operator(group, self._approach(group)) for group in merged]
-        ours = joined_outcomes([operator for operator in made if operator.approach.is_agents])
-        events = [operator for operator in made if not operator.approach.is_agents]
+        ours = joined_outcomes([operator for operator in made if not _is_event(operator)])
+        events = [operator for operator in made if _is_event(operator)]
         for operator in (*ours, *events):
             self._prune(operator)
         return ours, events

@@ -73,7 +73,7 @@ class RuleLearner:
 class Beginnings:
     """Where demonstrations begin, or have the most objects: a problem for each kind, whatever its objects are called.
 
-    Of many kinds, those with the most objects count.
+    Of many kinds, those with the most objects count, but each predicate of a goal shall be in one of them.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -82,11 +82,21 @@ class Beginnings:
 
     def note(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         own = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
-        kind = frozenset(Counter(own.values()).items()), frozenset(Counter(fact.predicate for fact in state).items())
+        counts = (Counter(own.values()), Counter(fact.predicate for fact in state), {f.predicate: 1 for f in goal})
+        kind = tuple(frozenset(count.items()) for count in counts)
         if goal:
             name = f"demonstration-{len(self._found) + 1}"
             self._found.setdefault(kind, Problem(name, self._domain.name, own, state, goal))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self._found.values(), key=lambda problem: -len(problem.objects))[:MOST_SEEDS])
+        order = sorted(self._found.values(), key=lambda problem: -len(problem.objects))
+        wanted: set[str] = set()
+        first: list[Problem] = []
+        for problem in order:
+            predicates = {fact.predicate for fact in problem.goal}
+            if not predicates <= wanted:
+                first.append(problem)
+                wanted |= predicates
+        chosen = [*first, *(problem for problem in order if problem not in first)][:MOST_SEEDS]
+        return tuple(sorted(chosen, key=lambda problem: -len(problem.objects)))
