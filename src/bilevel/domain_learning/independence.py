@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -12,6 +12,7 @@ from bilevel.symbolic.domain import Facts
 
 BEYOND_CHANCE = 0.3  # by how much more often than by chance two predicates of one kind change together
 
+NEVER = np.zeros(0, np.int64)
 Times = dict[str, NDArray[np.int64]]  # by predicate: the timesteps at which some fact of it changes
 
 
@@ -19,10 +20,10 @@ def independent_predicates(episodes: Sequence[Sequence[Facts]], settling: int) -
     """Return the predicates that ever change, those together that depend on each other.
 
     Two do if the one changes at the same timestep as the other, or within `settling` of it, clearly more often than it
-    would with the other as it is in the next episode.
+    would at any other time.
     """
-    times = [_change_times(states) for states in episodes]
-    predicates = sorted({predicate for found in times for predicate in found})
+    times = [(_change_times(states), len(states)) for states in episodes]
+    predicates = sorted({predicate for found, _ in times for predicate in found})
     family = {predicate: frozenset({predicate}) for predicate in predicates}
     for one, other in combinations(predicates, 2):
         if family[one] is family[other]:
@@ -43,21 +44,20 @@ def _change_times(states: Sequence[Facts]) -> Times:
     return {predicate: np.array(steps, np.int64) for predicate, steps in found.items()}
 
 
-def _depend(one: str, other: str, times: Sequence[Mapping[str, NDArray[np.int64]]], window: int) -> bool:
+def _depend(one: str, other: str, times: Sequence[tuple[Times, int]], window: int) -> bool:
     """Whether one predicate changes with another clearly more often than by chance."""
-    none = np.zeros(0, np.int64)
-    here = chance = total = 0
-    for now, following in zip(times, [*times[1:], *times[:1]], strict=True):
-        steps = now.get(one, none)
+    here, chance, total = 0, 0.0, 0
+    for found, length in times:
+        steps, others = found.get(one, NEVER), found.get(other, NEVER)
         total += len(steps)
-        here += _near(steps, now.get(other, none), window)
-        chance += _near(steps, following.get(other, none), window)
-    return total > 0 and here - chance * (len(times) > 1) > BEYOND_CHANCE * total
+        here += _near(steps, others, window)
+        chance += len(steps) * _near(np.arange(1, length), others, window) / max(1, length - 1)
+    return here - chance > BEYOND_CHANCE * total
 
 
 def _near(steps: NDArray[np.int64], others: NDArray[np.int64], window: int) -> int:
     """How many of the steps are within a window of one of the others."""
-    if not len(others):
+    if not (len(others) and len(steps)):
         return 0
     places = np.searchsorted(others, steps)
     after = np.abs(others[np.minimum(places, len(others) - 1)] - steps)

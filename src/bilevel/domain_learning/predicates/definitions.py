@@ -1,4 +1,5 @@
-"""What a predicate means: comparisons as Python text, which a file shows to a person and whole episodes are measured by.
+"""What a predicate means: comparisons as Python text, which a file shows to a person and whole episodes are measured
+by.
 
 The one text serves both: its variables are things in a scene there, and here arrays of all timesteps and objects.
 """

@@ -1,4 +1,5 @@
-"""How well a set of predicates describes demonstrations, in bits: what it costs to say what happened, and to say it with.
+"""How well a set of predicates describes demonstrations, in bits: what it costs to say what happened, and to say it
+with.
 
 Changes of facts that lie close together are one change; changes that look the same when objects become variables are
 one operator, and what held before each of them is its precondition. Then it costs to say

@@ -43,7 +43,8 @@ class Goal:
             return f"{self.predicate.signature} wherever the task says"
         if self.where is None:
             return f"{self.predicate.signature} for all"
-        return f"{self.predicate.signature} for all with {self.where.comment[0].lower()}{self.where.comment[1:].rstrip('.')}"
+        return f"{self.predicate.signature} for all with
+        {self.where.comment[0].lower()}{self.where.comment[1:].rstrip('.')}"
 
     def wanted(self, track: Track) -> Bools:
         """(timesteps, things of the first type, …): of what it shall hold."""

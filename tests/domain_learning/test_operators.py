@@ -1,0 +1,160 @@
+"""Operators are learned from what a made-up robot does, whatever its labels are like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_episode
+
+from bilevel.domain_learning.changes import find_changes, without_blips
+from bilevel.domain_learning.episodes import Episode
+from bilevel.domain_learning.independence import independent_predicates
+from bilevel.domain_learning.learned import PLANS, LearnedDomain
+from bilevel.domain_learning.operators import learn_operators
+from bilevel.symbolic.domain import Atom, BadInput, Facts, Schema
+from bilevel.symbolic.pddl import parse_domain, write_domain
+
+BLOCKS = parse_domain(
+    """(define (domain acted) (:types block place)
+    (:predicates (lying ?x - block) (holding ?x - block) (at ?x - block ?l - place) (clear ?l - place) (free))
+    (:action pick :parameters (?block - block)
+      :precondition (and (lying ?block) (free))
+      :effect (and (holding ?block) (not (lying ?block)) (not (free))))
+    (:action place :parameters (?block - block ?place - place)
+      :precondition (and (holding ?block) (clear ?place))
+      :effect (and (at ?block ?place) (free) (not (holding ?block)) (not (clear ?place)))))"""
+)
+
+
+def same_actions(learned: LearnedDomain) -> bool:
+    return dict(learned.domain.schemas) == dict(BLOCKS.schemas)
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_what_is_done_is_learned_and_what_settles_later_belongs_to_it(lag: int) -> None:
+    learned = learn_operators([blocks_episode(seed, lag=lag) for seed in range(8)])
+    assert same_actions(learned), write_domain(learned.domain)
+    assert learned.counts == {"pick": (16,), "place": (16,)}
+    assert not learned.domain.events
+    assert not learned.dropped
+
+
+def test_mislabels_do_not_become_operators() -> None:
+    learned = learn_operators([blocks_episode(seed, flips=0.01) for seed in range(30)])
+    assert same_actions(learned), write_domain(learned.domain)
+
+
+def test_what_nature_does_is_an_event() -> None:
+    learned = learn_operators([blocks_episode(seed, teleports=seed % 2 == 0) for seed in range(16)])
+    assert same_actions(learned), write_domain(learned.domain)
+    (event,) = learned.domain.events.values()
+    assert atom("at ?block ?place") in event.precondition
+    assert event.outcomes[0].add == facts("lying ?block", "clear ?place")
+    assert learned.counts[event.name] == (8,)
+
+
+def test_unrelated_predicates_change_nothing() -> None:
+    def with_weather(episode: Episode, seed: int) -> Episode:
+        rng = np.random.default_rng(seed)
+        changes = np.cumsum(rng.random(len(episode.states)) < 0.05) % 2 == 1
+        states = [
+            state | facts("day", "heavy b1") | (facts("sunny") if sun else frozenset())
+            for state, sun in zip(episode.states, changes, strict=True)
+        ]
+        return replace(episode, states=states)
+
+    learned = learn_operators([with_weather(blocks_episode(seed), seed) for seed in range(20)])
+    assert same_actions(learned), write_domain(learned.domain)
+    assert all("sunny" in {fact.predicate for fact in _effects(event)} for event in learned.domain.events.values())
+
+
+def _effects(schema: Schema) -> set[Atom]:
+    return {*schema.outcomes[0].add, *schema.outcomes[0].delete}
+
+
+def test_a_button_is_a_parameter_and_what_it_makes_is_natures_choice() -> None:
+    learned = learn_operators([machine_episode(seed) for seed in range(12)])
+    press = learned.domain.schemas["press"]
+    assert [parameter.type for parameter in press.parameters] == ["box", "button"]
+    assert press.precondition == {atom("empty ?box")}
+    (outcome,) = press.outcomes
+    assert {variable.type for variable in outcome.chosen} == {"block", "colour"}
+    assert outcome.new == {"?block"}
+    assert learned.untold["press"] == ("?box",)  # the controls depend on the button alone
+
+
+def test_an_arrival_beside_an_action_is_an_event() -> None:
+    def episode(seed: int) -> Episode:
+        objects = {"b1": "block", "b2": "block", "p1": "place"}
+        acting = Acting(objects, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed), hidden={"b2"})
+        acting.goal = facts("at b1 p1")
+        acting.visit("b1")
+        acting.change(add=("holding b1",), delete=("lying b1", "free"))
+        acting.carried = "b1"
+        acting.visit("p1")
+        acting.carried = None
+        acting.appear("b2")
+        acting.change(add=("at b1 p1", "free", "lying b2"), delete=("holding b1", "clear p1"))
+        return acting.episode()
+
+    learned = learn_operators([episode(seed) for seed in range(8)])
+    assert same_actions(learned), write_domain(learned.domain)
+    assert learned.domain.events["arrival"].outcomes[0].new == {"?block"}
+
+
+def test_what_happens_once_is_listed_with_its_place() -> None:
+    def accident(seed: int) -> Episode:
+        acting = Acting(
+            {"b1": "block", "p1": "place"}, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed)
+        )
+        acting.goal = facts("at b1 p1")
+        bring(acting, "b1", "p1")
+        if seed == 3:
+            acting.change(add=("broken b1",))
+        return acting.episode()
+
+    learned = learn_operators([accident(seed) for seed in range(8)])
+    (dropped,) = learned.dropped
+    assert (dropped.text, dropped.count, dropped.episode) == ("broken(b1)", 1, 3)
+
+
+def test_the_same_episodes_give_the_same_text() -> None:
+    episodes = [blocks_episode(seed, teleports=True) for seed in range(6)]
+    assert write_domain(learn_operators(episodes).domain) == write_domain(learn_operators(episodes).domain)
+
+
+def test_where_nothing_changes_there_is_nothing_to_learn() -> None:
+    with pytest.raises(BadInput, match="no fact changes in any episode"):
+        learn_operators([Episode([facts("free")] * 5, {})])
+
+
+def test_plans_need_neither_time_nor_motion() -> None:
+    states = [
+        facts("lying b1", "clear p1", "free"),
+        facts("holding b1", "clear p1"),
+        facts("at b1 p1", "free"),
+    ]
+    learned = learn_operators([Episode(states, {"b1": "block", "p1": "place"})], settings=PLANS)
+    assert set(learned.counts) == {"pick", "place"}
+
+
+def test_blips_are_removed_and_lasting_changes_kept() -> None:
+    states = [facts("a")] * 5 + [facts("a", "b")] * 2 + [facts("a")] * 5 + [facts("c")] * 4
+    smooth, removed = without_blips(states, 2)
+    assert removed == 2
+    assert smooth == [facts("a")] * 12 + [facts("c")] * 4
+    assert len(find_changes([Episode(states, {})], 0, 2).changes) == 1
+
+
+def test_predicates_that_change_together_are_one_family() -> None:
+    rng = np.random.default_rng(0)
+
+    def states() -> list[Facts]:
+        ours, odd = (np.cumsum(rng.random(300) < rate) % 2 == 1 for rate in (0.02, 0.03))
+        rows = zip(ours.tolist(), odd.tolist(), strict=True)
+        return [facts(*(("a", "b") if mine else ()), *(("odd",) if other else ())) for mine, other in rows]
+
+    families = independent_predicates([states() for _ in range(20)], settling=3)
+    assert families == [frozenset({"a", "b"}), frozenset({"odd"})]
