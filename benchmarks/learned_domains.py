@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -233,11 +234,15 @@ def _counts(reasons: Iterator[str]) -> dict[str, int]:
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def run_all(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Any]:
+def run_all(pool: ProcessPoolExecutor | None, jobs: Sequence[Job]) -> list[Any]:
     """Do all jobs, begun in their order; say what comes of each."""
+    results: Iterator[Any] = (function(*arguments) for function, arguments in jobs)
+    if pool is not None:
+        begun = [pool.submit(function, *arguments) for function, arguments in jobs]
+        results = (done.result() for done in as_completed(begun))
     found = []
-    for done in as_completed([pool.submit(function, *arguments) for function, arguments in jobs]):
-        found.append(done.result())
+    for result in results:
+        found.append(result)
         print(found[-1] if isinstance(found[-1], str) else _in_words(found[-1]), flush=True)
     return found
 
@@ -286,7 +291,7 @@ def main() -> None:
     about = given.episodes, given.epochs, given.dagger_rounds, given.seed, given.workers, given.folder
     plan = Plan(tuple(given.task), tuple(given.demonstrations), tuple(given.domains), *about)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.workers, context) as pool:
+    with ProcessPoolExecutor(given.workers, context) if given.workers > 1 else nullcontext() as pool:
         if given.robustness:
             data = [(collect, (plan, task, noise)) for task in plan.tasks for noise in (None, 0.7)]
             run_all(pool, data)

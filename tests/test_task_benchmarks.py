@@ -135,21 +135,8 @@ def test_a_step_is_measured_beside_that_of_an_earlier_commit(benchmark: Benchmar
 
 
 def test_a_learned_domain_is_compared_with_the_written_one(tmp_path: Path, benchmark: Benchmark) -> None:
-    tiny = [
-        "--task",
-        "blocks",
-        "--demonstrations",
-        "5",
-        "--epochs",
-        "1",
-        "--dagger-rounds",
-        "0",
-        "--episodes",
-        "1",
-        "--workers",
-        "1",
-    ]
-    words = (*tiny, "--folder", tmp_path / "made")
+    tiny = "--task blocks --demonstrations 5 --epochs 20 --dagger-rounds 0 --episodes 1 --workers 1"
+    words = (*tiny.split(), "--folder", tmp_path / "made")
     about, *rows = benchmark("learned_domains", *words)
     found = about["operators"]
     assert {name: (pair["learned"], pair["done"]) for name, pair in found.items() if pair["same"]} == {
