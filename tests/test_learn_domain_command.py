@@ -86,6 +86,7 @@ def test_as_json_it_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert code == 0
     assert (found["episodes"], found["held_out"], found["report"]) == (EPISODES, 0, None)
     assert [sum(counts) for counts in found["actions"].values()] == [2 * EPISODES, 2 * EPISODES]
+    assert found["untold"] == {}
 
 
 def test_learning_again_keeps_the_users_words(
