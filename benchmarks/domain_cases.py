@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 import bilevel
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.tasks.task import Task
+
+if TYPE_CHECKING:
+    from bilevel.learning.networks import LearningConfig
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -66,6 +68,7 @@ class Plan:
     tasks: tuple[str, ...]
     demonstrations: tuple[int, ...]
     domains: tuple[str, ...]
+    objects: tuple[int, ...] | None  # in the settings where policies are run; all of them unless told
     episodes: int
     epochs: int | None  # instead of those of the preset
     dagger_rounds: int | None
@@ -73,9 +76,15 @@ class Plan:
     workers: int
     folder: Path
 
+    def settings(self, task: str) -> list[Setting]:
+        """Where the policies of a task are run."""
+        return [each for each in CASES[task].settings if self.objects is None or each.objects in self.objects]
+
     @property
     def config(self) -> LearningConfig:
         """How policies are learned in either domain."""
+        from bilevel.learning.networks import PRESETS  # here, lest torch counts as memory that learning a domain takes
+
         usual = PRESETS["best"]
         training = replace(usual.training, epochs=self.epochs or usual.training.epochs)
         rounds = usual.dagger.rounds if self.dagger_rounds is None else self.dagger_rounds

@@ -42,7 +42,7 @@ from bilevel.symbolic.pddl import read_domain
 from bilevel.tasks.task import Task
 
 LEARNED, WRITTEN = "learned", "written"
-STAGES = ("collect", "learn", "evaluate")
+STAGES = ("collect", "domains", "learn", "evaluate")
 HELD_OUT = 0.2
 EPISODES_IN_A_PART = 25  # of an evaluation; its parts are run at the same time
 
@@ -196,7 +196,7 @@ def rows(plan: Plan) -> Iterator[Row]:
                 row = {"part": "domain", "task": task, "demonstrations": number}
                 yield {**row, **json.loads(about.read_text(encoding="utf-8")), **origin(CASES[task].find().packages)}
             for domain in plan.domains:
-                for setting in CASES[task].settings:
+                for setting in plan.settings(task):
                     yield from _success(plan, task, number, domain, setting)
 
 
@@ -233,13 +233,22 @@ def _counts(reasons: Iterator[str]) -> dict[str, int]:
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def run_all(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Any]:
-    """Do all jobs, begun in their order; say what comes of each."""
+def run_all(plan: Plan, jobs: Sequence[Job]) -> list[Any]:
+    """Do all jobs, begun in their order, in processes that are new; say what comes of each."""
     found = []
-    for done in as_completed([pool.submit(function, *arguments) for function, arguments in jobs]):
-        found.append(done.result())
-        print(found[-1] if isinstance(found[-1], str) else _in_words(found[-1]), flush=True)
+    for result in _results(plan.workers, jobs):
+        print(result if isinstance(result, str) else _in_words(result), flush=True)
+        found.append(result)
     return found
+
+
+def _results(workers: int, jobs: Sequence[Job]) -> Iterator[Any]:
+    if workers == 1:
+        yield from (function(*arguments) for function, arguments in jobs)
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        begun = [pool.submit(function, *arguments) for function, arguments in jobs]
+        yield from (done.result() for done in as_completed(begun))
 
 
 def _in_words(row: Row) -> str:
@@ -252,11 +261,12 @@ def stage(plan: Plan, name: str) -> list[Job]:
     numbers = sorted(plan.demonstrations, reverse=True)
     if name == "collect":
         return [(collect, (plan, task)) for task in tasks]
+    if name == "domains":
+        return [(study_domain, (plan, task, n)) for n in numbers for task in tasks]
     if name == "learn":
-        learning = [(learn, (plan, task, n, kind)) for n in numbers for task in tasks for kind in plan.domains]
-        return [*learning, *((study_domain, (plan, task, n)) for n in numbers for task in tasks)]
+        return [(learn, (plan, task, n, kind)) for n in numbers for task in tasks for kind in plan.domains]
     parts = range(len(_part_sizes(plan.episodes)))
-    settings = [(task, setting) for task in tasks for setting in CASES[task].settings]
+    settings = [(task, setting) for task in tasks for setting in plan.settings(task)]
     settings.sort(key=lambda pair: -CASES[pair[0]].cost * pair[1].objects)
     return [
         (evaluate, (plan, task, n, kind, setting, part))
@@ -273,6 +283,7 @@ def main() -> None:
     parser.add_argument("--task", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--demonstrations", nargs="+", type=int, default=[200, 50, 20])
     parser.add_argument("--domains", nargs="+", choices=[LEARNED, WRITTEN], default=[LEARNED, WRITTEN])
+    parser.add_argument("--objects", nargs="+", type=int, help="run policies with these numbers of objects alone")
     parser.add_argument("--episodes", type=int, default=100, help="for each policy and number of objects")
     parser.add_argument("--epochs", type=int, help="of training, instead of those of the preset")
     parser.add_argument("--dagger-rounds", type=int, help="instead of those of the preset")
@@ -283,22 +294,26 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("build/domains"))
     parser.add_argument("--output", type=Path, help="results/learned-domains.jsonl unless told")
     given = parser.parse_args()
-    about = given.episodes, given.epochs, given.dagger_rounds, given.seed, given.workers, given.folder
+    about = (
+        given.objects and tuple(given.objects),
+        given.episodes,
+        given.epochs,
+        given.dagger_rounds,
+        given.seed,
+        given.workers,
+        given.folder,
+    )
     plan = Plan(tuple(given.task), tuple(given.demonstrations), tuple(given.domains), *about)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.workers, context) as pool:
-        if given.robustness:
-            data = [(collect, (plan, task, noise)) for task in plan.tasks for noise in (None, 0.7)]
-            run_all(pool, data)
-            number = max(plan.demonstrations)
-            faults = [(robustness, (plan, task, fault, number)) for task in plan.tasks for fault in FAULTS]
-            found = sorted(run_all(pool, faults), key=lambda row: (row["task"], row["fault"]))
-            name = "domain-robustness"
-            lines = [{**row, **origin(CASES[row["task"]].find().packages)} for row in found]
-        else:
-            for each in given.only:
-                run_all(pool, stage(plan, each))
-            name, lines = "learned-domains", list(rows(plan))
+    if given.robustness:
+        run_all(plan, [(collect, (plan, task, noise)) for task in plan.tasks for noise in (None, 0.7)])
+        number = max(plan.demonstrations)
+        faults = [(robustness, (plan, task, fault, number)) for task in plan.tasks for fault in FAULTS]
+        found = sorted(run_all(plan, faults), key=lambda row: (row["task"], row["fault"]))
+        name, lines = "domain-robustness", [{**row, **origin(CASES[row["task"]].find().packages)} for row in found]
+    else:
+        for each in given.only:
+            run_all(plan, stage(plan, each))
+        name, lines = "learned-domains", list(rows(plan))
     if lines:
         write_rows(given.output or Path("results") / f"{name}.jsonl", lines)
 

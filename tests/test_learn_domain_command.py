@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from bilevel.learning.networks import PRESETS
 from bilevel.policies.policy_folder import read_policy
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.pddl import read_domain, write_domain
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
 from command_line import run
 from tiny_demonstrations import WITH_DAGGER, shown
@@ -84,6 +86,7 @@ def test_as_json_it_says_the_same(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert code == 0
     assert (found["episodes"], found["held_out"], found["report"]) == (EPISODES, 0, None)
     assert [sum(counts) for counts in found["actions"].values()] == [2 * EPISODES, 2 * EPISODES]
+    assert found["untold"] == {}
 
 
 def test_learning_again_keeps_the_users_words(
@@ -192,3 +195,61 @@ def test_without_recorded_actions_there_is_no_dagger(tmp_path: Path, little: Non
     )
     assert set(policy.card.summary["domain"]["asked_as"].values()) == {None}
     assert policy.card.summary["samples"] <= sum(each.steps for each in data)
+
+
+LABELS = """
+import tiny_task
+
+goal = tiny_task.goal
+
+
+def label(scene):
+    return (fact for fact in tiny_task.label(scene) if fact.predicate != "empty")
+"""
+
+
+def test_a_task_may_have_the_labels_of_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    labels, output = tmp_path / "few.py", tmp_path / "domain.pddl"
+    labels.write_text(LABELS)
+    task = bilevel.find_task(f"{place(FRAMED)}+{labels}")
+    assert task.name == "framed+few"
+    assert pickle.loads(pickle.dumps(task)).source == task.source
+    assert not task.domain.predicates
+    assert run(capsys, "domain", "learn", folders["framed"], "--task", task.source, "--output", output)[0] == 0
+    assert set(read_domain(output).predicates) == {"at", "carrying", "free", "lying"}
+    labels.with_suffix(".pddl").write_text(output.read_text())
+    assert set(bilevel.find_task(f"{place(FRAMED)}+{labels}").domain.schemas) == {"pick", "place"}
+    env = SceneEnv(task, 2)
+    env.reset(0)
+    assert env.expert is not None
+    assert (env.expert.choose, env.expert.control is None) == (None, False)
+    assert not env.task.succeeded(env.scene, env.info)
+    assert env.task.succeeded(env.scene, {"success": True})
+
+
+def test_even_the_predicates_are_learned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path], little: None
+) -> None:
+    output = tmp_path / "policy"
+    arguments = "--task", place(BARE), "--learn-predicates", "--output", output
+    code, text, _ = run(capsys, "learn", folders["bare"], *arguments)
+    assert code == 0
+    assert f"it is of the task TASK+{output / 'labels.py'}" in text
+    policy = read_policy(output)
+    assert policy.card.task == "bare+labels"
+    task = bilevel.find_task(f"{place(BARE)}+{output / 'labels.py'}")
+    scene = SceneEnv(task, 2).reset(0)
+    assert {fact.predicate for fact in task.label(scene)} <= set(policy.domain.predicates)
+    code, _, error = run(capsys, "evaluate", "--policy", output, "--output", tmp_path / "results.jsonl")
+    assert code == 2
+    assert f"add --task bare+{output / 'labels.py'}" in error
+    (record,) = bilevel.evaluate(output, task, objects=[1], episodes=1)
+    assert record.task == "bare+labels"
+
+
+def test_predicates_need_a_task(capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]) -> None:
+    code, _, error = run(capsys, "learn", folders["bare"], "--learn-predicates", "--output", tmp_path / "policy")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "the task 'bare' is not registered here, and predicates need one: add --task" in error

@@ -29,7 +29,9 @@ PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
-TASK_HELP = "The name of a task, such as blocks, or where it is: file.py:task, module:task."
+TASK_HELP = (
+    "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
+)
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
 EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
@@ -107,7 +109,9 @@ def task_of(name: str, source: str | None, whose: str) -> Task:
 
     task = find_task(source) if source else registered_task(name)
     if task is None:
-        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; add --task file.py:task")
+        of, _, labels = name.partition("+")
+        place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
+        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; add --task {place}")
     return task
 
 

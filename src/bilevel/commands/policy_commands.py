@@ -71,6 +71,9 @@ class Learn:
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
     learn_domain: bool = False
     """Learn the actions of the domain from the demonstrations, too, whatever domain they have."""
+    learn_predicates: bool = False
+    """Learn even the predicates: they are kept in the folder, and whoever runs the policy names the task as
+    TASK+POLICY/labels.py."""
     workers: int = 1
     """How many processes run DAgger rollouts at the same time; the policy is the same for any number."""
     tensorboard: OptionalFolder = None
@@ -81,8 +84,8 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers)
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.learning.learn import require_actions, with_learned_domain
-        from bilevel.learning.networks import PRESETS, LearningOptions, Progress
+        from bilevel.learning.learn import require_actions
+        from bilevel.learning.networks import PRESETS, LearningOptions
         from bilevel.methods.methods import check_learned, train
         from bilevel.policies.incidents import read_problems
         from bilevel.policies.policy_folder import UNFINISHED
@@ -92,7 +95,8 @@ class Learn:
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
         met: Sequence[Problem] = ()
-        if not self.learn_domain:
+        learns_domain = self.learn_domain or self.learn_predicates
+        if not learns_domain:
             require_actions(demonstrations)
             met = read_problems(self.from_episodes, demonstrations.domain)
         config = self._config(PRESETS[self.preset])
@@ -105,15 +109,26 @@ class Learn:
             options = LearningOptions(
                 task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch, met
             )
-            if self.learn_domain:
-                watch(Progress("learning the domain", 0, 1))
-                demonstrations, options = with_learned_domain(demonstrations, options)
-                options = replace(options, met=read_problems(self.from_episodes, demonstrations.domain))
+            if learns_domain:
+                demonstrations, options = self._learn_domain(demonstrations, options)
             self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
         self._report(learned)
         return 0
+
+    def _learn_domain(
+        self, demonstrations: Demonstrations, options: LearningOptions
+    ) -> tuple[Demonstrations, LearningOptions]:
+        """Learn the domain first, and what an earlier policy met is then told in it."""
+        from bilevel.learning.learn import with_learned_domain
+        from bilevel.learning.networks import Progress
+        from bilevel.policies.incidents import read_problems
+
+        options.callback(Progress("learning the domain", 0, 1))
+        labels_in = self.output if self.learn_predicates else None
+        demonstrations, options = with_learned_domain(demonstrations, options, labels_in)
+        return demonstrations, replace(options, met=read_problems(self.from_episodes, demonstrations.domain))
 
     def _config(self, config: LearningConfig) -> LearningConfig:
         """The preset with what was given instead."""
@@ -189,6 +204,7 @@ class Learn:
             f"{what} of {learned.parameters} parameters; {sources}",
             f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
             f"written to {self.output} in {found['seconds']:.1f} s",
+            f"it is of the task TASK+{self.output / 'labels.py'}" if self.learn_predicates else "",
             f"measure it with: bilevel evaluate --method {self.method} --policy {self.output} …" if others else "",
         )
 

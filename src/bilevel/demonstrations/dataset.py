@@ -166,14 +166,14 @@ class Demonstrations(Sequence[Demonstration]):
         return cls.from_recordings(read_robomimic(Path(path), mask), task, output, **options)
 
     def with_domain(
-        self, domain: Domain, spec: Spec, translated: Callable[[Demonstration], Demonstration]
+        self, domain: Domain, spec: Spec, task: str, translated: Callable[[Demonstration], Demonstration]
     ) -> Demonstrations:
-        """Return the same demonstrations with another domain, each `translated` into its actions.
+        """Return the same demonstrations as those of a task with another domain, each `translated` into its actions.
 
         The spec has the same features, but may leave other parameters of actions untold.
         """
         found = copy(self)
-        found.domain, found.spec, found._translated = domain, spec, translated
+        found.domain, found.spec, found.task, found._translated = domain, spec, task, translated
         return found
 
     @property

@@ -7,7 +7,7 @@ compared with how much it varies in the course of an episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from bilevel.domain_learning.lifting import Occurrence
 from bilevel.tasks.scene import Array
 
 CONSISTENT = 0.25  # of how much the offset varies otherwise
+ROUGHLY, CLOSE = 0.6, 0.5  # of how much it varies otherwise, and of the agent's usual way: where it is in a place
 COMPARABLE = 4.0  # times the least spread of an offset
 NEARER = 0.5  # times as far from the agent as any object of the change: then it acts on what is beside it
 CARRIED = 0.3  # of the agent's way since it began: an object whose offset changed less was in its hand all the time
@@ -61,6 +62,11 @@ class _Offsets:
     def is_consistent(self) -> bool:
         return self.spread < CONSISTENT * self.usual
 
+    @property
+    def is_close(self) -> bool:
+        """Whether the agent is at it, or somewhere in it, as far as that can be told."""
+        return self.spread < ROUGHLY * self.usual and self.distance < CLOSE
+
 
 def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Approach:
     """Find out whether the agent brought a change about, and to which objects it came for that."""
@@ -74,24 +80,33 @@ def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) 
         each = _offsets(names, some, episodes, scale, _usual)
         if each is not None and each.is_consistent:
             found[variable] = each
-    beside: dict[str, _Offsets] = {}
+    nearest: dict[str, _Offsets] = {}
     for kind, names in _nearest_of_types(some, episodes, scale).items():
         each = _offsets(names, some, episodes, scale, _usual_of_nearest)
-        if each is not None and each.is_consistent and not each.carried:
-            beside[kind] = each
+        if each is not None and not each.carried:
+            nearest[kind] = each
+    beside = {kind: each for kind, each in nearest.items() if each.is_consistent}
     controls = _controls(some, episodes)
     if not (found or beside):
         return Approach(False, controls=controls)
-    limit = COMPARABLE * min(each.spread for each in (*found.values(), *beside.values()))
     carried = {variable for variable, each in found.items() if each.carried}
-    reached = {v: each.distance for v, each in found.items() if v not in carried and each.spread <= limit}
-    near = {kind: each.distance for kind, each in beside.items() if each.spread <= limit}
+    came_to = {variable: each for variable, each in found.items() if variable not in carried}
+    reached = _comparable(came_to, [*came_to.values(), *beside.values()])
+    near = _comparable(beside, [*found.values(), *beside.values()])
+    if not (reached or near):
+        near = {kind: each.distance for kind, each in nearest.items() if each.is_close}
     at, by = min(reached, key=reached.__getitem__, default=None), min(near, key=near.__getitem__, default=None)
     if by is not None and (at is None or near[by] < NEARER * reached[at]):
         every = _nearest_of_types(occurrences, episodes, scale).get(by)
         if every is not None:
             return Approach(True, frozenset(carried), (by, tuple(every)), controls)
     return Approach(True, frozenset(carried | ({at} if at else set())), None, controls, is_astray=at is None)
+
+
+def _comparable(offsets: Mapping[str, _Offsets], others: Sequence[_Offsets]) -> dict[str, float]:
+    """Return how far those are away whose offsets spread little, compared with all of the others."""
+    limit = COMPARABLE * min((each.spread for each in others), default=0.0)
+    return {name: each.distance for name, each in offsets.items() if each.spread <= limit}
 
 
 Usual = Callable[[Episode, Motion, str, Array, Array], Array]

@@ -161,7 +161,7 @@ class Task:
     perceive: Callable[[Any, dict[str, Any], Env], Scene]
     label: Callable[..., Iterable[Atom]]
     goal: Callable[[Scene], Iterable[Atom]]
-    expert: Expert | Callable[[Env], Expert] | None = None
+    expert: Expert | Callable[[Env], Expert | None] | None = None
     success: Callable[[Scene, dict[str, Any]], bool] | None = None
     steps_per_object: int = STEPS_PER_OBJECT
     max_objects: int | None = None
@@ -222,6 +222,16 @@ class Task:
             if name not in self.arguments and not self._takes_anything:
                 known = ", ".join(self.arguments) or "none besides the number of objects"
                 raise BadInput(f"the task '{self.name}' takes no argument '{name}'; it takes: {known}")
+
+    def succeeded(self, scene: Scene, info: Mapping[str, Any], labels: Labels | None = None) -> bool:
+        """Whether the task is done, by whoever has the say; `labels` are those that know the scene already."""
+        if self.success is not None:
+            return bool(call("success(scene, info)", self.success, scene, dict(info)))
+        for key in ("success", "is_success"):
+            if key in info:
+                return bool(info[key])
+        labels = labels or self.labels
+        return labels.goal(scene) <= labels.state(scene)
 
     def expert_for(self, env: Env) -> Expert | None:
         """The expert for one environment, if there is one."""
