@@ -1,0 +1,118 @@
+"""Statements that hold in some rows and not in others: literals over variables, and facts about some further object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities
+from bilevel.domain_learning.from_plans.rows import Rows
+from bilevel.domain_learning.from_plans.steps import Mask, Numbers, Steps, Table, type_atom
+from bilevel.planning.grounding import Literal
+from bilevel.symbolic.domain import Atom, is_variable
+
+WIDTH = 30  # how many statements about further objects are made longer, those that leave out most
+LONGEST = 4  # facts in such a statement
+LARGEST = 100  # choices of further objects per row, on average, beyond which a statement is not made longer
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A statement, the rows in which it holds, and the types of the further variables in it.
+
+    What cannot be said in a condition (that there is no such object, or that one is not of a type) is not `sayable`.
+    """
+
+    literals: tuple[Literal, ...]
+    holds: Mask
+    types: Mapping[str, str]
+    sayable: bool = True
+
+
+def literal_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
+    """Yield each literal over the variables that holds in some rows and not in others, and its opposite."""
+    frame = steps.frame
+    kinds = (type_atom(variable, kind) for variable in types for kind in frame.types)
+    for atom in [*atoms_over(types, frame), *equalities(types, frame), *kinds]:
+        holds = steps.holds(rows.table, atom)
+        if holds.any() and not holds.all():
+            yield Feature((Literal(atom),), holds, {})
+            yield Feature((Literal(atom, False),), ~holds, {}, sayable=not atom.predicate.startswith("- "))
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A statement about further objects while it is made: every way to choose them, and of which row each is."""
+
+    atoms: tuple[Atom, ...]
+    types: Mapping[str, str]
+    table: Table
+    origin: Numbers
+    holds: Mask
+
+
+def further_features(rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, longest: int) -> Iterator[Feature]:
+    """Yield statements that there is an object of which some facts hold together, as they hold in all wanted rows."""
+    nothing = Branch((), {}, rows.table, np.arange(rows.size), np.ones(rows.size, np.bool_))
+    beam = [nothing]
+    tried: set[frozenset[Atom]] = set()
+    for _ in range(longest):
+        found = [longer for branch in beam for longer in _longer(branch, rows, types, steps, wanted, tried)]
+        found.sort(key=lambda one: (rows.visits[~one.holds & ~rows.seen].sum(), -len(one.origin)), reverse=True)
+        beam = found[:WIDTH]
+        for branch in beam:
+            if not branch.holds.all():
+                literals = tuple(map(Literal, branch.atoms))
+                yield Feature(literals, branch.holds, branch.types)
+                yield Feature(literals, ~branch.holds, branch.types, sayable=False)
+
+
+def _longer(
+    branch: Branch, rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, tried: set[frozenset[Atom]]
+) -> Iterator[Branch]:
+    """Yield the statement with one more fact, as long as it holds in all wanted rows."""
+    fresh = [f"?z{len(branch.types) + i}" for i in range(1 if branch.types else 2)]
+    for atom in atoms_over({**types, **branch.types}, steps.frame, fresh):
+        new = [term for term in dict.fromkeys(atom.terms) if term in fresh]
+        atoms = frozenset([*branch.atoms, atom])
+        if atoms in tried or atom in branch.atoms or not (new or any(term in branch.types for term in atom.terms)):
+            continue
+        tried.add(atoms)
+        if new:
+            table, places = steps.join(branch.table, atom)
+        else:
+            places = np.flatnonzero(steps.holds(branch.table, atom))
+            table = {name: column[places] for name, column in branch.table.items()}
+        origin = branch.origin[places]
+        holds = np.zeros(rows.size, np.bool_)
+        holds[origin] = True
+        if holds[wanted].all() and len(origin) <= LARGEST * rows.size:
+            asked = declared_types([*branch.atoms, atom], steps.frame)
+            kinds = {v: asked[v] for v in (*branch.types, *new)}
+            yield Branch((*branch.atoms, atom), kinds, table, origin, holds)
+
+
+def distinct(features: Iterable[Feature]) -> list[Feature]:
+    """Return the features without those that hold where an earlier one does; sayable and shorter ones go first."""
+    kept: dict[bytes, Feature] = {}
+    for feature in sorted(features, key=_plainness):
+        kept.setdefault(np.packbits(feature.holds).tobytes(), feature)
+    return list(kept.values())
+
+
+def _plainness(feature: Feature) -> tuple[bool, int, int, int, tuple[Literal, ...]]:
+    """Sort what is plain first: sayable, few further variables, few literals, more facts that hold than do not."""
+    absent = sum(not literal.present for literal in feature.literals)
+    return not feature.sayable, len(feature.types), len(feature.literals), absent, feature.literals
+
+
+def matrix(features: Iterable[Feature], rows: Rows) -> NDArray[np.bool_]:
+    columns = [feature.holds for feature in features]
+    return np.array(columns, np.bool_).reshape(len(columns), rows.size)
+
+
+def variables_of(literals: Iterable[Literal]) -> set[str]:
+    return {term for literal in literals for term in literal.atom.terms if is_variable(term)}
