@@ -93,7 +93,7 @@ class StateSpace:
 def random_walk(domain: Domain, problem: Problem, steps: int, rng: random.Random, new_objects: int = 0) -> Episode:
     """Return the states of a walk that takes at every step any applicable ground action, and then any of its outcomes.
 
-    It ends early where nothing is applicable. What objects nature made is known by their names.
+    Where nothing is applicable, it stays. What objects nature made is known by their names.
     """
     return next(random_walks(domain, problem, steps, rng, new_objects))
 
@@ -110,10 +110,9 @@ def random_walks(
             by_action: dict[object, list[Transition]] = {}
             for transition in space.applicable(state):
                 by_action.setdefault(transition.step.action, []).append(transition)
-            if not by_action:
-                break
-            chosen = rng.choice(rng.choice(list(by_action.values())))
-            state = state & ~chosen.delete | chosen.add
+            if by_action:
+                chosen = rng.choice(rng.choice(list(by_action.values())))
+                state = state & ~chosen.delete | chosen.add
             states.append(state)
         facts = [numbering.facts(state) for state in states]
         objects = problem.all_objects(domain)

@@ -47,10 +47,10 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     rows, added, links = linked(rows, types, steps)
     types |= added
     base += map(Literal, links)
-    features = distinct(literal_features(rows, types, steps))
+    features = distinct(literal_features(rows, types, steps), variables)
     every = np.ones(rows.size, np.bool_)
     for longest, wanted in ((0, every), (LONGEST, rows.seen)):
-        features = distinct([*features, *further_features(rows, types, steps, wanted, longest)])
+        features = distinct([*features, *further_features(rows, types, steps, wanted, longest)], variables)
         out = impossible(matrix(features, rows), rows)
     found = [[*base, *literals] for literals in _cover(features, rows, out)]
     return [_clause(_needed(literals, change, steps), types, features) for literals in found]
@@ -91,6 +91,8 @@ def _needed(literals: list[Literal], change: Change, steps: Steps) -> list[Liter
     needed = sorted(set(literals), key=lambda one: _weight(one, change))
     unseen = _unseen(needed, change, steps)
     for literal in needed:
+        if literal.present and literal.atom in change.delete:
+            break
         rest = [one for one in needed if one != literal]
         if _is_bound(rest, change) and _unseen(rest, change, steps) <= unseen:
             return _needed(rest, change, steps)

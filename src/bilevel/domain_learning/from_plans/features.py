@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from bilevel.domain_learning.from_plans.language import atoms_over, declared_typ
 from bilevel.domain_learning.from_plans.rows import Rows
 from bilevel.domain_learning.from_plans.steps import Mask, Numbers, Steps, Table, type_atom
 from bilevel.planning.grounding import Literal
-from bilevel.symbolic.domain import Atom, is_variable
+from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 
 WIDTH = 30  # how many statements about further objects are made longer, those that leave out most
 LONGEST = 4  # facts in such a statement
@@ -95,18 +95,22 @@ def _longer(
             yield Branch((*branch.atoms, atom), kinds, table, origin, holds)
 
 
-def distinct(features: Iterable[Feature]) -> list[Feature]:
-    """Return the features without those that hold where an earlier one does; sayable and shorter ones go first."""
+def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]:
+    """Return the features without those that hold where a plainer one does.
+
+    Plain is what can be said, about the change's `own` variables, in few literals, with facts rather than equality.
+    """
+
+    def plainness(feature: Feature) -> tuple[bool, int, bool, int, int, tuple[Literal, ...]]:
+        absent = sum(not literal.present for literal in feature.literals)
+        equal = feature.literals[0].atom.predicate == EQUALITY
+        others = len(variables_of(feature.literals).difference(own))
+        return not feature.sayable, others, equal, len(feature.literals), absent, feature.literals
+
     kept: dict[bytes, Feature] = {}
-    for feature in sorted(features, key=_plainness):
+    for feature in sorted(features, key=plainness):
         kept.setdefault(np.packbits(feature.holds).tobytes(), feature)
     return list(kept.values())
-
-
-def _plainness(feature: Feature) -> tuple[bool, int, int, int, tuple[Literal, ...]]:
-    """Sort what is plain first: sayable, few further variables, few literals, more facts that hold than do not."""
-    absent = sum(not literal.present for literal in feature.literals)
-    return not feature.sayable, len(feature.types), len(feature.literals), absent, feature.literals
 
 
 def matrix(features: Iterable[Feature], rows: Rows) -> NDArray[np.bool_]:

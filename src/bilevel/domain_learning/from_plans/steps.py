@@ -25,7 +25,7 @@ def type_atom(variable: str, kind: str) -> Atom:
 
 
 class Steps:
-    """Every distinct state from which a step was seen, how often it was, and where the steps went."""
+    """Every distinct state, how often it was followed by another or by itself, and where the steps went."""
 
     def __init__(self, episodes: Iterable[Episode], frame: Domain) -> None:
         self.frame = frame
@@ -35,14 +35,12 @@ class Steps:
         self.fresh: set[tuple[int, int, str]] = set()  # steps, and an object of which nothing was said before
         self.never: set[str] = set()  # types of objects of which nothing was ever said
         self._number(episodes)
-        self.visits = np.zeros(len(self.states), np.int64)
-        for (before, _), count in self.counts.items():
-            self.visits[before] += count
         self._tabulate()
 
     def _number(self, episodes: Iterable[Episode]) -> None:
         worlds: dict[tuple[tuple[str, str], ...], int] = {}
         numbers: dict[tuple[int, Facts], int] = {}
+        visits: list[int] = []
         for episode in episodes:
             objects = dict(sorted(episode.objects.items()))
             world = worlds.setdefault(tuple(objects.items()), len(worlds))
@@ -53,6 +51,7 @@ class Steps:
             for state in episode.states:
                 number = numbers.setdefault((world, state), len(numbers))
                 new = {term for atom in state for term in atom.terms} - mentioned if number != before else set()
+                visits += [before] if before >= 0 else []
                 if before >= 0 and number != before:
                     self.counts[before, number] = self.counts.get((before, number), 0) + 1
                     self.fresh |= {(before, number, name) for name in new}
@@ -60,6 +59,7 @@ class Steps:
                 before = number
             self.never |= {kind for name, kind in objects.items() if name not in mentioned}
         self.states = list(numbers)
+        self.visits = np.bincount(np.array(visits, np.int64), minlength=len(self.states))
 
     def _tabulate(self) -> None:
         self.radix = max(map(len, self.worlds), default=1) + 1
