@@ -23,6 +23,7 @@ from bilevel.domain_learning.from_plans.rows import Rows, rows_of
 from bilevel.domain_learning.from_plans.steps import Mask, Steps, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, is_variable
+from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
 
@@ -53,7 +54,7 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
         features = distinct([*features, *further_features(rows, types, steps, wanted, longest)], variables)
         out = impossible(matrix(features, rows), rows)
     found = [[*base, *literals] for literals in _cover(features, rows, out)]
-    return [_clause(_needed(literals, change, steps), types, features) for literals in found]
+    return [_clause(_needed(literals, change, steps), change, steps) for literals in found]
 
 
 def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[list[Literal]]:
@@ -63,10 +64,17 @@ def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[list[Lite
     open_rows = rows.seen
     while open_rows.any():
         chosen, held = _one_clause(columns, rows, open_rows, out)
-        yield [literal for i in chosen for literal in usable[i].literals]
+        yield [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)]
         if not (held & open_rows).any():
             return
         open_rows = open_rows & ~held
+
+
+def _apart(feature: Feature, number: int) -> Iterator[Literal]:
+    """Yield the feature's literals with names for its further variables that no other feature has."""
+    names = {variable: f"{variable}-{number}" for variable in feature.types}
+    for literal in feature.literals:
+        yield Literal(substitute(literal.atom, names), literal.present)
 
 
 def _one_clause(columns: NDArray[np.bool_], rows: Rows, wanted: Mask, out: Mask) -> tuple[list[int], Mask]:
@@ -77,7 +85,7 @@ def _one_clause(columns: NDArray[np.bool_], rows: Rows, wanted: Mask, out: Mask)
         left = columns @ np.where(held & out, rows.visits, 0)
         before = float(rows.counts[held & wanted].sum()), float(rows.visits[held & out].sum())
         score = kept / before[0] - left / before[1]
-        score[(kept == 0) | (left == before[1])] = -np.inf
+        score[(kept == 0) | columns[:, held & out].all(axis=1)] = -np.inf
         best = int(score.argmax()) if len(score) else -1
         if best < 0 or score[best] == -np.inf:
             break
@@ -123,7 +131,9 @@ def _unseen(literals: Iterable[Literal], change: Change, steps: Steps) -> float:
     return float(steps.visits[places].sum())
 
 
-def _clause(literals: list[Literal], types: Mapping[str, str], features: Iterable[Feature]) -> Clause:
-    further = {variable: kind for feature in features for variable, kind in feature.types.items()}
-    used = {term for literal in literals for term in literal.atom.terms}
-    return Clause(tuple(literals), {v: kind for v, kind in {**types, **further}.items() if v in used})
+def _clause(literals: list[Literal], change: Change, steps: Steps) -> Clause:
+    """Return the literals with the types of the further variables in them."""
+    facts = [one.atom for one in literals if one.atom.predicate in steps.frame.predicates]
+    types = declared_types(facts, steps.frame)
+    own = {*change.variables, *steps.frame.constants}
+    return Clause(tuple(literals), {variable: kind for variable, kind in types.items() if variable not in own})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 
@@ -105,35 +104,25 @@ def _renamed(change: Change, names: Mapping[str, str]) -> Change:
     return Change(add, delete, variables, change.steps, frozenset(names.get(v, v) for v in change.new))
 
 
-def joined(changes: Iterable[Change], steps: Steps) -> list[Change]:
-    """Join changes that are one effect of which a part was true already in some of the steps."""
+def joined(changes: Sequence[Change], steps: Steps) -> list[Change]:
+    """Join each change to one that does the same and more, where the rest was true already in all of its steps."""
     kept: list[Change] = []
-    for change in changes:
-        for i, other in enumerate(kept):
-            whole = _union(other, change, steps)
-            if whole is not None:
-                kept[i] = whole
-                break
-        else:
+    for change in sorted(changes, key=lambda change: -len(change.add) - len(change.delete)):
+        larger = next((found for other in kept if (found := _as_part_of(other, change, steps))), None)
+        if larger is None:
             kept.append(change)
-    return kept if len(kept) == sum(1 for _ in changes) else joined(kept, steps)
+    return kept
 
 
-def _union(one: Change, other: Change, steps: Steps) -> Change | None:
-    """Return the effect that explains the steps of both, if they have a change in common and such an effect exists."""
-    if len(one.variables) != len(other.variables) or one.new or other.new:
+def _as_part_of(whole: Change, part: Change, steps: Steps) -> Change | None:
+    """Return the whole with the part's steps added to its own, if its effect explains these."""
+    if len(whole.variables) != len(part.variables) or whole.new or part.new:
         return None
-    shapes = [Counter((f, a.predicate) for f, e in enumerate((c.add, c.delete)) for a in e) for c in (one, other)]
-    if not shapes[0] & shapes[1]:
-        return None
-    for order in permutations(one.variables):
-        renamed = _renamed(other, dict(zip(other.variables, order, strict=True)))
-        common = (one.add & renamed.add) | (one.delete & renamed.delete)
-        add, delete = one.add | renamed.add, one.delete | renamed.delete
-        if not common or add & delete or not _explains(add, delete, one, steps):
-            continue
-        if _explains(add, delete, renamed, steps):
-            return Change(add, delete, one.variables, one.steps + _reordered(renamed, one.variables))
+    for order in permutations(whole.variables):
+        renamed = _renamed(part, dict(zip(part.variables, order, strict=True)))
+        if renamed.add <= whole.add and renamed.delete <= whole.delete and _explains(whole, renamed, steps):
+            whole.steps += _reordered(renamed, whole.variables)
+            return whole
     return None
 
 
@@ -142,11 +131,11 @@ def _reordered(change: Change, variables: tuple[str, ...]) -> list[tuple[int, in
     return [(before, after, tuple(names[i] for i in places)) for before, after, names in change.steps]
 
 
-def _explains(add: Facts, delete: Facts, change: Change, steps: Steps) -> bool:
-    """Return whether the effect makes of each step's first state the second."""
+def _explains(whole: Change, change: Change, steps: Steps) -> bool:
+    """Return whether the effect of the one makes of the first state of each step of the other the second."""
     for before, after, names in change.steps:
         binding = dict(zip(change.variables, names, strict=True))
         state = steps.states[before][1]
-        if (state - substitute_all(delete, binding)) | substitute_all(add, binding) != steps.states[after][1]:
+        if (state - substitute_all(whole.delete, binding)) | substitute_all(whole.add, binding) != steps.states[after][1]:
             return False
     return True
