@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,12 @@ from bilevel.domain_learning.from_plans.features import (
     literal_features,
     matrix,
 )
-from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, least_type, linked
+from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities, least_type, linked
 from bilevel.domain_learning.from_plans.regions import impossible
 from bilevel.domain_learning.from_plans.rows import Rows, rows_of
 from bilevel.domain_learning.from_plans.steps import Mask, Steps, type_atom
 from bilevel.planning.grounding import Literal
-from bilevel.symbolic.domain import EQUALITY, is_variable
+from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
@@ -37,37 +37,63 @@ class Clause:
 
 
 def clauses_of(change: Change, steps: Steps) -> list[Clause]:
-    """Return the conditions of a change: one of them at least holds wherever it was seen."""
-    variables = [variable for variable in change.variables if variable not in change.new]
+    """Return the conditions of a change: one of them at least holds wherever it was seen.
+
+    First comes what always held when it was seen, then what tells where it never is, and at last, where that is not one
+    condition, what tells the parts of a split.
+    """
+    own = [variable for variable in change.variables if variable not in change.new]
     asked = declared_types([*change.add, *change.delete], steps.frame)
-    types = {variable: asked[variable] for variable in variables}
-    occurrences = change.table(steps)
-    base = [Literal(atom) for atom in atoms_over(types, steps.frame) if steps.holds(occurrences, atom).all()]
-    base += [Literal(type_atom(variable, least_type(occurrences, variable, steps))) for variable in variables]
-    rows = rows_of(change, base, steps).thinned(MOST_ROWS)
-    rows, added, links = linked(rows, types, steps)
+    types = {variable: asked[variable] for variable in own}
+    always = _always(change, types, steps)
+    rows, added, links = linked(rows_of(change, always, steps).thinned(MOST_ROWS), types, steps)
     types |= added
-    base += map(Literal, links)
-    features = distinct(literal_features(rows, types, steps), variables)
-    every = np.ones(rows.size, np.bool_)
-    for longest, wanted in ((0, every), (LONGEST, rows.seen)):
-        features = distinct([*features, *further_features(rows, types, steps, wanted, longest)], variables)
-        out = impossible(matrix(features, rows), rows)
-    found = [[*base, *literals] for literals in _cover(features, rows, out)]
-    return [_clause(_needed(literals, change, steps), change, steps) for literals in found]
+    common = [*always, *map(Literal, links)]
+    for longest in (0, LONGEST):
+        found = further_features(rows, types, steps, rows.seen, longest) if longest else literal_features(rows, types, steps)
+        features = [one for one in distinct(found, own) if one.holds[rows.seen].all() or not one.sayable]
+        out = impossible(matrix(features, rows), rows, largest=1)
+        literals, held = next(_cover(features, rows, out))
+        common += literals
+        rows = rows[held]
+    common = _needed(common, [], change, steps)
+    features = distinct(
+        [*literal_features(rows, types, steps), *further_features(rows, types, steps, ~rows.seen & rows.seen, 2)], own
+    )
+    out = impossible(matrix(features, rows), rows)
+    parts = [literals for literals, _ in _cover(features, rows, out)]
+    return [_clause(_needed([*links_of(literals, links), *literals], common, change, steps), change, steps) for literals in parts]
 
 
-def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[list[Literal]]:
-    """Yield clauses that together hold in every seen row, and in none where the change cannot happen."""
+def links_of(literals: Iterable[Literal], links: Sequence[Atom]) -> list[Literal]:
+    """Return the links that lead to the variables of the literals."""
+    wanted = {term for literal in literals for term in literal.atom.terms}
+    found = []
+    for link in reversed(links):
+        if not wanted.isdisjoint(link.terms):
+            found.append(Literal(link))
+            wanted |= set(link.terms)
+    return found
+
+
+def _always(change: Change, types: Mapping[str, str], steps: Steps) -> list[Literal]:
+    """Return what held of the change's objects each time that it was seen: facts, types, and that they differ."""
+    table = change.table(steps)
+    facts = [Literal(atom) for atom in atoms_over(types, steps.frame) if steps.holds(table, atom).all()]
+    kinds = [Literal(type_atom(variable, least_type(table, variable, steps))) for variable in types]
+    pairs = [atom for atom in equalities(types, steps.frame) if all(map(is_variable, atom.terms))]
+    return [*facts, *kinds, *(Literal(atom, False) for atom in pairs)]
+
+
+def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[tuple[list[Literal], Mask]]:
+    """Yield clauses, and where they hold: together in every seen row, and in none where the change cannot happen."""
     usable = [feature for feature in features if feature.sayable]
     columns = matrix(usable, rows)
-    open_rows = rows.seen
-    while open_rows.any():
-        chosen, held = _one_clause(columns, rows, open_rows, out)
-        yield [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)]
-        if not (held & open_rows).any():
-            return
-        open_rows = open_rows & ~held
+    left = rows.seen
+    while left.any():
+        chosen, held = _one_clause(columns, rows, left, out)
+        yield [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)], held
+        left = left & ~held
 
 
 def _apart(feature: Feature, number: int) -> Iterator[Literal]:
@@ -94,17 +120,16 @@ def _one_clause(columns: NDArray[np.bool_], rows: Rows, wanted: Mask, out: Mask)
     return chosen, held
 
 
-def _needed(literals: list[Literal], change: Change, steps: Steps) -> list[Literal]:
-    """Return the literals without those that leave out no row that was never seen."""
-    needed = sorted(set(literals), key=lambda one: _weight(one, change))
-    unseen = _unseen(needed, change, steps)
+def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Change, steps: Steps) -> list[Literal]:
+    """Return the fixed literals and, of the others, those without which rows that were never seen would be let in."""
+    needed = sorted({*literals}.difference(fixed), key=lambda one: _weight(one, change))
+    unseen = _unseen([*needed, *fixed], change, steps)
     for literal in needed:
-        if literal.present and literal.atom in change.delete:
-            break
         rest = [one for one in needed if one != literal]
-        if _is_bound(rest, change) and _unseen(rest, change, steps) <= unseen:
-            return _needed(rest, change, steps)
-    return needed
+        is_deleted = literal.present and literal.atom in change.delete
+        if not is_deleted and _is_bound([*rest, *fixed], change) and _unseen([*rest, *fixed], change, steps) <= unseen:
+            return _needed(rest, fixed, change, steps)
+    return [*needed, *fixed]
 
 
 def _weight(literal: Literal, change: Change) -> tuple[bool, bool, bool, int, Literal]:

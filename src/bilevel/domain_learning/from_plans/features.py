@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,13 +62,25 @@ def further_features(rows: Rows, types: Mapping[str, str], steps: Steps, wanted:
     tried: set[frozenset[Atom]] = set()
     for _ in range(longest):
         found = [longer for branch in beam for longer in _longer(branch, rows, types, steps, wanted, tried)]
-        found.sort(key=lambda one: (rows.visits[~one.holds & ~rows.seen].sum(), -len(one.origin)), reverse=True)
+        found.sort(key=lambda one: (_told(one.holds, rows), -len(one.origin)), reverse=True)
         beam = found[:WIDTH]
         for branch in beam:
             if not branch.holds.all():
                 literals = tuple(map(Literal, branch.atoms))
                 yield Feature(literals, branch.holds, branch.types)
                 yield Feature(literals, ~branch.holds, branch.types, sayable=False)
+
+
+def _told(holds: Mask, rows: Rows) -> float:
+    """Return how much a statement tells of where the change is seen: the mutual information, in nats."""
+    seen, visits = rows.counts, rows.visits
+    total = 0.0
+    for mask in (holds, ~holds):
+        count, size = float(seen[mask].sum()), float(visits[mask].sum())
+        rate, usual = count / max(size, 1.0), float(seen.sum() / visits.sum())
+        for part, its, all_ in ((count, rate, usual), (size - count, 1 - rate, 1 - usual)):
+            total += part * log(its / all_) if part > 0 and all_ > 0 else 0.0
+    return total
 
 
 def _longer(

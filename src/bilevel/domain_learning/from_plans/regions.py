@@ -18,10 +18,10 @@ CERTAINTY = 4.0  # the negative logarithm of the chance that one region of all t
 LARGEST = 3  # features of a region
 
 
-def impossible(features: NDArray[np.bool_], rows: Rows) -> Mask:
+def impossible(features: NDArray[np.bool_], rows: Rows, largest: int = LARGEST) -> Mask:
     """Return the rows in which the change cannot happen."""
     out = np.zeros(rows.size, np.bool_)
-    for size in range(1, LARGEST + 1):
+    for size in range(1, largest + 1):
         while True:
             region = _largest_region(features, rows, out, size)
             if region is None:
