@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.domain_learning.from_plans.effects import Change
 from bilevel.domain_learning.from_plans.features import (
     LONGEST,
+    Columns,
     Feature,
     distinct,
     further_features,
@@ -19,13 +19,15 @@ from bilevel.domain_learning.from_plans.features import (
 )
 from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities, least_type, linked
 from bilevel.domain_learning.from_plans.regions import impossible
-from bilevel.domain_learning.from_plans.rows import Rows, rows_of
+from bilevel.domain_learning.from_plans.rows import Rows, Weights, rows_of
 from bilevel.domain_learning.from_plans.steps import Mask, Steps, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
+
+TOLL = 0.02  # the share of rows for which one more literal is not worth it
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     for longest in (0, LONGEST):
         found = further_features(rows, types, steps, rows.seen, longest) if longest else literal_features(rows, types, steps)
         features = [one for one in distinct(found, own) if one.holds[rows.seen].all() or not one.sayable]
-        out = impossible(matrix(features, rows), rows, largest=1)
+        out = impossible(features, rows, largest=1)
         literals, held = next(_cover(features, rows, out))
         common += literals
         rows = rows[held]
@@ -60,7 +62,7 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     features = distinct(
         [*literal_features(rows, types, steps), *further_features(rows, types, steps, ~rows.seen & rows.seen, 2)], own
     )
-    out = impossible(matrix(features, rows), rows)
+    out = impossible(features, rows)
     parts = [literals for literals, _ in _cover(features, rows, out)]
     return [_clause(_needed([*links_of(literals, links), *literals], common, change, steps), change, steps) for literals in parts]
 
@@ -89,9 +91,10 @@ def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[tuple[lis
     """Yield clauses, and where they hold: together in every seen row, and in none where the change cannot happen."""
     usable = [feature for feature in features if feature.sayable]
     columns = matrix(usable, rows)
+    prices = np.array([TOLL * len(feature.literals) for feature in usable])
     left = rows.seen
     while left.any():
-        chosen, held = _one_clause(columns, rows, left, out)
+        chosen, held = _one_clause(columns, prices, rows, left, out)
         yield [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)], held
         left = left & ~held
 
@@ -103,14 +106,14 @@ def _apart(feature: Feature, number: int) -> Iterator[Literal]:
         yield Literal(substitute(literal.atom, names), literal.present)
 
 
-def _one_clause(columns: NDArray[np.bool_], rows: Rows, wanted: Mask, out: Mask) -> tuple[list[int], Mask]:
+def _one_clause(columns: Columns, prices: Weights, rows: Rows, wanted: Mask, out: Mask) -> tuple[list[int], Mask]:
     """Return features that together hold in no row that is out, and in as many wanted rows as can be."""
     held, chosen = np.ones(rows.size, np.bool_), list[int]()
     while (held & out).any():
         kept = columns @ np.where(held & wanted, rows.counts, 0)
         left = columns @ np.where(held & out, rows.visits, 0)
         before = float(rows.counts[held & wanted].sum()), float(rows.visits[held & out].sum())
-        score = kept / before[0] - left / before[1]
+        score = kept / before[0] - left / before[1] - prices
         score[(kept == 0) | columns[:, held & out].all(axis=1)] = -np.inf
         best = int(score.argmax()) if len(score) else -1
         if best < 0 or score[best] == -np.inf:

@@ -19,6 +19,8 @@ WIDTH = 30  # how many statements about further objects are made longer, those t
 LONGEST = 4  # facts in such a statement
 LARGEST = 100  # choices of further objects per row, on average, beyond which a statement is not made longer
 
+Columns = NDArray[np.bool_]  # features by rows
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -126,7 +128,7 @@ def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]
     return list(kept.values())
 
 
-def matrix(features: Iterable[Feature], rows: Rows) -> NDArray[np.bool_]:
+def matrix(features: Iterable[Feature], rows: Rows) -> Columns:
     columns = [feature.holds for feature in features]
     return np.array(columns, np.bool_).reshape(len(columns), rows.size)
 

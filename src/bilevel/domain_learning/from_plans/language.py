@@ -76,7 +76,7 @@ def linked(rows: Rows, types: Mapping[str, str], steps: Steps) -> tuple[Rows, di
     frame, added, links = steps.frame, dict[str, str](), list[Atom]()
     for _ in range(2):
         for atom in list(atoms_over({**types, **added}, frame, ["?new"])):
-            if "?new" not in atom.terms or len(types) + len(added) >= MOST_VARIABLES:
+            if "?new" not in atom.terms or len(atom.terms) == 1 or len(types) + len(added) >= MOST_VARIABLES:
                 continue
             table, origin = steps.join(rows.table, atom)
             found = np.bincount(origin, minlength=rows.size)

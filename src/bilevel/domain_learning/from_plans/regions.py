@@ -1,50 +1,56 @@
 """Where a change cannot happen: rows that are alike in a few features and were never seen, too many for a coincidence.
 
 If a change could happen in such rows as it does in others, at a rate r per visit, then the chance that it was never seen
-in n visits would be (1 - r)^n. As many combinations of features are tried, the chance must be small against their number.
+in n visits would be (1 - r)^n. The more literals the features have, the more others could have been tried, and the smaller
+this chance must be.
 """
 
 from __future__ import annotations
 
-from math import comb, log, log1p
+from collections.abc import Sequence
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.from_plans.rows import Rows
+from bilevel.domain_learning.from_plans.features import Columns, Feature, matrix
+from bilevel.domain_learning.from_plans.rows import Rows, Weights
 from bilevel.domain_learning.from_plans.steps import Mask
 
-CERTAINTY = 4.0  # the negative logarithm of the chance that one region of all that were tried is a coincidence
+CERTAINTY = 4.0  # the negative logarithm of the chance that a region is a coincidence, after all that were tried
+PRICE = 4.0  # by how much that must be surpassed for each literal of the features: so many more could have been tried
 LARGEST = 3  # features of a region
 
 
-def impossible(features: NDArray[np.bool_], rows: Rows, largest: int = LARGEST) -> Mask:
+def impossible(features: Sequence[Feature], rows: Rows, largest: int = LARGEST) -> Mask:
     """Return the rows in which the change cannot happen."""
     out = np.zeros(rows.size, np.bool_)
+    if not features:
+        return out
+    columns = matrix(features, rows)
+    prices = np.array([PRICE * len(feature.literals) for feature in features])
     for size in range(1, largest + 1):
-        while True:
-            region = _largest_region(features, rows, out, size)
-            if region is None:
-                break
+        while (region := _clearest_region(columns, prices, rows, out, size)) is not None:
             out |= region
     return out
 
 
-def _largest_region(features: NDArray[np.bool_], rows: Rows, out: Mask, size: int) -> Mask | None:
-    """Return the rows never seen of the combination of so many features that has most visits, if they are enough."""
-    unseen = ~rows.seen & ~out
-    visits = float(rows.visits[unseen].sum())
-    needed = CERTAINTY + log(max(comb(len(features), size), 1))
-    if not len(features) or visits * _evidence(rows, ~out) < needed:
+def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, size: int) -> Mask | None:
+    """Return the rows never seen of the combination of so many features that has most evidence, if that is enough."""
+    possible = ~out
+    evidence = _evidence(rows, possible)
+    if float(rows.visits[possible & ~rows.seen].sum()) * evidence < CERTAINTY + size * PRICE:
         return None
-    patterns, places = np.unique(features[:, ~out], axis=1, return_inverse=True)
+    patterns, places = np.unique(columns[:, possible], axis=1, return_inverse=True)
     places = places.ravel()
-    seen = np.bincount(places, rows.seen[~out], minlength=patterns.shape[1])
-    weights = np.bincount(places, np.where(rows.seen, 0.0, rows.visits)[~out], minlength=patterns.shape[1])
-    chosen = _best_combination(patterns.astype(np.float32), seen > 0, weights, size)
-    region = unseen & features[list(chosen)].all(axis=0) if chosen else unseen & False
-    evidence = float(rows.visits[region].sum()) * _evidence(rows, ~out & ~region)
-    return region if evidence >= needed else None
+    seen = np.bincount(places, rows.seen[possible], minlength=patterns.shape[1]) > 0
+    weights = np.bincount(places, np.where(rows.seen, 0.0, rows.visits)[possible], minlength=patterns.shape[1])
+    chosen = _best_combination(patterns.astype(np.float32), seen, weights * evidence, prices, size)
+    if not chosen:
+        return None
+    region = possible & ~rows.seen & columns[list(chosen)].all(axis=0)
+    found = float(rows.visits[region].sum()) * _evidence(rows, possible & ~region) - float(prices[list(chosen)].sum())
+    return region if found >= CERTAINTY else None
 
 
 def _evidence(rows: Rows, possible: Mask) -> float:
@@ -54,20 +60,21 @@ def _evidence(rows: Rows, possible: Mask) -> float:
 
 
 def _best_combination(
-    patterns: NDArray[np.float32], seen: Mask, weights: NDArray[np.float64], size: int
+    patterns: NDArray[np.float32], seen: Mask, weights: Weights, prices: Weights, size: int
 ) -> tuple[int, ...]:
-    """Return the features that no seen pattern has all of, and patterns of the greatest weight do."""
+    """Return the features that no seen pattern has all of, and patterns of the greatest weight do, less their prices."""
     weights32, seen32 = weights.astype(np.float32), seen.astype(np.float32)
-    best, chosen = 0.0, ()
+    best, chosen = 0.0, tuple[int, ...]()
     if size == 1:
-        scores = np.where(patterns @ seen32 > 0, 0, patterns @ weights32)
+        scores = np.where(patterns @ seen32 > 0, 0, patterns @ weights32 - prices)
         return (int(scores.argmax()),) if scores.max() > 0 else ()
     for prefix in [()] if size == 2 else [(i,) for i in range(len(patterns))]:
-        mask = patterns[list(prefix)].prod(axis=0)
-        if mask @ weights32 <= best:
+        mask, price = patterns[list(prefix)].prod(axis=0), prices[list(prefix)].sum()
+        if mask @ weights32 - price <= best:
             continue
         hits = (patterns * (mask * seen32)) @ patterns.T
-        scores = np.where(hits > 0, 0, (patterns * (mask * weights32)) @ patterns.T)
+        scores = (patterns * (mask * weights32)) @ patterns.T - prices - prices[:, None] - price
+        scores = np.where(hits > 0, 0, scores)
         place = np.unravel_index(int(scores.argmax()), scores.shape)
         if scores[place] > best:
             best, chosen = float(scores[place]), (*prefix, int(place[0]), int(place[1]))
