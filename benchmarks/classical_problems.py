@@ -28,7 +28,9 @@ def classical_problem(name: str, rng: random.Random) -> Problem:
     """Return a random small problem of a domain; it has no goal."""
     objects, facts = CLASSICAL[name](rng)
     types = {each: kind for kind, members in objects.items() for each in members}
-    state = frozenset(Atom(predicate, terms) for predicate, *terms in ((f[0], *f[1:]) for f in facts) for terms in [tuple(terms)])
+    state = frozenset(
+        Atom(predicate, terms) for predicate, *terms in ((f[0], *f[1:]) for f in facts) for terms in [tuple(terms)]
+    )
     return Problem(f"{name}-{rng.randrange(10**6)}", name, types, state, frozenset())
 
 
@@ -150,14 +152,16 @@ def keys(rng: random.Random) -> Drawn:
     for k in keys_:
         facts += [("at", k, rng.choice(places)), ("key-shape", k, rng.choice(shapes))]
     for p in others:
-        facts += [("lock-shape", p, rng.choice(shapes)), *([("locked", p)] if rng.random() < 0.6 else [])]
+        facts += [("lock-shape", p, rng.choice(shapes)), *([("locked", p)] if rng.random() < 0.4 else [])]
     return {"place": places, "key": keys_, "shape": shapes}, facts
 
 
 def spanner(rng: random.Random) -> Drawn:
     places, men, nuts, spanners = some("place", 4), some("man", rng.randint(1, 2)), some("nut", 2), some("spanner", 3)
     facts: list[Fact] = [("link", a, b) for a, b in pairwise(places)]
-    facts += [("man-at", m, rng.choice(places[:2])) for m in men] + [("nut-at", n, rng.choice(places[2:])) for n in nuts]
+    facts += [("man-at", m, rng.choice(places[:2])) for m in men] + [
+        ("nut-at", n, rng.choice(places[2:])) for n in nuts
+    ]
     facts += [("loose", n) for n in nuts] + [("usable", s) for s in spanners if rng.random() < 0.8]
     facts += [("spanner-at", s, rng.choice(places[:3])) for s in spanners]
     return {"place": places, "man": men, "nut": nuts, "spanner": spanners}, facts
@@ -189,7 +193,9 @@ def painting(rng: random.Random) -> Drawn:
     facts += [("right", t, cells[x + 1, y]) for (x, y), t in cells.items() if (x + 1, y) in cells]
     taken = rng.sample(list(cells.values()), len(robots))
     facts += [("robot-at", r, t) for r, t in zip(robots, taken, strict=True)]
-    facts += [("clear", t) for t in cells.values() if t not in taken] + [("has", r, rng.choice(colours)) for r in robots]
+    facts += [("clear", t) for t in cells.values() if t not in taken] + [
+        ("has", r, rng.choice(colours)) for r in robots
+    ]
     return {"robot": robots, "tile": list(cells.values()), "colour": colours}, facts
 
 

@@ -1,4 +1,4 @@
-"""All that can happen in a problem: the ground transitions of a domain, random walks over them, and two domains compared.
+"""All that can happen in a problem: the transitions of a domain, random walks over them, and two domains compared.
 
 States are integers here: bit i is set where fact i of a numbering that all domains share holds.
 """

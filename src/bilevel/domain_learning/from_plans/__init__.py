@@ -1,1 +1,1 @@
-"""A domain from plans: states that are known exactly, an absent fact being false, and one action from each to the next."""
+"""A domain from plans: their states are known exactly, an absent fact is false, and each step is one action."""

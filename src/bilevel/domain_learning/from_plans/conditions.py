@@ -1,9 +1,10 @@
-"""Under which conditions a change happens: one or more clauses that hold where it was seen and not where it cannot be."""
+"""Under which conditions a change happens: clauses that hold wherever it was seen, and nowhere where it cannot be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -17,10 +18,17 @@ from bilevel.domain_learning.from_plans.features import (
     literal_features,
     matrix,
 )
-from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities, least_type, linked
+from bilevel.domain_learning.from_plans.language import (
+    atoms_over,
+    declared_types,
+    equalities,
+    least_type,
+    linked,
+    related,
+)
 from bilevel.domain_learning.from_plans.regions import impossible
 from bilevel.domain_learning.from_plans.rows import Rows, Weights, rows_of
-from bilevel.domain_learning.from_plans.steps import Mask, Steps, type_atom
+from bilevel.domain_learning.from_plans.steps import STATE, Mask, Steps, is_type, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 from bilevel.symbolic.semantics import substitute
@@ -32,7 +40,7 @@ TOLL = 0.02  # the share of rows for which one more literal is not worth it
 
 @dataclass(frozen=True)
 class Clause:
-    """One condition of a change: literals that all hold, over its variables and perhaps further ones, and their types."""
+    """One condition of a change: literals that all hold, and the types of the further variables in them."""
 
     literals: tuple[Literal, ...]
     types: Mapping[str, str]
@@ -52,19 +60,23 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     types |= added
     common = [*always, *map(Literal, links)]
     for longest in (0, LONGEST):
-        found = further_features(rows, types, steps, rows.seen, longest) if longest else literal_features(rows, types, steps)
+        found = (
+            further_features(rows, types, steps, rows.seen, longest)
+            if longest
+            else literal_features(rows, types, steps)
+        )
         features = [one for one in distinct(found, own) if one.holds[rows.seen].all() or not one.sayable]
         out = impossible(features, rows, largest=1)
         literals, held = next(_cover(features, rows, out))
         common += literals
         rows = rows[held]
-    common = _needed(common, [], change, steps)
+    common = _needed(_unified(common, change, steps), [], change, steps)
     features = distinct(
         [*literal_features(rows, types, steps), *further_features(rows, types, steps, ~rows.seen & rows.seen, 2)], own
     )
     out = impossible(features, rows)
-    parts = [literals for literals, _ in _cover(features, rows, out)]
-    return [_clause(_needed([*links_of(literals, links), *literals], common, change, steps), change, steps) for literals in parts]
+    parts = [[*links_of(literals, links), *literals] for literals, _ in _cover(features, rows, out)]
+    return [_clause(_needed(literals, common, change, steps), change, steps) for literals in parts]
 
 
 def links_of(literals: Iterable[Literal], links: Sequence[Atom]) -> list[Literal]:
@@ -123,6 +135,22 @@ def _one_clause(columns: Columns, prices: Weights, rows: Rows, wanted: Mask, out
     return chosen, held
 
 
+def _unified(literals: Sequence[Literal], change: Change, steps: Steps) -> list[Literal]:
+    """Return the literals with one variable in the place of two, wherever they hold then in all seen rows as before."""
+    literals = list(dict.fromkeys(literals))
+    own = {*change.variables, *steps.frame.constants}
+    said = [literal.atom for literal in literals if literal.atom.predicate in steps.frame.predicates]
+    types = declared_types(said, steps.frame)
+    further = [variable for variable in types if variable not in own]
+    seen = len(_distinct(literals, change, steps)[0]) if len(further) > 1 else 0
+    for one, other in combinations(further, 2):
+        if related(types[one], types[other], steps.frame):
+            fewer = [Literal(substitute(atom, {other: one}), present) for atom, present in literals]
+            if len(_distinct(fewer, change, steps)[0]) == seen:
+                return _unified(fewer, change, steps)
+    return literals
+
+
 def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Change, steps: Steps) -> list[Literal]:
     """Return the fixed literals and, of the others, those without which rows that were never seen would be let in."""
     needed = sorted({*literals}.difference(fixed), key=lambda one: _weight(one, change))
@@ -140,7 +168,7 @@ def _weight(literal: Literal, change: Change) -> tuple[bool, bool, bool, int, Li
     own = set(change.variables)
     terms = [term for term in literal.atom.terms if is_variable(term)]
     is_own = own.issuperset(terms)
-    return literal.atom in change.delete, literal.atom.predicate.startswith("- "), is_own, literal.present, literal
+    return literal.atom in change.delete, is_type(literal.atom), is_own, literal.present, literal
 
 
 def _is_bound(literals: Iterable[Literal], change: Change) -> bool:
@@ -153,10 +181,15 @@ def _is_bound(literals: Iterable[Literal], change: Change) -> bool:
 
 def _unseen(literals: Iterable[Literal], change: Change, steps: Steps) -> float:
     """Return how many visits there were to distinct rows in which the literals hold and the change was never seen."""
+    return float(_distinct(literals, change, steps)[1].sum())
+
+
+def _distinct(literals: Iterable[Literal], change: Change, steps: Steps) -> tuple[Weights, Weights]:
+    """Return the visits to rows, distinct in the change's own variables: to those that were seen, and to the others."""
     rows = rows_of(change, literals, steps)
-    columns = [rows.table[""], *(rows.table[v] for v in change.variables if v not in change.new)]
-    places = np.unique(np.stack(columns)[:, ~rows.seen], axis=1)[0] if rows.size else np.zeros(0, np.int64)
-    return float(steps.visits[places].sum())
+    columns = np.stack([rows.table[STATE], *(rows.table[v] for v in change.variables if v not in change.new)])
+    found = [np.unique(columns[:, mask], axis=1)[0] for mask in (rows.seen, ~rows.seen)]
+    return steps.visits[found[0]].astype(np.float64), steps.visits[found[1]].astype(np.float64)
 
 
 def _clause(literals: list[Literal], change: Change, steps: Steps) -> Clause:

@@ -136,6 +136,8 @@ def _explains(whole: Change, change: Change, steps: Steps) -> bool:
     for before, after, names in change.steps:
         binding = dict(zip(change.variables, names, strict=True))
         state = steps.states[before][1]
-        if (state - substitute_all(whole.delete, binding)) | substitute_all(whole.add, binding) != steps.states[after][1]:
+        if (state - substitute_all(whole.delete, binding)) | substitute_all(whole.add, binding) != steps.states[after][
+            1
+        ]:
             return False
     return True

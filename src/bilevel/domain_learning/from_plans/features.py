@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities
 from bilevel.domain_learning.from_plans.rows import Rows
-from bilevel.domain_learning.from_plans.steps import Mask, Numbers, Steps, Table, type_atom
+from bilevel.domain_learning.from_plans.steps import Mask, Numbers, Steps, Table, is_type, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 
@@ -43,7 +43,7 @@ def literal_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iter
         holds = steps.holds(rows.table, atom)
         if holds.any() and not holds.all():
             yield Feature((Literal(atom),), holds, {})
-            yield Feature((Literal(atom, False),), ~holds, {}, sayable=not atom.predicate.startswith("- "))
+            yield Feature((Literal(atom, False),), ~holds, {}, sayable=not is_type(atom))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ class Branch:
     holds: Mask
 
 
-def further_features(rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, longest: int) -> Iterator[Feature]:
+def further_features(
+    rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, longest: int
+) -> Iterator[Feature]:
     """Yield statements that there is an object of which some facts hold together, as they hold in all wanted rows."""
     nothing = Branch((), {}, rows.table, np.arange(rows.size), np.ones(rows.size, np.bool_))
     beam = [nothing]

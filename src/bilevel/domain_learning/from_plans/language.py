@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from bilevel.domain_learning.frames import ancestors
 from bilevel.domain_learning.from_plans.rows import Rows
 from bilevel.domain_learning.from_plans.steps import Steps, Table, type_atom
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain
@@ -14,16 +15,8 @@ from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain
 MOST_VARIABLES = 8  # of a change and of what is linked to its objects
 
 
-def ancestors(kind: str, frame: Domain) -> list[str]:
-    """Return the type and all above it, the root last."""
-    line = [kind]
-    while line[-1] != ROOT_TYPE:
-        line.append(frame.types.get(line[-1], ROOT_TYPE))
-    return line
-
-
 def narrowest(kinds: Sequence[str], frame: Domain) -> str:
-    return max(kinds, key=lambda kind: (len(ancestors(kind, frame)), kind))
+    return max(kinds, key=lambda kind: (len(ancestors(frame, kind)), kind))
 
 
 def least_type(table: Table, variable: str, steps: Steps) -> str:

@@ -1,8 +1,8 @@
 """Where a change cannot happen: rows that are alike in a few features and were never seen, too many for a coincidence.
 
-If a change could happen in such rows as it does in others, at a rate r per visit, then the chance that it was never seen
-in n visits would be (1 - r)^n. The more literals the features have, the more others could have been tried, and the smaller
-this chance must be.
+If a change could happen in such rows as it does in others, at a rate r per visit, then the chance that it was never
+seen in n visits would be (1 - r)^n. The more literals the features have, the more others could have been tried, and the
+smaller this chance must be.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _evidence(rows: Rows, possible: Mask) -> float:
 def _best_combination(
     patterns: NDArray[np.float32], seen: Mask, weights: Weights, prices: Weights, size: int
 ) -> tuple[int, ...]:
-    """Return the features that no seen pattern has all of, and patterns of the greatest weight do, less their prices."""
+    """Return the features that no seen pattern has all of, and heavy patterns do, for their prices."""
     weights32, seen32 = weights.astype(np.float32), seen.astype(np.float32)
     best, chosen = 0.0, tuple[int, ...]()
     if size == 1:

@@ -24,6 +24,14 @@ def type_atom(variable: str, kind: str) -> Atom:
     return Atom(f"- {kind}", (variable,))
 
 
+def is_type(atom: Atom) -> bool:
+    return atom.predicate.startswith("- ")
+
+
+def kind_of(atom: Atom) -> str:
+    return atom.predicate.removeprefix("- ")
+
+
 class Steps:
     """Every distinct state, how often it was followed by another or by itself, and where the steps went."""
 
@@ -127,7 +135,11 @@ class Steps:
                 if term in joined:
                     fits &= joined[term] == facts[:, i]
                 joined[term] = joined.get(term, facts[:, i])
-        return ({name: column[fits] for name, column in joined.items()}, origin[fits]) if not fits.all() else (joined, origin)
+        return (
+            ({name: column[fits] for name, column in joined.items()}, origin[fits])
+            if not fits.all()
+            else (joined, origin)
+        )
 
     def counted(self, table: Table, add: Iterable[Atom], delete: Iterable[Atom]) -> tuple[Mask, Numbers]:
         """Return which rows the effect would change, and how often the change was seen from the row's state."""
@@ -142,7 +154,10 @@ class Steps:
             goes = self.holds(table, atom)
             for other in add:
                 if other.predicate == atom.predicate:
-                    pairs = [(self.column(table, a), self.column(table, b)) for a, b in zip(atom.terms, other.terms, strict=True)]
+                    pairs = [
+                        (self.column(table, a), self.column(table, b))
+                        for a, b in zip(atom.terms, other.terms, strict=True)
+                    ]
                     goes &= ~np.all([a == b for a, b in pairs], axis=0) if pairs else False
             change -= np.where(goes, self._atom_hash(table, atom), np.uint64(0))
             changes |= goes
