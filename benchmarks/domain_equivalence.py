@@ -4,11 +4,11 @@
     python benchmarks/domain_equivalence.py --only logistics gacha --plans 10 50
     python benchmarks/domain_equivalence.py my-domain.pddl p1.pddl p2.pddl p3.pddl p4.pddl
 
-The plans are states alone, without the names of actions: random walks from some small problems. The operators that are
-learned from them are compared with the written ones in problems that no plan is from, in every state that can be reached
-there (up to a number of states): from each, both must lead to the same other states. An outcome that changes nothing
-cannot be seen in states, nor can which steps are outcomes of one action; so this is not compared, but for each written
-operator it is said whether a learned one is the very same but for its names.
+The plans are states alone, without the names of actions: random walks from small problems. The operators that are
+learned from them are compared with the written ones in problems that no plan is from, in every state that can be
+reached there (up to a number of states): from each, both must lead to the same other states. An outcome that changes
+nothing cannot be seen in states, nor can which steps are outcomes of one action; so this is not compared, but for each
+written operator it is said whether a learned one is the very same but for its names.
 """
 
 from __future__ import annotations

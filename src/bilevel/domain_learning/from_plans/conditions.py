@@ -10,13 +10,13 @@ import numpy as np
 
 from bilevel.domain_learning.from_plans.effects import Change
 from bilevel.domain_learning.from_plans.features import (
-    LONGEST,
     Columns,
     Feature,
     distinct,
-    further_features,
+    lasting_features,
     literal_features,
     matrix,
+    telling_features,
 )
 from bilevel.domain_learning.from_plans.language import (
     atoms_over,
@@ -26,9 +26,9 @@ from bilevel.domain_learning.from_plans.language import (
     linked,
     related,
 )
-from bilevel.domain_learning.from_plans.regions import impossible
+from bilevel.domain_learning.from_plans.regions import impossible, is_open
 from bilevel.domain_learning.from_plans.rows import Rows, Weights, rows_of
-from bilevel.domain_learning.from_plans.steps import STATE, Mask, Steps, is_type, type_atom
+from bilevel.domain_learning.from_plans.steps import STATE, Mask, Numbers, Steps, is_type, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 from bilevel.symbolic.semantics import substitute
@@ -44,6 +44,7 @@ class Clause:
 
     literals: tuple[Literal, ...]
     types: Mapping[str, str]
+    count: int  # of the steps to which it applies
 
 
 def clauses_of(change: Change, steps: Steps) -> list[Clause]:
@@ -59,27 +60,30 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     rows, added, links = linked(rows_of(change, always, steps).thinned(MOST_ROWS), types, steps)
     types |= added
     common = [*always, *map(Literal, links)]
-    for longest in (0, LONGEST):
-        found = (
-            further_features(rows, types, steps, rows.seen, longest)
-            if longest
-            else literal_features(rows, types, steps)
-        )
-        features = [one for one in distinct(found, own) if one.holds[rows.seen].all() or not one.sayable]
-        out = impossible(features, rows, largest=1)
-        literals, held = next(_cover(features, rows, out))
+    for find in (literal_features, lasting_features):
+        found = distinct(find(rows, types, steps), own) if is_open(rows) else []
+        features = [one for one in found if one.holds[rows.seen].all() or not one.sayable]
+        literals, held = next(_cover(features, rows, impossible(features, rows, largest=1)))
         common += literals
         rows = rows[held]
     common = _needed(_unified(common, change, steps), [], change, steps)
-    features = distinct(
-        [*literal_features(rows, types, steps), *further_features(rows, types, steps, ~rows.seen & rows.seen, 2)], own
-    )
+    features = distinct(telling_features(rows, types, steps), own) if is_open(rows) else []
     out = impossible(features, rows)
-    parts = [[*links_of(literals, links), *literals] for literals, _ in _cover(features, rows, out)]
-    return [_clause(_needed(literals, common, change, steps), change, steps) for literals in parts]
+    parts = [[*_links_of(literals, links), *literals] for literals, _ in _cover(features, rows, out)]
+    whole = [_needed(literals, common, change, steps) for literals in parts]
+    return [_clause(literals, change, steps) for literals in _without_covered(whole, change, steps)]
 
 
-def links_of(literals: Iterable[Literal], links: Sequence[Atom]) -> list[Literal]:
+def _without_covered(clauses: list[list[Literal]], change: Change, steps: Steps) -> list[list[Literal]]:
+    """Return the clauses without those that hold in no seen row but where others do."""
+    where = [set(map(tuple, _distinct(literals, change, steps)[0].T.tolist())) for literals in clauses]
+    for i in reversed(range(len(clauses))):
+        if where[i] <= set[tuple[int, ...]]().union(*where[:i], *where[i + 1 :]):
+            del clauses[i], where[i]
+    return clauses
+
+
+def _links_of(literals: Iterable[Literal], links: Sequence[Atom]) -> list[Literal]:
     """Return the links that lead to the variables of the literals."""
     wanted = {term for literal in literals for term in literal.atom.terms}
     found = []
@@ -142,18 +146,19 @@ def _unified(literals: Sequence[Literal], change: Change, steps: Steps) -> list[
     said = [literal.atom for literal in literals if literal.atom.predicate in steps.frame.predicates]
     types = declared_types(said, steps.frame)
     further = [variable for variable in types if variable not in own]
-    seen = len(_distinct(literals, change, steps)[0]) if len(further) > 1 else 0
+    seen = _distinct(literals, change, steps)[0].shape if len(further) > 1 else ()
     for one, other in combinations(further, 2):
         if related(types[one], types[other], steps.frame):
             fewer = [Literal(substitute(atom, {other: one}), present) for atom, present in literals]
-            if len(_distinct(fewer, change, steps)[0]) == seen:
+            if _distinct(fewer, change, steps)[0].shape == seen:
                 return _unified(fewer, change, steps)
     return literals
 
 
 def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Change, steps: Steps) -> list[Literal]:
     """Return the fixed literals and, of the others, those without which rows that were never seen would be let in."""
-    needed = sorted({*literals}.difference(fixed), key=lambda one: _weight(one, change))
+    needed = sorted({*literals}.difference(fixed), key=lambda one: (one.atom.terms, one.atom.predicate), reverse=True)
+    needed.sort(key=lambda one: _weight(one, change))
     unseen = _unseen([*needed, *fixed], change, steps)
     for literal in needed:
         rest = [one for one in needed if one != literal]
@@ -163,12 +168,10 @@ def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Chang
     return [*needed, *fixed]
 
 
-def _weight(literal: Literal, change: Change) -> tuple[bool, bool, bool, int, Literal]:
-    """Sort first what a condition can best do without: what is about further objects, what is absent, types last."""
-    own = set(change.variables)
-    terms = [term for term in literal.atom.terms if is_variable(term)]
-    is_own = own.issuperset(terms)
-    return literal.atom in change.delete, is_type(literal.atom), is_own, literal.present, literal
+def _weight(literal: Literal, change: Change) -> tuple[bool, bool, bool]:
+    """Sort first what a condition can best do without: what is about further objects, what is absent; types last."""
+    is_own = all(not is_variable(term) or term in change.variables for term in literal.atom.terms)
+    return is_type(literal.atom), is_own, literal.present
 
 
 def _is_bound(literals: Iterable[Literal], change: Change) -> bool:
@@ -179,17 +182,16 @@ def _is_bound(literals: Iterable[Literal], change: Change) -> bool:
     return asked <= held and all(variable in held for variable in change.variables if variable not in change.new)
 
 
-def _unseen(literals: Iterable[Literal], change: Change, steps: Steps) -> float:
+def _unseen(literals: Iterable[Literal], change: Change, steps: Steps) -> int:
     """Return how many visits there were to distinct rows in which the literals hold and the change was never seen."""
-    return float(_distinct(literals, change, steps)[1].sum())
+    return int(steps.visits[_distinct(literals, change, steps)[1][0]].sum())
 
 
-def _distinct(literals: Iterable[Literal], change: Change, steps: Steps) -> tuple[Weights, Weights]:
-    """Return the visits to rows, distinct in the change's own variables: to those that were seen, and to the others."""
+def _distinct(literals: Iterable[Literal], change: Change, steps: Steps) -> tuple[Numbers, Numbers]:
+    """Return the rows, distinct in the state and the change's own variables, that were seen, and the others."""
     rows = rows_of(change, literals, steps)
     columns = np.stack([rows.table[STATE], *(rows.table[v] for v in change.variables if v not in change.new)])
-    found = [np.unique(columns[:, mask], axis=1)[0] for mask in (rows.seen, ~rows.seen)]
-    return steps.visits[found[0]].astype(np.float64), steps.visits[found[1]].astype(np.float64)
+    return np.unique(columns[:, rows.seen], axis=1), np.unique(columns[:, ~rows.seen], axis=1)
 
 
 def _clause(literals: list[Literal], change: Change, steps: Steps) -> Clause:
@@ -197,4 +199,7 @@ def _clause(literals: list[Literal], change: Change, steps: Steps) -> Clause:
     facts = [one.atom for one in literals if one.atom.predicate in steps.frame.predicates]
     types = declared_types(facts, steps.frame)
     own = {*change.variables, *steps.frame.constants}
-    return Clause(tuple(literals), {variable: kind for variable, kind in types.items() if variable not in own})
+    further = {variable: kind for variable, kind in types.items() if variable not in own}
+    states = set(_distinct(literals, change, steps)[0][0].tolist())
+    count = sum(steps.counts[before, after] for before, after, _ in change.steps if before in states)
+    return Clause(tuple(literals), further, count)

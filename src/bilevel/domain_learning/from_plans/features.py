@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.domain_learning.from_plans.language import atoms_over, declared_types, equalities
-from bilevel.domain_learning.from_plans.rows import Rows
+from bilevel.domain_learning.from_plans.rows import Rows, joined
 from bilevel.domain_learning.from_plans.steps import Mask, Numbers, Steps, Table, is_type, type_atom
 from bilevel.planning.grounding import Literal
 from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 
 WIDTH = 30  # how many statements about further objects are made longer, those that leave out most
 LONGEST = 4  # facts in such a statement
+SHORT = 2  # facts in one that holds of a part of the seen rows only
+MOST_TRIED = 300  # seen rows, and as many others, on which such statements are tried
 LARGEST = 100  # choices of further objects per row, on average, beyond which a statement is not made longer
+ROW = "row"  # the name of a column of the rows' numbers
 
 Columns = NDArray[np.bool_]  # features by rows
 
@@ -57,22 +60,38 @@ class Branch:
     holds: Mask
 
 
-def further_features(
-    rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, longest: int
+def lasting_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
+    """Yield statements about further objects that hold in all seen rows, and their opposites."""
+    yield from _further_features(rows, types, steps, LONGEST, always=True)
+
+
+def telling_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
+    """Yield literals, and short statements about further objects, that may hold in a part of the seen rows."""
+    yield from literal_features(rows, types, steps)
+    yield from _further_features(rows, types, steps, SHORT, always=False)
+
+
+def _further_features(
+    rows: Rows, types: Mapping[str, str], steps: Steps, longest: int, always: bool
 ) -> Iterator[Feature]:
-    """Yield statements that there is an object of which some facts hold together, as they hold in all wanted rows."""
-    nothing = Branch((), {}, rows.table, np.arange(rows.size), np.ones(rows.size, np.bool_))
-    beam = [nothing]
+    """Yield statements that there are objects of which some facts hold together; they tell most of those tried.
+
+    With `always` they hold in all seen rows. They are tried on some of the rows only.
+    """
+    some = rows.thinned(MOST_TRIED)
+    beam = [Branch((), {}, some.table, np.arange(some.size), np.ones(some.size, np.bool_))]
     tried: set[frozenset[Atom]] = set()
     for _ in range(longest):
-        found = [longer for branch in beam for longer in _longer(branch, rows, types, steps, wanted, tried)]
-        found.sort(key=lambda one: (_told(one.holds, rows), -len(one.origin)), reverse=True)
+        found = [longer for branch in beam for longer in _longer(branch, some, types, steps, always, tried)]
+        found.sort(key=lambda one: (_told(one.holds, some), -len(one.origin)), reverse=True)
         beam = found[:WIDTH]
         for branch in beam:
-            if not branch.holds.all():
+            holds = np.zeros(rows.size, np.bool_)
+            holds[joined({**rows.table, ROW: np.arange(rows.size)}, branch.atoms, steps)[ROW]] = True
+            if not holds.all() and (holds[rows.seen].all() or not always):
                 literals = tuple(map(Literal, branch.atoms))
-                yield Feature(literals, branch.holds, branch.types)
-                yield Feature(literals, ~branch.holds, branch.types, sayable=False)
+                yield Feature(literals, holds, branch.types)
+                yield Feature(literals, ~holds, branch.types, sayable=False)
 
 
 def _told(holds: Mask, rows: Rows) -> float:
@@ -88,9 +107,9 @@ def _told(holds: Mask, rows: Rows) -> float:
 
 
 def _longer(
-    branch: Branch, rows: Rows, types: Mapping[str, str], steps: Steps, wanted: Mask, tried: set[frozenset[Atom]]
+    branch: Branch, rows: Rows, types: Mapping[str, str], steps: Steps, always: bool, tried: set[frozenset[Atom]]
 ) -> Iterator[Branch]:
-    """Yield the statement with one more fact, as long as it holds in all wanted rows."""
+    """Yield the statement with one more fact; with `always`, as long as it holds in all seen rows."""
     fresh = [f"?z{len(branch.types) + i}" for i in range(1 if branch.types else 2)]
     for atom in atoms_over({**types, **branch.types}, steps.frame, fresh):
         new = [term for term in dict.fromkeys(atom.terms) if term in fresh]
@@ -106,7 +125,7 @@ def _longer(
         origin = branch.origin[places]
         holds = np.zeros(rows.size, np.bool_)
         holds[origin] = True
-        if holds[wanted].all() and len(origin) <= LARGEST * rows.size:
+        if (holds[rows.seen].all() or not always) and len(origin) <= LARGEST * rows.size:
             asked = declared_types([*branch.atoms, atom], steps.frame)
             kinds = {v: asked[v] for v in (*branch.types, *new)}
             yield Branch((*branch.atoms, atom), kinds, table, origin, holds)
@@ -118,11 +137,12 @@ def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]
     Plain is what can be said, about the change's `own` variables, in few literals, with facts rather than equality.
     """
 
-    def plainness(feature: Feature) -> tuple[bool, int, bool, int, int, tuple[Literal, ...]]:
+    def plainness(feature: Feature) -> tuple[bool, int, bool, int, int, list[tuple[tuple[str, ...], str]]]:
         absent = sum(not literal.present for literal in feature.literals)
         equal = feature.literals[0].atom.predicate == EQUALITY
         others = len(variables_of(feature.literals).difference(own))
-        return not feature.sayable, others, equal, len(feature.literals), absent, feature.literals
+        words = [(literal.atom.terms, literal.atom.predicate) for literal in feature.literals]
+        return not feature.sayable, others, equal, len(feature.literals), absent, words
 
     kept: dict[bytes, Feature] = {}
     for feature in sorted(features, key=plainness):

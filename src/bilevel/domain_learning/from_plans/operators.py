@@ -46,16 +46,24 @@ def _operator(change: Change, clause: Clause, steps: Steps) -> Operator:
     said = [one for one in clause.literals if not is_type(one.atom)]
     facts = frozenset(atom for atom, present in said if present and atom.predicate != EQUALITY)
     absent = frozenset(atom for atom, present in said if not present)
-    chosen = tuple(Parameter(variable, types.pop(variable)) for variable in sorted(change.new))
+    chosen = tuple(Parameter(variable, types.pop(variable)) for variable in _natures(change, facts))
     outcome = Outcome(substitute_all(change.add, names), substitute_all(change.delete, names), chosen, change.new)
     return Operator(
-        [(outcome, sum(steps.counts[before, after] for before, after, _ in change.steps))],
+        [(outcome, clause.count)],
         {variable: kind for variable, kind in types.items() if variable not in names},
         [],
         UNSEEN,
         conditions=substitute_all(facts, names),
         negative=substitute_all(absent, names),
     )
+
+
+def _natures(change: Change, facts: Facts) -> list[str]:
+    """Return the variables that nature binds: new objects, and what is said of nothing else and in no condition."""
+    conditions = {term for atom in facts for term in atom.terms}
+    others = [atom for atom in change.add | change.delete if change.new.isdisjoint(atom.terms)]
+    told = conditions.union(*(atom.terms for atom in others))
+    return [variable for variable in change.variables if change.new and variable not in told]
 
 
 def _grouped(operators: Sequence[Operator]) -> list[Operator]:

@@ -22,6 +22,11 @@ PRICE = 4.0  # by how much that must be surpassed for each literal of the featur
 LARGEST = 3  # features of a region
 
 
+def is_open(rows: Rows) -> bool:
+    """Return whether so many rows were never seen that it may be said of some that the change cannot happen there."""
+    return float(rows.visits[~rows.seen].sum()) * _evidence(rows, rows.visits > 0) >= CERTAINTY + PRICE
+
+
 def impossible(features: Sequence[Feature], rows: Rows, largest: int = LARGEST) -> Mask:
     """Return the rows in which the change cannot happen."""
     out = np.zeros(rows.size, np.bool_)

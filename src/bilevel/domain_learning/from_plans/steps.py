@@ -79,7 +79,7 @@ class Steps:
             for predicate, terms in state:
                 rows[predicate].append((number, *[place[term] for term in terms]))
         widths = {name: predicate.arity + 1 for name, predicate in self.frame.predicates.items()}
-        self.relations = {n: np.array(r, np.int64).reshape(-1, widths[n]) for n, r in rows.items()}
+        self.relations = {n: np.array(sorted(r), np.int64).reshape(-1, widths[n]) for n, r in rows.items()}
         for kind in (*self.frame.types, ROOT_TYPE):
             fitting = [[i for i, its in enumerate(w.values()) if self.frame.is_subtype(its, kind)] for w in self.worlds]
             pairs = [(number, i) for number, (world, _) in enumerate(self.states) for i in fitting[world]]
