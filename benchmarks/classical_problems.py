@@ -28,9 +28,7 @@ def classical_problem(name: str, rng: random.Random) -> Problem:
     """Return a random small problem of a domain; it has no goal."""
     objects, facts = CLASSICAL[name](rng)
     types = {each: kind for kind, members in objects.items() for each in members}
-    state = frozenset(
-        Atom(predicate, terms) for predicate, *terms in ((f[0], *f[1:]) for f in facts) for terms in [tuple(terms)]
-    )
+    state = frozenset(Atom(fact[0], fact[1:]) for fact in facts)
     return Problem(f"{name}-{rng.randrange(10**6)}", name, types, state, frozenset())
 
 

@@ -49,8 +49,9 @@ def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, s
     patterns, places = np.unique(columns[:, possible], axis=1, return_inverse=True)
     places = places.ravel()
     seen = np.bincount(places, rows.seen[possible], minlength=patterns.shape[1]) > 0
-    weights = np.bincount(places, np.where(rows.seen, 0.0, rows.visits)[possible], minlength=patterns.shape[1])
-    chosen = _best_combination(patterns.astype(np.float32), seen, weights * evidence, prices, size)
+    unseen = np.where(rows.seen, 0.0, rows.visits * evidence)[possible]
+    weights: Weights = np.bincount(places, unseen, minlength=patterns.shape[1]).astype(np.float64)
+    chosen = _best_combination(patterns.astype(np.float32), seen, weights, prices, size)
     if not chosen:
         return None
     region = possible & ~rows.seen & columns[list(chosen)].all(axis=0)

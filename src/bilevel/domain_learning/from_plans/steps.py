@@ -112,7 +112,7 @@ class Steps:
         """Return in which rows a fact over the variables of the table holds."""
         columns = [self.column(table, term) for term in atom.terms]
         if atom.predicate == EQUALITY:
-            return columns[0] == columns[1]
+            return np.equal(columns[0], columns[1])
         keys, _ = self._index(atom.predicate, tuple(range(1, len(columns) + 1)))
         wanted = self._key([table[STATE], *columns])
         places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
@@ -198,4 +198,5 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
+    return mixed
