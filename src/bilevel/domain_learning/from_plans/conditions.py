@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -26,7 +26,7 @@ from bilevel.domain_learning.from_plans.language import (
     linked,
     related,
 )
-from bilevel.domain_learning.from_plans.regions import impossible, is_open
+from bilevel.domain_learning.from_plans.regions import evidence_of, impossible, is_open
 from bilevel.domain_learning.from_plans.rows import Rows, Weights, rows_of
 from bilevel.domain_learning.from_plans.steps import STATE, Mask, Numbers, Steps, is_type, type_atom
 from bilevel.planning.grounding import Literal
@@ -35,6 +35,7 @@ from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
 
+SLIGHT = 0.0  # evidence for what always held, with which one can do without it all the same
 TOLL = 0.02  # the share of rows for which one more literal is not worth it
 
 
@@ -59,17 +60,15 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     always = _always(change, types, steps)
     rows, added, links = linked(rows_of(change, always, steps).thinned(MOST_ROWS), types, steps)
     types |= added
-    common = [*always, *map(Literal, links)]
-    for find in (literal_features, lasting_features):
-        found = distinct(find(rows, types, steps), own) if is_open(rows) else []
-        features = [one for one in found if one.holds[rows.seen].all() or not one.sayable]
-        literals, held = next(_cover(features, rows, impossible(features, rows, largest=1)))
-        common += literals
-        rows = rows[held]
+    study = _Study(rows, types, own, links, steps)
+    common = [*always, *study.common(literal_features(rows, types, steps))]
+    study.look(literal_features(study.rows, types, steps))
+    if study.is_open:
+        common += study.common(lasting_features(study.rows, types, steps, study.out))
     common = _needed(_unified(common, change, steps), [], change, steps)
-    features = distinct(telling_features(rows, types, steps), own) if is_open(rows) else []
-    out = impossible(features, rows)
-    parts = [[*_links_of(literals, links), *literals] for literals, _ in _cover(features, rows, out)]
+    if study.is_open:
+        study.look(telling_features(study.rows, types, steps, study.out))
+    parts = [literals for literals, _ in study.cover(study.features, study.out)]
     whole = [_needed(literals, common, change, steps) for literals in parts]
     return [_clause(literals, change, steps) for literals in _without_covered(whole, change, steps)]
 
@@ -83,41 +82,68 @@ def _without_covered(clauses: list[list[Literal]], change: Change, steps: Steps)
     return clauses
 
 
-def _links_of(literals: Iterable[Literal], links: Sequence[Atom]) -> list[Literal]:
-    """Return the links that lead to the variables of the literals."""
-    wanted = {term for literal in literals for term in literal.atom.terms}
-    found = []
-    for link in reversed(links):
-        if not wanted.isdisjoint(link.terms):
-            found.append(Literal(link))
-            wanted |= set(link.terms)
-    return found
-
-
 def _always(change: Change, types: Mapping[str, str], steps: Steps) -> list[Literal]:
     """Return what held of the change's objects each time that it was seen: facts, types, and that they differ."""
     table = change.table(steps)
     facts = [Literal(atom) for atom in atoms_over(types, steps.frame) if steps.holds(table, atom).all()]
     kinds = [Literal(type_atom(variable, least_type(table, variable, steps))) for variable in types]
     pairs = [atom for atom in equalities(types, steps.frame) if all(map(is_variable, atom.terms))]
+    pairs = [atom for atom in pairs if not steps.holds(table, atom).any()]
     return [*facts, *kinds, *(Literal(atom, False) for atom in pairs)]
 
 
-def _cover(features: list[Feature], rows: Rows, out: Mask) -> Iterator[tuple[list[Literal], Mask]]:
-    """Yield clauses, and where they hold: together in every seen row, and in none where the change cannot happen."""
-    usable = [feature for feature in features if feature.sayable]
-    columns = matrix(usable, rows)
-    prices = np.array([TOLL * len(feature.literals) for feature in usable])
-    left = rows.seen
-    while left.any():
-        chosen, held = _one_clause(columns, prices, rows, left, out)
-        yield [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)], held
-        left = left & ~held
+class _Study:
+    """Rows, what can be said of them, and what is known: in which of them the change cannot happen."""
+
+    def __init__(self, rows: Rows, types: Mapping[str, str], own: Sequence[str], links: Sequence[Atom], steps: Steps):
+        self.rows, self.types, self.own, self.links, self.steps = rows, types, own, links, steps
+        self.out = np.zeros(rows.size, np.bool_)
+        self.features: list[Feature] = []
+
+    @property
+    def is_open(self) -> bool:
+        return is_open(self.rows, self.out)
+
+    def common(self, found: Iterable[Feature]) -> list[Literal]:
+        """Return literals that hold in every seen row and not where the change cannot happen; keep where they hold."""
+        seen = self.rows.seen
+        features = [one for one in distinct(found, self.own) if one.holds[seen].all() or not one.sayable]
+        out = impossible(features, self.rows, self.out, largest=1)
+        literals, held = next(self.cover(features, out & ~self.out))
+        self.rows, self.out = self.rows[held], self.out[held]
+        self.features = [replace(one, holds=one.holds[held]) for one in self.features]
+        return literals
+
+    def look(self, found: Iterable[Feature]) -> None:
+        """Take these features into account, to find more rows in which the change cannot happen."""
+        self.features = distinct([*self.features, *found], self.own)
+        self.out = impossible(self.features, self.rows, self.out)
+
+    def cover(self, features: Sequence[Feature], out: Mask) -> Iterator[tuple[list[Literal], Mask]]:
+        """Yield clauses, and where they hold: together in every seen row, and in none that is out."""
+        usable = [feature for feature in features if feature.sayable]
+        columns = matrix(usable, self.rows)
+        prices = np.array([TOLL * len(feature.literals) for feature in usable])
+        left = self.rows.seen
+        while left.any():
+            chosen, held = _one_clause(columns, prices, self.rows, left, out)
+            literals = [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)]
+            yield [*self._links_to(literals), *literals], held
+            left = left & ~held
+
+    def _links_to(self, literals: Iterable[Literal]) -> list[Literal]:
+        """Return the facts that lead to the variables of the literals."""
+        wanted, found = {term for literal in literals for term in literal.atom.terms}, list[Literal]()
+        for link in reversed(self.links):
+            if wanted.intersection(link.terms).difference(self.own):
+                found.append(Literal(link))
+                wanted.update(link.terms)
+        return found
 
 
 def _apart(feature: Feature, number: int) -> Iterator[Literal]:
     """Yield the feature's literals with names for its further variables that no other feature has."""
-    names = {variable: f"{variable}-{number}" for variable in feature.types}
+    names = {variable: f"{variable}-{len(feature.literals)}{number}" for variable in feature.types}
     for literal in feature.literals:
         yield Literal(substitute(literal.atom, names), literal.present)
 
@@ -159,12 +185,16 @@ def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Chang
     """Return the fixed literals and, of the others, those without which rows that were never seen would be let in."""
     needed = sorted({*literals}.difference(fixed), key=lambda one: (one.atom.terms, one.atom.predicate), reverse=True)
     needed.sort(key=lambda one: _weight(one, change))
-    unseen = _unseen([*needed, *fixed], change, steps)
-    for literal in needed:
-        rest = [one for one in needed if one != literal]
+    rows = rows_of(change, [*needed, *fixed], steps)
+    most = _unseen([*needed, *fixed], change, steps) + SLIGHT / evidence_of(rows, rows.visits > 0)
+    tried = 0
+    while tried < len(needed):
+        literal, rest = needed[tried], [*needed[:tried], *needed[tried + 1 :]]
         is_deleted = literal.present and literal.atom in change.delete
-        if not is_deleted and _is_bound([*rest, *fixed], change) and _unseen([*rest, *fixed], change, steps) <= unseen:
-            return _needed(rest, fixed, change, steps)
+        if not is_deleted and _is_bound([*rest, *fixed], change) and _unseen([*rest, *fixed], change, steps) <= most:
+            needed, tried = rest, 0
+        else:
+            tried += 1
     return [*needed, *fixed]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, permutations, product
+from itertools import combinations, islice, permutations, product
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bilevel.symbolic.semantics import substitute_all
 
 MOST_ORDERS = 5040  # of the objects of one change that are tried for its canonical form
 
+Step = tuple[int, int, tuple[str, ...]]  # two states' numbers, and the objects for the variables
 Effect = tuple[Facts, Facts]  # what is added and what is deleted, over variables
 
 
@@ -24,7 +25,7 @@ class Change:
     add: Facts
     delete: Facts
     variables: tuple[str, ...]
-    steps: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     new: frozenset[str] = frozenset()
 
     def table(self, steps: Steps) -> Table:
@@ -105,39 +106,39 @@ def _renamed(change: Change, names: Mapping[str, str]) -> Change:
 
 
 def joined(changes: Sequence[Change], steps: Steps) -> list[Change]:
-    """Join each change to one that does the same and more, where the rest was true already in all of its steps."""
+    """Join each change to one of which it is a case: two objects are the same one, or a part was true already."""
     kept: list[Change] = []
-    for change in sorted(changes, key=lambda change: -len(change.add) - len(change.delete)):
-        larger = next((found for other in kept if (found := _as_part_of(other, change, steps))), None)
-        if larger is None:
+    for change in sorted(changes, key=lambda change: (-len(change.variables), -len(change.add) - len(change.delete))):
+        found = ((whole, case) for whole in kept for case in _cases(whole, change) if _explains(whole, case, steps))
+        whole, case = next(found, (None, []))
+        if whole is None:
             kept.append(change)
+        else:
+            whole.steps += case
     return kept
 
 
-def _as_part_of(whole: Change, part: Change, steps: Steps) -> Change | None:
-    """Return the whole with the part's steps added to its own, if its effect explains these."""
-    if len(whole.variables) != len(part.variables) or whole.new or part.new:
-        return None
-    for order in permutations(whole.variables):
-        renamed = _renamed(part, dict(zip(part.variables, order, strict=True)))
-        if renamed.add <= whole.add and renamed.delete <= whole.delete and _explains(whole, renamed, steps):
-            whole.steps += _reordered(renamed, whole.variables)
-            return whole
-    return None
+def _cases(whole: Change, part: Change) -> Iterator[list[Step]]:
+    """Yield the part's steps with objects for the whole's variables, in every way in which it may be a case of it."""
+    if whole.new or part.new or len(whole.variables) - len(part.variables) not in (0, 1):
+        return
+    same = combinations(whole.variables, 2) if len(whole.variables) > len(part.variables) else [("", "")]
+    for one, other in same:
+        add, delete = (substitute_all(facts, {other: one}) for facts in (whole.add, whole.delete))
+        left = [variable for variable in whole.variables if variable != other]
+        for order in permutations(part.variables):
+            names = dict(zip(order, left, strict=True))
+            if substitute_all(part.add, names) <= add and substitute_all(part.delete, names) <= delete:
+                bound = {**{name: variable for variable, name in names.items()}}
+                places = [part.variables.index(bound[one if v == other else v]) for v in whole.variables]
+                yield [(before, after, tuple(objects[i] for i in places)) for before, after, objects in part.steps]
 
 
-def _reordered(change: Change, variables: tuple[str, ...]) -> list[tuple[int, int, tuple[str, ...]]]:
-    places = [change.variables.index(variable) for variable in variables]
-    return [(before, after, tuple(names[i] for i in places)) for before, after, names in change.steps]
-
-
-def _explains(whole: Change, change: Change, steps: Steps) -> bool:
-    """Return whether the effect of the one makes of the first state of each step of the other the second."""
-    for before, after, names in change.steps:
-        binding = dict(zip(change.variables, names, strict=True))
-        state = steps.states[before][1]
-        if (state - substitute_all(whole.delete, binding)) | substitute_all(whole.add, binding) != steps.states[after][
-            1
-        ]:
+def _explains(whole: Change, case: Sequence[Step], steps: Steps) -> bool:
+    """Return whether the effect makes of the first state of each step the second."""
+    for before, after, objects in case:
+        binding = dict(zip(whole.variables, objects, strict=True))
+        add, delete = substitute_all(whole.add, binding), substitute_all(whole.delete, binding)
+        if (steps.states[before][1] - delete) | add != steps.states[after][1]:
             return False
     return True

@@ -60,25 +60,24 @@ class Branch:
     holds: Mask
 
 
-def lasting_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
+def lasting_features(rows: Rows, types: Mapping[str, str], steps: Steps, out: Mask) -> Iterator[Feature]:
     """Yield statements about further objects that hold in all seen rows, and their opposites."""
-    yield from _further_features(rows, types, steps, LONGEST, always=True)
+    yield from _further_features(rows, types, steps, out, LONGEST, always=True)
 
 
-def telling_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
-    """Yield literals, and short statements about further objects, that may hold in a part of the seen rows."""
-    yield from literal_features(rows, types, steps)
-    yield from _further_features(rows, types, steps, SHORT, always=False)
+def telling_features(rows: Rows, types: Mapping[str, str], steps: Steps, out: Mask) -> Iterator[Feature]:
+    """Yield short statements about further objects that may hold in a part of the seen rows, and their opposites."""
+    yield from _further_features(rows, types, steps, out, SHORT, always=False)
 
 
 def _further_features(
-    rows: Rows, types: Mapping[str, str], steps: Steps, longest: int, always: bool
+    rows: Rows, types: Mapping[str, str], steps: Steps, out: Mask, longest: int, always: bool
 ) -> Iterator[Feature]:
     """Yield statements that there are objects of which some facts hold together; they tell most of those tried.
 
-    With `always` they hold in all seen rows. They are tried on some of the rows only.
+    With `always` they hold in all seen rows. They are tried on some rows only, none of them `out`.
     """
-    some = rows.thinned(MOST_TRIED)
+    some = rows[~out].thinned(MOST_TRIED)
     beam = [Branch((), {}, some.table, np.arange(some.size), np.ones(some.size, np.bool_))]
     tried: set[frozenset[Atom]] = set()
     for _ in range(longest):

@@ -62,9 +62,9 @@ def equalities(types: Mapping[str, str], frame: Domain) -> Iterator[Atom]:
 
 
 def linked(rows: Rows, types: Mapping[str, str], steps: Steps) -> tuple[Rows, dict[str, str], list[Atom]]:
-    """Add variables whose objects are determined: in each seen row a fact names exactly one, in others one at most.
+    """Add variables whose objects are determined: in each row a fact names exactly one.
 
-    Rows of which no such fact holds are left out. Returns the rows, the added variables' types, and the facts.
+    Returns the rows with them, their types, and the facts.
     """
     frame, added, links = steps.frame, dict[str, str](), list[Atom]()
     for _ in range(2):
@@ -72,8 +72,7 @@ def linked(rows: Rows, types: Mapping[str, str], steps: Steps) -> tuple[Rows, di
             if "?new" not in atom.terms or len(atom.terms) == 1 or len(types) + len(added) >= MOST_VARIABLES:
                 continue
             table, origin = steps.join(rows.table, atom)
-            found = np.bincount(origin, minlength=rows.size)
-            if not (found[rows.seen] == 1).all() or (found > 1).any():
+            if not np.array_equal(origin, np.arange(rows.size)):
                 continue
             if any(np.array_equal(table["?new"], table[variable]) for variable in (*types, *added)):
                 continue
@@ -81,5 +80,5 @@ def linked(rows: Rows, types: Mapping[str, str], steps: Steps) -> tuple[Rows, di
             links.append(Atom(atom.predicate, tuple(name if term == "?new" else term for term in atom.terms)))
             added |= {name: declared_types(links[-1:], frame)[name]}
             table[name] = table.pop("?new")
-            rows = Rows(table, rows.counts[origin], rows.visits[origin])
+            rows = Rows(table, rows.counts, rows.visits)
     return rows, added, links

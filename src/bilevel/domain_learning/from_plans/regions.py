@@ -22,14 +22,14 @@ PRICE = 4.0  # by how much that must be surpassed for each literal of the featur
 LARGEST = 3  # features of a region
 
 
-def is_open(rows: Rows) -> bool:
-    """Return whether so many rows were never seen that it may be said of some that the change cannot happen there."""
-    return float(rows.visits[~rows.seen].sum()) * _evidence(rows, rows.visits > 0) >= CERTAINTY + PRICE
+def is_open(rows: Rows, known: Mask) -> bool:
+    """Return whether of so many more rows nothing was seen that for some of them that may be no coincidence."""
+    return float(rows.visits[~rows.seen & ~known].sum()) * evidence_of(rows, ~known) >= CERTAINTY + PRICE
 
 
-def impossible(features: Sequence[Feature], rows: Rows, largest: int = LARGEST) -> Mask:
-    """Return the rows in which the change cannot happen."""
-    out = np.zeros(rows.size, np.bool_)
+def impossible(features: Sequence[Feature], rows: Rows, known: Mask, largest: int = LARGEST) -> Mask:
+    """Return the rows in which the change cannot happen, those of which that is known already among them."""
+    out = known.copy()
     if not features:
         return out
     columns = matrix(features, rows)
@@ -43,7 +43,7 @@ def impossible(features: Sequence[Feature], rows: Rows, largest: int = LARGEST) 
 def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, size: int) -> Mask | None:
     """Return the rows never seen of the combination of so many features that has most evidence, if that is enough."""
     possible = ~out
-    evidence = _evidence(rows, possible)
+    evidence = evidence_of(rows, possible)
     if float(rows.visits[possible & ~rows.seen].sum()) * evidence < CERTAINTY + size * PRICE:
         return None
     patterns, places = np.unique(columns[:, possible], axis=1, return_inverse=True)
@@ -55,11 +55,11 @@ def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, s
     if not chosen:
         return None
     region = possible & ~rows.seen & columns[list(chosen)].all(axis=0)
-    found = float(rows.visits[region].sum()) * _evidence(rows, possible & ~region) - float(prices[list(chosen)].sum())
+    found = float(rows.visits[region].sum()) * evidence_of(rows, possible & ~region) - float(prices[list(chosen)].sum())
     return region if found >= CERTAINTY else None
 
 
-def _evidence(rows: Rows, possible: Mask) -> float:
+def evidence_of(rows: Rows, possible: Mask) -> float:
     """Return how much one visit without the change speaks against its being possible."""
     rate = float(rows.counts[possible].sum()) / max(float(rows.visits[possible].sum()), 1.0)
     return -log1p(-min(rate, 0.99))
