@@ -26,7 +26,7 @@ from bilevel.domain_learning.from_plans.language import (
     linked,
     related,
 )
-from bilevel.domain_learning.from_plans.regions import evidence_of, impossible, is_open
+from bilevel.domain_learning.from_plans.regions import impossible, is_open
 from bilevel.domain_learning.from_plans.rows import Rows, Weights, rows_of
 from bilevel.domain_learning.from_plans.steps import STATE, Mask, Numbers, Steps, is_type, type_atom
 from bilevel.planning.grounding import Literal
@@ -35,7 +35,6 @@ from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
 
-SLIGHT = 0.0  # evidence for what always held, with which one can do without it all the same
 TOLL = 0.02  # the share of rows for which one more literal is not worth it
 
 
@@ -185,13 +184,11 @@ def _needed(literals: Iterable[Literal], fixed: Sequence[Literal], change: Chang
     """Return the fixed literals and, of the others, those without which rows that were never seen would be let in."""
     needed = sorted({*literals}.difference(fixed), key=lambda one: (one.atom.terms, one.atom.predicate), reverse=True)
     needed.sort(key=lambda one: _weight(one, change))
-    rows = rows_of(change, [*needed, *fixed], steps)
-    most = _unseen([*needed, *fixed], change, steps) + SLIGHT / evidence_of(rows, rows.visits > 0)
-    tried = 0
+    unseen, tried = _unseen([*needed, *fixed], change, steps), 0
     while tried < len(needed):
         literal, rest = needed[tried], [*needed[:tried], *needed[tried + 1 :]]
         is_deleted = literal.present and literal.atom in change.delete
-        if not is_deleted and _is_bound([*rest, *fixed], change) and _unseen([*rest, *fixed], change, steps) <= most:
+        if not is_deleted and _is_bound([*rest, *fixed], change) and _unseen([*rest, *fixed], change, steps) <= unseen:
             needed, tried = rest, 0
         else:
             tried += 1

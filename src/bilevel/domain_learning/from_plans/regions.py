@@ -24,7 +24,7 @@ LARGEST = 3  # features of a region
 
 def is_open(rows: Rows, known: Mask) -> bool:
     """Return whether of so many more rows nothing was seen that for some of them that may be no coincidence."""
-    return float(rows.visits[~rows.seen & ~known].sum()) * evidence_of(rows, ~known) >= CERTAINTY + PRICE
+    return float(rows.visits[~rows.seen & ~known].sum()) * _evidence(rows, ~known) >= CERTAINTY + PRICE
 
 
 def impossible(features: Sequence[Feature], rows: Rows, known: Mask, largest: int = LARGEST) -> Mask:
@@ -43,7 +43,7 @@ def impossible(features: Sequence[Feature], rows: Rows, known: Mask, largest: in
 def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, size: int) -> Mask | None:
     """Return the rows never seen of the combination of so many features that has most evidence, if that is enough."""
     possible = ~out
-    evidence = evidence_of(rows, possible)
+    evidence = _evidence(rows, possible)
     if float(rows.visits[possible & ~rows.seen].sum()) * evidence < CERTAINTY + size * PRICE:
         return None
     patterns, places = np.unique(columns[:, possible], axis=1, return_inverse=True)
@@ -55,11 +55,11 @@ def _clearest_region(columns: Columns, prices: Weights, rows: Rows, out: Mask, s
     if not chosen:
         return None
     region = possible & ~rows.seen & columns[list(chosen)].all(axis=0)
-    found = float(rows.visits[region].sum()) * evidence_of(rows, possible & ~region) - float(prices[list(chosen)].sum())
+    found = float(rows.visits[region].sum()) * _evidence(rows, possible & ~region) - float(prices[list(chosen)].sum())
     return region if found >= CERTAINTY else None
 
 
-def evidence_of(rows: Rows, possible: Mask) -> float:
+def _evidence(rows: Rows, possible: Mask) -> float:
     """Return how much one visit without the change speaks against its being possible."""
     rate = float(rows.counts[possible].sum()) / max(float(rows.visits[possible].sum()), 1.0)
     return -log1p(-min(rate, 0.99))
