@@ -16,6 +16,7 @@ from bilevel.domain_learning.composites import separate
 from bilevel.domain_learning.conditions import held_always, linked_objects, never_mattered
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.frames import common_type, inferred_frame
+from bilevel.domain_learning.from_plans.operators import learn_from_plans
 from bilevel.domain_learning.learned import BESIDE, DomainSettings, Dropped, LearnedDomain, Operator
 from bilevel.domain_learning.lifting import Group, Occurrence, group_changes
 from bilevel.domain_learning.naming import named
@@ -34,6 +35,8 @@ def learn_operators(
     """
     settings = settings or DomainSettings()
     frame = replace(frame, schemas={}) if frame else inferred_frame(episodes)
+    if settings.closed_world:
+        return learn_from_plans(episodes, frame)
     found = find_changes(episodes, settings.settling, settings.blip)
     if not found.changes:
         raise BadInput("no fact changes in any episode, so there is no operator to learn; look at the labels")
@@ -107,9 +110,7 @@ class _Study:
 
         def alike(one: Group, other: Group) -> bool:
             a, b = approaches[id(one)], approaches[id(other)]
-            if (a.is_agents, _is_arrival(one)) != (b.is_agents, _is_arrival(other)) or not same_controls(a, b):
-                return False
-            return not self.settings.closed_world or one.types == other.types or self._same_conditions(one, other)
+            return (a.is_agents, _is_arrival(one)) == (b.is_agents, _is_arrival(other)) and same_controls(a, b)
 
         held = {id(group): self._held(group) for group in groups}
         merged = absorbed(groups, lambda group: held[id(group)], alike)
@@ -127,9 +128,6 @@ class _Study:
 
     def _held(self, group: Group) -> Facts:
         return held_always(group.occurrences, self._misses(group.occurrences))
-
-    def _same_conditions(self, one: Group, other: Group) -> bool:
-        return (one.add, one.delete) != (other.add, other.delete) or self._held(one) == self._held(other)
 
     def _misses(self, occurrences: Sequence[Occurrence]) -> int:
         return math.floor(self.settings.misses * len(occurrences))
