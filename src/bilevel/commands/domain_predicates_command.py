@@ -96,8 +96,8 @@ class ProposePredicates:
             *self._doubts(proposal),
             f"learned with them: {', '.join(f'{name} ({sum(n)})' for name, n in learned.counts.items())}; "
             f"{count(found.rules, 'rule')}",
-            f"in {held_out} that were held out: {agreement}; {count(found.unexplained, 'change')} unexplained; the rules "
-            f"solve {found.solved}",
+            f"in {held_out} held out: {agreement}; {count(found.unexplained, 'change')} unexplained; the rules solve "
+            f"{found.solved}",
             f"written to {self.output} and {beside}",
         )
 

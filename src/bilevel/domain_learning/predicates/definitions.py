@@ -1,4 +1,4 @@
-"""What a predicate means: comparisons as Python text, which a file shows to a person and whole episodes are measured by.
+"""What a predicate means: comparisons as Python text, for a person to read and for whole episodes to be measured by.
 
 The one text serves both: its variables are things in a scene there, and here arrays of all timesteps and objects.
 """
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.domain_learning.predicates.tracks import Bools, Floats, Track
+from bilevel.domain_learning.predicates.thresholds import Floats
+from bilevel.domain_learning.predicates.tracks import Bools, Track
 from bilevel.symbolic.domain import Atom, Facts
 from bilevel.symbolic.domain import Parameter as DomainParameter
 from bilevel.symbolic.domain import Predicate as DomainPredicate
@@ -59,6 +60,7 @@ class Definition:
     comment: str = ""
     static: bool = False
     held: bool = False  # whether it says that a thing is in the hand
+    is_weak: bool = False  # whether it often holds by chance
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -199,7 +201,8 @@ def states_of(definitions: Sequence[Definition], track: Track, known: Mapping[st
         ever = found.any(axis=0)
         for index in map(tuple, np.argwhere(ever)) if definition.types else [()] * bool(ever):
             atoms.append(Atom(definition.name, tuple(names[place][row] for place, row in enumerate(index))))
-            columns.append(found[(slice(None), *index)])
+            always = (slice(None), *index)
+            columns.append(found[always])
     table = np.stack(columns, axis=1) if columns else np.zeros((track.length, 0), bool)
     states: list[Facts] = []
     changed = np.append(True, (table[1:] != table[:-1]).any(axis=1))

@@ -1,4 +1,4 @@
-"""How well a set of predicates describes demonstrations, in bits: what it costs to say what happened, and to say it with.
+"""How well predicates describe demonstrations, in bits: what it costs to say what happened, and in which words.
 
 Changes of facts that lie close together are one change; changes that look the same when objects become variables are
 one operator, and what held before each of them is its precondition. Then it costs to say
@@ -35,7 +35,7 @@ FEWEST, SHARE = 3, 0.01  # what happens less often, or in a smaller share of all
 MISSES = 0.03  # the share of an operator's instances that may lack a condition
 MOST_DECISIONS = 400  # changes of which it is counted what else was possible
 
-UNTOLD = 10.0  # bits for an interaction that no fact tells of
+UNTOLD = 30.0  # bits for an interaction that no fact tells of
 RARE = 16.0  # bits for a change that is no operator
 OPERATOR, LITERAL, PREDICATE, TEST = 4.0, 2.0, 6.0, 3.0  # bits
 

@@ -13,8 +13,9 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.episodes import Episode, motion_of
 from bilevel.domain_learning.predicates.definitions import Definition, measure_all, states_of
 from bilevel.domain_learning.predicates.description import Description
+from bilevel.domain_learning.predicates.evidence import Evidence
 from bilevel.domain_learning.predicates.goals import Goal, goal_of_facts, goal_of_final_scenes, goal_of_function
-from bilevel.domain_learning.predicates.grammar import Evidence, candidates, statics
+from bilevel.domain_learning.predicates.grammar import candidates, statics
 from bilevel.domain_learning.predicates.python_file import python_file
 from bilevel.domain_learning.predicates.selection import Selection
 from bilevel.domain_learning.predicates.tracks import Track
@@ -83,7 +84,7 @@ def propose_predicates(
     )
     shown = [demonstration for number, demonstration in enumerate(demonstrations) if number not in held_out]
     evidence = Evidence.of(shown, demonstrations.spec)
-    found, static = candidates(evidence), statics(evidence)
+    found, static = candidates(evidence), statics(demonstrations.spec)
     if not found:
         raise BadInput("nothing in the demonstrations comes to rest, is carried or changes: there is no candidate")
     measured = [(track, measure_all(found, track)) for track in evidence.tracks]
@@ -144,7 +145,7 @@ def _proposal(
         tuple(goals),
         selection.describe(chosen),
         validate(episodes, others, frame),
-        len(selection.base),
+        len(selection.considered),
         source,
         frame,
         functions["label"],

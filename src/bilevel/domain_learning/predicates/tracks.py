@@ -1,4 +1,4 @@
-"""How everything moved in a demonstration: what was at rest, what moved with the agent, and what else happened to it."""
+"""How everything moved in a demonstration: what was at rest, what moved with the agent, what leapt."""
 
 from __future__ import annotations
 
@@ -139,10 +139,10 @@ def motion_of(track: Track, pace: Pace) -> Motion:
     together = (distance > still) & (speed > still) & (np.nan_to_num(apart, nan=np.inf) < TOGETHER * speed)
     offsets = track.places - track.hand[:, None]
     carried = np.zeros(track.visible.shape, bool)
-    for row in range(carried.shape[1]):
+    for row in range(len(track.roster.names)):
         carried[:, row] = _carried(together[:, row], offsets[:, row])
     rests = np.zeros(track.visible.shape, bool)
-    for row in range(rests.shape[1]):
+    for row in range(len(track.roster.names)):
         for start, end in runs(distance[:, row] <= still):
             rests[start : end + 1, row] |= end - start >= SHORTEST
     distance = np.append(np.zeros_like(distance[:1]), distance, axis=0)
