@@ -36,12 +36,14 @@ WIDE = 0.25  # of a feature's range: a gap between two sorts of values is at lea
 
 def candidates(evidence: Evidence) -> list[Definition]:
     """Return all candidates that the data does not speak against, those by which others are defined first."""
-    found = _named(filter(None, (holding(evidence, kind) for kind in evidence.carried)))
+    features = list(_feature_thresholds(evidence))
+    found = _named(filter(None, (holding(evidence, kind, features) for kind in evidence.carried)))
     held = {definition.types[0]: definition.name for definition in found}
     for kind in evidence.moving:
         for other in evidence.spec.objects:
             found += _named(resting(evidence, kind, other, held), found)
-    return [*found, *_named(_feature_thresholds(evidence), found)]
+    known = {definition.tests for definition in found}
+    return [*found, *_named((each for each in features if each.tests not in known), found)]
 
 
 def statics(spec: Spec) -> list[Definition]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from bilevel.domain_learning.predicates.definitions import (
@@ -10,6 +13,7 @@ from bilevel.domain_learning.predicates.definitions import (
     Definition,
     feature,
     identifier,
+    measure,
     variables_of,
 )
 from bilevel.domain_learning.predicates.evidence import Evidence
@@ -18,14 +22,36 @@ from bilevel.domain_learning.predicates.tracks import Bools, Track
 from bilevel.tasks.spec import Scalar
 
 EDGE = 3  # timesteps at either end of carrying, of which it is not clear that it is held
+MOSTLY = 0.6  # of the timesteps at which a feature tells that a thing is held, it is carried
 AROUND = 10  # timesteps before and after something is carried, of which it is not clear that it is not held
 
 
-def holding(evidence: Evidence, kind: str) -> Definition | None:
+def holding(evidence: Evidence, kind: str, features: Sequence[Definition]) -> Definition | None:
     """Return what tells the carried things of a type from the others; `None` where the data has no gap for it.
 
-    They are near a point that moves with the agent, and the agent's own features are as they are while it carries.
+    They are near a point that moves with the agent, and the agent's own features are as they are while it carries; or
+    one of these `features`, with thresholds, is told of just those things that are carried.
     """
+    found = _by_place(evidence, kind) or next((each for each in features if _tells(each, evidence, kind)), None)
+    comment = f"The {kind} is in the hand: it moves with the agent."
+    return found and replace(found, name="holding", comment=comment, held=True)
+
+
+def _tells(definition: Definition, evidence: Evidence, kind: str) -> bool:
+    """Return whether a feature of things of a type is told of those that are carried, and hardly of any other."""
+    if definition.types != (kind,):
+        return False
+    right, missed, wrong = 0, 0, 0
+    for track, motion in evidence.both:
+        told, carried = measure(definition, track, {}), motion.carried[:, track.roster.rows(kind)]
+        right += int((told & carried).sum())
+        missed += int((~told & _narrowed(carried, EDGE)).sum())
+        wrong += int((told & ~_widened(carried, AROUND)).sum())
+    return right * (1 - MOSTLY) > MOSTLY * (missed + wrong)
+
+
+def _by_place(evidence: Evidence, kind: str) -> Definition | None:
+    """Return how places and the agent's own features tell things that are carried."""
     inside, outside, offsets = [], [], []
     for track, motion in evidence.both:
         rows = track.roster.rows(kind)
@@ -42,8 +68,7 @@ def holding(evidence: Evidence, kind: str) -> Definition | None:
         return None
     near, constants = _near_grasp(evidence, kind, grasp, gap)
     tests, further = _agent_tests(evidence, np.concatenate(inside), np.concatenate(outside), kind)
-    comment = f"The {kind} is in the hand: it moves with the agent."
-    return Definition("holding", (kind,), (near, *tests), (), {**constants, **further}, comment, held=True)
+    return Definition("holding", (kind,), (near, *tests), (), {**constants, **further})
 
 
 def _near_grasp(evidence: Evidence, kind: str, grasp: Floats, gap: Gap) -> tuple[str, dict[str, Constant]]:
