@@ -37,7 +37,7 @@ MOST_DECISIONS = 400  # changes of which it is counted what else was possible
 
 UNTOLD = 30.0  # bits for an interaction that no fact tells of
 RARE = 16.0  # bits for a change that is no operator
-OPERATOR, LITERAL, PREDICATE, TEST = 4.0, 2.0, 6.0, 3.0  # bits
+OPERATOR, LITERAL, PREDICATE, TEST = 4.0, 1.0, 4.0, 2.0  # bits
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _reach(evidence: Evidence, kind: str, grasp: Floats) -> Gap | None:
         carrying = motion.carried.any(axis=1, keepdims=True)
         others = carrying & seen & ~_widened(carried, AROUND)
         far += [distance[others], distance[0][seen[0]]]
-    return gap_around(np.concatenate(near), np.concatenate(far), 0.0)
+    return gap_around(np.concatenate(near), np.concatenate(far), 0.0, evidence.resolution)
 
 
 def _widened(flags: Bools, steps: int) -> Bools:

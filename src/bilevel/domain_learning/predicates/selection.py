@@ -70,7 +70,7 @@ class Selection:
         while len(chosen) < MOST_PREDICATES:
             callback(len(chosen), self.describe(chosen).bits)
             names = {one.name for one in chosen}
-            options = [one for one in [*self.base, *absences(chosen)] if one.name not in names]
+            options = [one for one in [*absences(chosen), *self.base] if one.name not in names]
             self.considered |= set(options)
             sets = [[*chosen, *self._needed([one]), one] for one in options]
             sets = [list(dict.fromkeys(each)) for each in sets]
