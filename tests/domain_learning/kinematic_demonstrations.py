@@ -1,4 +1,4 @@
-"""Demonstrations without a simulator: a hand carries cubes from place to place, and everything else stays where it is."""
+"""Demonstrations without a simulator: a hand carries cubes from place to place, and all else stays where it is."""
 
 from __future__ import annotations
 

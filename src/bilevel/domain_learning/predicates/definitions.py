@@ -61,6 +61,7 @@ class Definition:
     static: bool = False
     held: bool = False  # whether it says that a thing is in the hand
     is_weak: bool = False  # whether it often holds by chance
+    word: str = ""  # what it would be called if no other were
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -84,7 +85,8 @@ class Definition:
     def renamed(self, names: Mapping[str, str]) -> Definition:
         """Return the same with other names of predicates."""
         others = tuple(replace(other, of=names.get(other.of, other.of)) for other in self.others)
-        return replace(self, name=names.get(self.name, self.name), others=others)
+        name = names.get(self.name, self.name)
+        return replace(self, name=name, word=self.word if name == self.name else name, others=others)
 
 
 def variables_of(types: Sequence[str]) -> tuple[str, ...]:

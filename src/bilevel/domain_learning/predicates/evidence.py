@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bilevel.demonstrations.demonstration import Demonstration
@@ -25,7 +25,7 @@ class Evidence:
     def of(cls, demonstrations: Iterable[Demonstration], spec: Spec) -> Evidence:
         """Look at all demonstrations."""
         axes = common_axes(spec)
-        tracks = [Track(demonstration, spec, axes) for demonstration in demonstrations]
+        tracks = [Track(replace(demonstration, snapshots={}), spec, axes) for demonstration in demonstrations]
         pace = Pace.of(tracks)
         return cls(spec, axes, tracks, [motion_of(track, pace) for track in tracks], pace.resolution)
 

@@ -129,14 +129,19 @@ def absences(found: Sequence[Definition]) -> list[Definition]:
             result.append(Definition(f"no-{definition.name}", (), (), (Quantified(definition.name),), comment=comment))
         if len(definition.types) == 2:
             kind, other = definition.types
-            comment = f"No {kind} is {definition.name} it."
+            comment = f"No {kind} is {definition.word} it."
             result.append(Definition("clear", (other,), (), (Quantified(definition.name, 1),), comment=comment))
     for kind in dict.fromkeys(definition.types[0] for definition in found if len(definition.types) == 2):
         about = [each for each in found if kind in each.types[:1] and (len(each.types) == 2 or each.held)]
         absent = tuple(Quantified(each.name, 0) for each in about)
-        words = " nor ".join(each.name for each in about)
+        words = " nor ".join(_place(each) for each in about)
         result.append(Definition("loose", (kind,), (), absent, comment=f"The {kind} is neither {words}."))
     return _named(result, found)
+
+
+def _place(definition: Definition) -> str:
+    """Return in words where a thing is of which a predicate holds."""
+    return "in the hand" if definition.held else f"{definition.word} a {definition.types[1]}"
 
 
 def _named(found: Iterable[Definition], known: Sequence[Definition] = ()) -> list[Definition]:
@@ -148,5 +153,5 @@ def _named(found: Iterable[Definition], known: Sequence[Definition] = ()) -> lis
         tried += [f"{tried[-1]}-{number}" for number in range(2, 100)]
         name = next(name for name in tried if name not in taken)
         taken.add(name)
-        result.append(replace(definition, name=name))
+        result.append(replace(definition, name=name, word=definition.name))
     return result
