@@ -8,7 +8,7 @@ import numpy as np
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.symbolic.domain import Domain
+from bilevel.symbolic.domain import NO_FACTS, Domain
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
 
@@ -74,7 +74,7 @@ def _demonstration(hand: Hand, pads: Floats, hues: Floats) -> Demonstration:
     controls = np.zeros((steps - 1, 4), np.float32)
     controls[:, :3] = np.diff(agent[:, :3], axis=0) / SPEED
     visible = np.ones(features.shape[:2], bool)
-    nothing = ((0, frozenset()),)
+    nothing = ((0, NO_FACTS),)
     return Demonstration(names, agent, features, visible, controls, controls, (None,) * (steps - 1), nothing, nothing)
 
 

@@ -51,7 +51,7 @@ def test_what_moves_with_the_hand_is_carried_and_what_does_not_rests() -> None:
     assert (evidence.carried, evidence.moving) == (("cube",), ("cube",))
     for track, motion in evidence.both:
         closed = track.agent[:, 3] == np.float32(0.6)
-        for start, end in runs(motion.carried.any(axis=1)):
+        for start, end in runs(np.asarray(motion.carried.any(axis=1))):
             assert closed[start + 1 : end - 1].all()
         assert motion.carried.sum() > 0.5 * closed.sum()
         assert motion.at_rest[:, 3:].all()
@@ -176,7 +176,7 @@ def test_what_cannot_be_is_one_line() -> None:
         (data, lambda scene: True, "the goal's function is True in all scenes"),
     ):
         with pytest.raises(BadInput, match=reason):
-            propose_predicates(demonstrations, goal=goal)  # type: ignore[arg-type]
+            propose_predicates(demonstrations, goal=goal)
 
 
 def test_a_goal_that_no_feature_tells_is_the_tasks_own() -> None:

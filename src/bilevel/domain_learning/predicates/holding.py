@@ -131,7 +131,7 @@ def _reach(evidence: Evidence, kind: str, grasp: Floats) -> Gap | None:
 
 def _widened(flags: Bools, steps: int) -> Bools:
     """(timesteps, …): which timesteps are at most so many from a true one."""
-    found = flags.copy()
+    found: Bools = flags.copy()
     for step in range(1, min(steps, len(flags) - 1) + 1):
         found[step:] |= flags[:-step]
         found[:-step] |= flags[step:]
@@ -140,7 +140,7 @@ def _widened(flags: Bools, steps: int) -> Bools:
 
 def _narrowed(flags: Bools, steps: int) -> Bools:
     """(timesteps, …): which timesteps are more than so many from any that is not true."""
-    return ~_widened(np.asarray(~flags), steps)
+    return np.logical_not(_widened(np.logical_not(flags), steps))
 
 
 def _settled(track: Track) -> Bools:
