@@ -78,8 +78,11 @@ def _demonstration(hand: Hand, pads: Floats, hues: Floats) -> Demonstration:
     return Demonstration(names, agent, features, visible, controls, controls, (None,) * (steps - 1), nothing, nothing)
 
 
-def cube_demonstrations(number: int, count: int = 3, tower: bool = False) -> Demonstrations:
-    """Return demonstrations in which each cube is brought to the pad of its hue, or all on top of each other."""
+def cube_demonstrations(number: int, count: int = 3, tower: bool = False, noise: float = 0.0) -> Demonstrations:
+    """Return demonstrations in which each cube is brought to the pad of its hue, or all on top of each other.
+
+    All that is seen of where cubes and pads are has this noise.
+    """
     items = []
     for seed in range(number):
         rng = np.random.default_rng(seed)
@@ -91,7 +94,9 @@ def cube_demonstrations(number: int, count: int = 3, tower: bool = False) -> Dem
         for place, cube in enumerate(rng.permutation(count).tolist()):
             x, y, z = pads[0] if tower else pads[cube]
             hand.carry(cube, (x, y, z + SIZE / 2 + (place * SIZE if tower else 0)))
-        items.append(_demonstration(hand, pads, hues))
+        shown = _demonstration(hand, pads, hues)
+        shown.features[:, :, :3] += rng.normal(0, noise, shown.features[:, :, :3].shape)
+        items.append(shown)
     bounds = [-2.0] * 4, [2.0] * 4
     return Demonstrations(
         items, task="cubes", spec=CUBES, domain=Domain("cubes", {}, {}), controls=BoxControls(*bounds, shape=[4])

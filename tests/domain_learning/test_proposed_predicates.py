@@ -11,15 +11,18 @@ import pytest
 from kinematic_demonstrations import SIZE, cube_demonstrations
 
 from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.domain_learning.predicates.definitions import measure_all, states_of
 from bilevel.domain_learning.predicates.evidence import Evidence
 from bilevel.domain_learning.predicates.grammar import candidates
 from bilevel.domain_learning.predicates.proposal import Proposal, propose_predicates
 from bilevel.domain_learning.predicates.tracks import Track, runs
-from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.symbolic.domain import NO_FACTS, Atom, BadInput, Domain
 from bilevel.symbolic.pddl import read_domain
+from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.registry import find_function
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import LabelOnly, Scalar, Spec
 
 EXPECTED = ["clear(pad)", "free()", "holding(cube)", "loose(cube)", "on(cube, pad)"]
 
@@ -97,6 +100,17 @@ def test_the_file_gives_the_very_facts_that_were_measured(tmp_path: Path) -> Non
         assert states[0] != states[-1] >= wanted[-1]
 
 
+def test_noise_in_what_is_seen_is_no_motion() -> None:
+    noise = 0.002
+    data = cube_demonstrations(12, noise=noise)
+    evidence = Evidence.of(data, data.spec)
+    assert (evidence.carried, evidence.moving) == (("cube",), ("cube",))
+    assert evidence.resolution > noise
+    found = propose_predicates(data)
+    assert signatures(found) == EXPECTED
+    assert (found.validation.actions, found.validation.agreeing) == (18, 18)
+
+
 def test_the_same_demonstrations_give_the_same_file() -> None:
     assert propose_predicates(cube_demonstrations(12)).source == proposal().source
 
@@ -119,6 +133,27 @@ def test_cubes_that_rest_on_each_other_do_so_at_several_heights() -> None:
     assert heights[SIZE].name.startswith("on")
     assert heights[-SIZE].name.startswith("under")
     assert set(heights) == {SIZE, -SIZE, 2 * SIZE, -2 * SIZE}
+
+
+def test_features_that_change_are_candidates_without_any_place() -> None:
+    spec = Spec({"power": Scalar}, {"lamp": {"lit": LabelOnly, "size": Scalar}})
+    items = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        steps = rng.permutation([10, 25, 40]) + rng.integers(0, 8, 3)
+        lit = np.arange(60)[:, None] >= steps
+        features = np.stack([lit, np.full(lit.shape, seed)], axis=2).astype(np.float32)
+        controls, nothing = np.zeros((59, 1), np.float32), ((0, NO_FACTS),)
+        agent = lit.sum(axis=1, keepdims=True).astype(np.float32)
+        names = dict.fromkeys(("a", "b", "c"), "lamp")
+        seen = names, agent, features, np.ones(lit.shape, bool), controls, controls
+        items.append(Demonstration(*seen, (None,) * 59, nothing, nothing))
+    controls_of = BoxControls([-1.0], [1.0], [1])
+    data = Demonstrations(items, task="lamps", spec=spec, domain=Domain("lamps", {}, {}), controls=controls_of)
+    found = propose_predicates(data)
+    assert signatures(found) == ["lit(lamp)", "not-lit(lamp)"]
+    assert [goal.text for goal in found.goals] == ["lit(lamp) for all"]
+    assert "if lamp.lit > LAMP_LIT_THRESHOLD" in found.source
 
 
 def test_a_goal_may_be_facts_whose_name_its_predicate_gets() -> None:

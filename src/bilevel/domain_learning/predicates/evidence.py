@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.domain_learning.predicates.tracks import Bools, Motion, Pace, Track, common_axes, motion_of
+from bilevel.domain_learning.predicates.tracks import SHORTEST, Bools, Motion, Pace, Track, common_axes, motion_of
 from bilevel.tasks.spec import Spec
 
 
@@ -37,9 +39,7 @@ class Evidence:
     @cached_property
     def moving(self) -> tuple[str, ...]:
         """The types of objects that move from place to place, and do not only leap."""
-        return tuple(
-            kind for kind in self.spec.objects if any(self._has(m.moved & ~m.leapt, t, kind) for t, m in self.both)
-        )
+        return tuple(kind for kind in self.spec.objects if any(self._has(_moves_on(m), t, kind) for t, m in self.both))
 
     @property
     def both(self) -> list[tuple[Track, Motion]]:
@@ -48,3 +48,10 @@ class Evidence:
     @staticmethod
     def _has(flags: Bools, track: Track, kind: str) -> bool:
         return bool(flags[:, track.roster.rows(kind)].any())
+
+
+def _moves_on(motion: Motion) -> Bools:
+    """(timesteps, objects): who has moved for a few timesteps without a leap."""
+    moving = motion.moved & ~motion.leapt
+    later = [moving[late : len(moving) - SHORTEST + late] for late in range(SHORTEST)]
+    return np.asarray(np.all(later, axis=0), bool)

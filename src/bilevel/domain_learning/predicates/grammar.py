@@ -117,14 +117,17 @@ def _two_sorts(name: str, types: tuple[str, ...], thing: str, values: Floats) ->
 # That there is none
 
 
-def absences(found: Sequence[Definition]) -> list[Definition]:
-    """Return the quantified negations: nothing is held, nothing is on it, it is neither held nor on anything."""
+def absences(found: Sequence[Definition], known: Sequence[Definition]) -> list[Definition]:
+    """Return the quantified negations: nothing is held, nothing is on it, it is neither held nor on anything.
+
+    Their names are none of those of what is `known`.
+    """
     result, held = [], sorted(definition.name for definition in found if definition.held)
     if held:
         absent = tuple(map(Quantified, held))
         result.append(Definition("free", (), (), absent, comment="Nothing is in the hand."))
     for definition in found:
-        if len(definition.types) == 1 and definition.tests and not definition.held:
+        if len(definition.types) == 1 and not definition.held:
             comment = f"No {definition.types[0]} is {definition.name}."
             result.append(Definition(f"no-{definition.name}", (), (), (Quantified(definition.name),), comment=comment))
         if len(definition.types) == 2:
@@ -136,7 +139,7 @@ def absences(found: Sequence[Definition]) -> list[Definition]:
         absent = tuple(Quantified(each.name, 0) for each in about)
         words = " nor ".join(_place(each) for each in about)
         result.append(Definition("loose", (kind,), (), absent, comment=f"The {kind} is neither {words}."))
-    return _named(result, found)
+    return _named(result, known)
 
 
 def _place(definition: Definition) -> str:

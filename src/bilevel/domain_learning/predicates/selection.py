@@ -70,7 +70,8 @@ class Selection:
         while len(chosen) < MOST_PREDICATES:
             callback(len(chosen), self.describe(chosen).bits)
             names = {one.name for one in chosen}
-            options = [one for one in [*absences(chosen), *self.base] if one.name not in names]
+            options = absences([one for one in chosen if one.tests], self.base)
+            options = [one for one in [*options, *self.base] if one.name not in names]
             self.considered |= set(options)
             sets = [[*chosen, *self._needed([one]), one] for one in options]
             sets = [list(dict.fromkeys(each)) for each in sets]
