@@ -10,10 +10,11 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.symbolic.domain import NO_FACTS, Domain
 from bilevel.tasks.controls import BoxControls
-from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
+from bilevel.tasks.spec import Angle, Features, LabelOnly, Position, Scalar, Spec
 
-PLACE = {"x": Position, "y": Position, "z": Position}
-CUBES = Spec({**PLACE, "closed": Scalar}, {"cube": {**PLACE, "hue": LabelOnly}, "pad": {**PLACE, "hue": LabelOnly}})
+PLACE: Features = {"x": Position, "y": Position, "z": Position}
+SEEN: Features = {**PLACE, "hue": LabelOnly, "yaw": Angle(symmetry=4)}
+CUBES = Spec({**PLACE, "closed": Scalar}, {"cube": SEEN, "pad": SEEN})
 SIZE, SPEED, HIGH = 0.04, 0.02, 0.2
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -63,13 +64,14 @@ class Hand:
         self.go((x, y, HIGH))
 
 
-def _demonstration(hand: Hand, pads: Floats, hues: Floats) -> Demonstration:
+def _demonstration(hand: Hand, pads: Floats, hues: Floats, turns: Floats) -> Demonstration:
     agent = np.array([agent for agent, _ in hand.seen], np.float32)
     cubes = np.array([cubes for _, cubes in hand.seen])
     count, steps = len(pads), len(agent)
-    features = np.zeros((steps, 2 * count, 4), np.float32)
+    features = np.zeros((steps, 2 * count, 5), np.float32)
     features[:, :count, :3], features[:, count:, :3] = cubes, pads
     features[:, :count, 3] = features[:, count:, 3] = hues
+    features[:, :count, 4] = turns
     names = {f"{kind}{number}": kind for kind in ("cube", "pad") for number in range(count)}
     controls = np.zeros((steps - 1, 4), np.float32)
     controls[:, :3] = np.diff(agent[:, :3], axis=0) / SPEED
@@ -94,7 +96,8 @@ def cube_demonstrations(number: int, count: int = 3, tower: bool = False, noise:
         for place, cube in enumerate(rng.permutation(count).tolist()):
             x, y, z = pads[0] if tower else pads[cube]
             hand.carry(cube, (x, y, z + SIZE / 2 + (place * SIZE if tower else 0)))
-        shown = _demonstration(hand, pads, hues)
+        turns = rng.choice([0.01, np.pi / 2, 0.6], count)  # pads are not turned
+        shown = _demonstration(hand, pads, hues, turns)
         shown.features[:, :, :3] += rng.normal(0, noise, shown.features[:, :, :3].shape)
         items.append(shown)
     bounds = [-2.0] * 4, [2.0] * 4

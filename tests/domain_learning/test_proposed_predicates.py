@@ -156,6 +156,18 @@ def test_features_that_change_are_candidates_without_any_place() -> None:
     assert "if lamp.lit > LAMP_LIT_THRESHOLD" in found.source
 
 
+def test_angles_agree_up_to_the_symmetry_of_things() -> None:
+    data = shown()
+    evidence = Evidence.of(data, data.spec)
+    found = candidates(evidence)
+    (aligned,) = (one for one in found if one.name.startswith("aligned") and one.types == ("cube", "pad"))
+    assert "remainder(cube.yaw - pad.yaw, 1.5708)" in aligned.tests[0]
+    for track in evidence.tracks:
+        turned = track.features[0, :3, 4]
+        expected = (turned < 0.1) | (turned > 1)
+        assert (measure_all(found, track)[aligned.name][0] == expected[:, None]).all()
+
+
 def test_a_goal_may_be_facts_whose_name_its_predicate_gets() -> None:
     items = []
     for demonstration in shown():

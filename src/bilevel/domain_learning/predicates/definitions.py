@@ -82,6 +82,10 @@ class Definition:
         """The names of the predicates that it is defined by."""
         return tuple(dict.fromkeys(other.of for other in self.others))
 
+    def with_constants(self, constants: Mapping[str, Constant]) -> Definition:
+        """Return the same with further named numbers."""
+        return replace(self, constants={**self.constants, **constants})
+
     def renamed(self, names: Mapping[str, str]) -> Definition:
         """Return the same with other names of predicates."""
         others = tuple(replace(other, of=names.get(other.of, other.of)) for other in self.others)
