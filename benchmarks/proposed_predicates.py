@@ -3,8 +3,8 @@
     python benchmarks/proposed_predicates.py --workers 2                                      # an hour on 2 cores
     python benchmarks/proposed_predicates.py --task blocks --demonstrations 50 --episodes 10  # a first impression
 
-For each task it collects demonstrations with 3 objects, proposes predicates, and learns a policy with them. Of the task
-itself this uses nothing but what is seen, the controls, and who judges success in the evaluation.
+For each task it collects demonstrations with 3 objects, proposes predicates, and learns a policy with them, its domain
+included. Of the task itself this uses nothing but what is seen, the expert's controls, and who judges success.
 """
 
 from __future__ import annotations
@@ -14,28 +14,22 @@ import resource
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from result_files import Row, origin, write_rows
 
 import bilevel
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.domain_learning.episodes import episodes_of
-from bilevel.domain_learning.operators import learn_operators
 from bilevel.domain_learning.predicates.proposal import Proposal, propose_predicates
 from bilevel.experiments.records import rows_by_objects
-from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.networks import PRESETS
-from bilevel.symbolic.pddl import write_domain
+from bilevel.learning.networks import LearningConfig
 from bilevel.tasks.task import Task
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OBJECTS = 3
 TASK_FILE = """
 
-# The task with these predicates: success is judged by the task's own labels, and there is no expert to be asked.
+# The task with these predicates; success is judged by the task's own labels.
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,16 +45,8 @@ def success(scene, info):
     return info["success"] if "success" in info else BASE.labels.goal(scene) <= BASE.labels.state(scene)
 
 
-task = replace(
-    BASE,
-    domain=bilevel.read_domain(Path(__file__).with_name("domain.pddl")),
-    spec=replace(BASE.spec, untold={untold}),
-    label=label,
-    goal=goal,
-    expert=None,
-    success=success,
-    thresholds={{}},
-)
+frame = bilevel.read_domain(Path(__file__).with_name("labels.pddl"))
+task = replace(BASE, domain=frame, label=label, goal=goal, success=success, thresholds={{}})
 """
 
 
@@ -79,20 +65,16 @@ SETTINGS = {
 }
 
 
-def with_predicates(proposal: Proposal, data: Demonstrations, source: str, folder: Path) -> tuple[Task, Demonstrations]:
-    """Write and find the task with proposed predicates and operators learned with them; its demonstrations, too."""
-    named = replace(bilevel.find_task(source), label=proposal.label, goal=proposal.goal, thresholds={})
-    learned = learn_operators(list(episodes_of(data, named)), proposal.frame)
-    (folder / "domain.pddl").write_text(write_domain(learned.domain), encoding="utf-8")
-    rest = TASK_FILE.format(source=source, untold=dict(learned.untold))
-    (folder / "task.py").write_text(proposal.source + rest, encoding="utf-8")
-    task = bilevel.find_task(f"{folder / 'task.py'}:task")
-    items = [replace(one, actions=(None,) * one.steps) for one in data]
-    about = {"task": data.task, "spec": task.spec, "domain": task.domain, "controls": data.controls}
-    return task, Demonstrations(items, arguments=data.arguments, **about)  # type: ignore[arg-type]
+def with_predicates(proposal: Proposal, source: str, folder: Path) -> Task:
+    """Write a task with proposed predicates instead of its own into a file, and find it there."""
+    proposal.write(folder / "labels.py")
+    (folder / "task.py").write_text(proposal.source + TASK_FILE.format(source=source), encoding="utf-8")
+    return bilevel.find_task(f"{folder / 'task.py'}:task")
 
 
-def run(name: str, demonstrations: int, episodes: int, epochs: int, workers: int, folder: Path) -> Iterator[Row]:
+def run(
+    name: str, demonstrations: int, episodes: int, workers: int, folder: Path, config: LearningConfig | None = None
+) -> Iterator[Row]:
     """Give the lines of one task: one for each number of objects."""
     setting = SETTINGS[name]
     base = bilevel.find_task(setting.source)
@@ -101,13 +83,8 @@ def run(name: str, demonstrations: int, episodes: int, epochs: int, workers: int
     proposal = propose_predicates(data)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    task, labelled = with_predicates(proposal, data, setting.source, folder)
-    config = msgspec.structs.replace(
-        PRESETS["best"],
-        dagger=DaggerConfig(rounds=0),
-        training=msgspec.structs.replace(PRESETS["best"].training, epochs=epochs),
-    )
-    policy = bilevel.learn(labelled, folder / "policy", task=task, config=config)
+    task = with_predicates(proposal, setting.source, folder)
+    policy = bilevel.learn(data, folder / "policy", task=task, config=config, workers=workers, learn_domain=True)
     records = bilevel.evaluate(folder / "policy", task, objects=setting.sizes, episodes=episodes, workers=workers)
     found = proposal.validation
     for objects, row in rows_by_objects(records).items():
@@ -131,7 +108,6 @@ def main() -> None:
     parser.add_argument("--task", choices=SETTINGS, action="append", help="only this one; may be given several times")
     parser.add_argument("--demonstrations", type=int, default=200)
     parser.add_argument("--episodes", type=int, default=100)
-    parser.add_argument("--epochs", type=int, default=24)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("build/proposed-predicates"))
     parser.add_argument("--output", type=Path, default=Path("results/proposed-predicates.jsonl"))
@@ -140,7 +116,7 @@ def main() -> None:
     for name in given.task or SETTINGS:
         folder = given.folder / name
         shutil.rmtree(folder, ignore_errors=True)
-        for line in run(name, given.demonstrations, given.episodes, given.epochs, given.workers, folder):
+        for line in run(name, given.demonstrations, given.episodes, given.workers, folder):
             print(f"{name}, {line['objects']} objects: {line['successes']}/{line['episodes']}", flush=True)
             lines.append(line)
     write_rows(given.output, lines)

@@ -13,6 +13,9 @@ from bilevel.commands.arguments import DataFolder, Json, OptionalTask, Output, a
 if TYPE_CHECKING:
     from bilevel.domain_learning.predicates.proposal import Proposal
 
+ENOUGH = 0.9  # of the actions: if fewer are as the rules say, something is missing
+MISSING = "so something is missing: a predicate, or a part of the goal"
+
 GOAL_HELP = (
     "What is wanted: `final`, what the last scenes have in common; `task`, the facts that are recorded as goals; or "
     "FILE.py:function, which says of a scene whether all is done."
@@ -71,6 +74,7 @@ class ProposePredicates:
         found, learned = proposal.validation, proposal.validation.learned
         predicates = {str(one.name): (one.signature, one.comment) for one in proposal.definitions}
         held_out = count(found.demonstrations, "demonstration")
+        others = f"{count(found.unexplained, 'change')} that no action explains"
         agreement = f"{found.agreeing} of {found.actions} actions are as the rules say"
         answer(
             {
@@ -93,16 +97,17 @@ class ProposePredicates:
             f"{count(len(predicates), 'predicate')} of {count(proposal.candidates, 'candidate')}:",
             *(f"  {signature:28} {comment}" for signature, comment in predicates.values()),
             *(f"goal: {goal.text}" for goal in proposal.goals),
-            *self._doubts(proposal),
+            self._left_over(proposal),
             f"learned with them: {', '.join(f'{name} ({sum(n)})' for name, n in learned.counts.items())}; "
             f"{count(found.rules, 'rule')}",
-            f"in {held_out} that were held out: {agreement}; {count(found.unexplained, 'change')} unexplained; the rules
-            " f"solve {found.solved}", f"written to {self.output} and {beside}",
+            f"in {held_out} held out: {agreement}; {others}; the rules solve {found.solved}",
+            "" if found.agreeing > ENOUGH * found.actions else MISSING,
+            f"written to {self.output} and {beside}",
         )
 
-    def _doubts(self, proposal: Proposal) -> list[str]:
+    def _left_over(self, proposal: Proposal) -> str:
         """Return what the predicates do not tell, where there is something."""
         about = proposal.description
         untold = f"{count(about.untold, 'interaction')} with objects that no predicate tells of" if about.untold else ""
         rare = f"{count(about.rare, 'change')} too rare to be an operator" if about.rare else ""
-        return [f"left over: {' and '.join(filter(None, (untold, rare)))}"] if untold or rare else []
+        return f"left over: {' and '.join(filter(None, (untold, rare)))}" if untold or rare else ""

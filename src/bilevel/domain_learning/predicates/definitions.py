@@ -1,5 +1,4 @@
-"""What a predicate means: comparisons as Python text, which a file shows to a person and whole episodes are measured
-by.
+"""What a predicate means: comparisons as Python text, for a person to read and for whole episodes to be measured by.
 
 The one text serves both: its variables are things in a scene there, and here arrays of all timesteps and objects.
 """
@@ -16,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.domain_learning.predicates.tracks import Bools, Floats, Track
+from bilevel.domain_learning.predicates.thresholds import Floats
+from bilevel.domain_learning.predicates.tracks import Bools, Track
 from bilevel.symbolic.domain import Atom, Facts
 from bilevel.symbolic.domain import Parameter as DomainParameter
 from bilevel.symbolic.domain import Predicate as DomainPredicate
@@ -60,6 +60,8 @@ class Definition:
     comment: str = ""
     static: bool = False
     held: bool = False  # whether it says that a thing is in the hand
+    is_weak: bool = False  # whether it often holds by chance
+    word: str = ""  # what it would be called if no other were
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -80,10 +82,15 @@ class Definition:
         """The names of the predicates that it is defined by."""
         return tuple(dict.fromkeys(other.of for other in self.others))
 
+    def with_constants(self, constants: Mapping[str, Constant]) -> Definition:
+        """Return the same with further named numbers."""
+        return replace(self, constants={**self.constants, **constants})
+
     def renamed(self, names: Mapping[str, str]) -> Definition:
         """Return the same with other names of predicates."""
         others = tuple(replace(other, of=names.get(other.of, other.of)) for other in self.others)
-        return replace(self, name=names.get(self.name, self.name), others=others)
+        name = names.get(self.name, self.name)
+        return replace(self, name=name, word=self.word if name == self.name else name, others=others)
 
 
 def variables_of(types: Sequence[str]) -> tuple[str, ...]:
@@ -200,7 +207,8 @@ def states_of(definitions: Sequence[Definition], track: Track, known: Mapping[st
         ever = found.any(axis=0)
         for index in map(tuple, np.argwhere(ever)) if definition.types else [()] * bool(ever):
             atoms.append(Atom(definition.name, tuple(names[place][row] for place, row in enumerate(index))))
-            columns.append(found[(slice(None), *index)])
+            always = (slice(None), *index)
+            columns.append(found[always])
     table = np.stack(columns, axis=1) if columns else np.zeros((track.length, 0), bool)
     states: list[Facts] = []
     changed = np.append(True, (table[1:] != table[:-1]).any(axis=1))

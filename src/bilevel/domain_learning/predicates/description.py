@@ -1,5 +1,4 @@
-"""How well a set of predicates describes demonstrations, in bits: what it costs to say what happened, and to say it
-with.
+"""How well predicates describe demonstrations, in bits: what it costs to say what happened, and in which words.
 
 Changes of facts that lie close together are one change; changes that look the same when objects become variables are
 one operator, and what held before each of them is its precondition. Then it costs to say
@@ -13,7 +12,7 @@ one operator, and what held before each of them is its precondition. Then it cos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import log2
@@ -36,9 +35,9 @@ FEWEST, SHARE = 3, 0.01  # what happens less often, or in a smaller share of all
 MISSES = 0.03  # the share of an operator's instances that may lack a condition
 MOST_DECISIONS = 400  # changes of which it is counted what else was possible
 
-UNTOLD = 10.0  # bits for an interaction that no fact tells of
+UNTOLD = 30.0  # bits for an interaction that no fact tells of
 RARE = 16.0  # bits for a change that is no operator
-OPERATOR, LITERAL, PREDICATE, TEST = 4.0, 2.0, 6.0, 3.0  # bits
+OPERATOR, LITERAL, PREDICATE, TEST = 4.0, 1.0, 4.0, 2.0  # bits
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,14 @@ class Operator:
     delete: Facts
     condition: Facts
     count: int
+    is_arrival: bool
 
     @classmethod
     def of(cls, group: Group) -> Operator:
         """Make one of a group of equal changes."""
         held = held_always(group.occurrences, int(MISSES * len(group.occurrences)))
-        return cls(group.types, group.add, group.delete, held, len(group.occurrences))
+        is_arrival = all(occurrence.change.is_arrival for occurrence in group.occurrences)
+        return cls(group.types, group.add, group.delete, held, len(group.occurrences), is_arrival)
 
     @property
     def literals(self) -> int:
@@ -129,12 +130,13 @@ def describe(
     episodes = [Episode(facts, track.roster.objects) for facts, track in zip(states, tracks, strict=True)]
     found = find_changes(episodes, SETTLING, BLIP).changes
     types = [episode.objects for episode in episodes]
-    changes = separate(found, [tracks[change.episode].seen_before(change.step) for change in found], types)
+    parts = separate(found, [tracks[change.episode].seen_before(change.step) for change in found], types)
+    changes = [replace(change, is_arrival=_is_arrival(change, tracks[change.episode])) for change in parts]
     groups, left = group_changes(changes, types)
     fewest = max(FEWEST, SHARE * len(changes))
     operators = tuple(Operator.of(group) for group in groups if len(group.occurrences) >= fewest)
     rare = len(left) + sum(len(group.occurrences) for group in groups if len(group.occurrences) < fewest)
-    acts = tuple(Operator.of(group) for group in groups if len(group.occurrences) >= fewest and not _is_arrival(group))
+    acts = [operator for operator in operators if not operator.is_arrival]
     decisions = [change for change in changes if not change.is_arrival]
     asked = np.random.default_rng(0).permutation(len(decisions))[:MOST_DECISIONS].tolist()
     bits = sum(_choice(decisions[place], acts, tracks[decisions[place].episode]) for place in asked)
@@ -142,8 +144,10 @@ def describe(
     return Description(predicates, tests, operators, rare, _untold(happened, changes), bits)
 
 
-def _is_arrival(group: Group) -> bool:
-    return all(occurrence.change.is_arrival for occurrence in group.occurrences)
+def _is_arrival(change: Change, track: Track) -> bool:
+    """Return whether nothing but newcomers is concerned."""
+    names = {term for fact in change.after ^ change.before for term in fact.terms}
+    return bool(names) and names.isdisjoint(track.seen_before(change.step))
 
 
 def _choice(change: Change, operators: Sequence[Operator], track: Track) -> float:

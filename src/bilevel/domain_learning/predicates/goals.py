@@ -43,8 +43,8 @@ class Goal:
             return f"{self.predicate.signature} wherever the task says"
         if self.where is None:
             return f"{self.predicate.signature} for all"
-        return f"{self.predicate.signature} for all with
-        {self.where.comment[0].lower()}{self.where.comment[1:].rstrip('.')}"
+        common = self.where.comment[:1].lower() + self.where.comment[1:].rstrip(".")
+        return f"{self.predicate.signature} for all with {common}"
 
     def wanted(self, track: Track) -> Bools:
         """(timesteps, things of the first type, …): of what it shall hold."""
@@ -91,18 +91,27 @@ def possible_goals(found: Sequence[Definition], static: Sequence[Definition]) ->
 
 
 def goal_of_final_scenes(found: Sequence[Definition], static: Sequence[Definition], measured: Measured) -> list[Goal]:
-    """Return what holds at the end of nearly all demonstrations, and for the most part not from the beginning."""
-    chosen: dict[tuple[str, ...], Goal] = {}
-    for goals in possible_goals(found, static):
+    """Return what holds at the end of nearly all demonstrations, and of most of them not from the beginning.
+
+    Of several relations of things of one type, one is taken: where things come together, they come in line, too.
+    """
+    chosen: dict[tuple[str, int], Goal] = {}
+    for goals in sorted(possible_goals(found, static), key=lambda goals: _rank(goals[0].predicate)):
         for goal in goals:
-            shares = np.array([goal.share(track, known)[[0, -1]] for track, known in measured])
-            if (shares[:, 1] == 1).mean() >= NEARLY_ALL and shares[:, 0].mean() < 0.5:
-                chosen.setdefault(goals[0].predicate.types, goal)
+            done = np.array([goal.share(track, known)[[0, -1]] == 1 for track, known in measured])
+            if done[:, 1].mean() >= NEARLY_ALL and done[:, 0].mean() < 0.5:
+                types = goals[0].predicate.types
+                chosen.setdefault((types[0], len(types)), goal)
                 break
     if not chosen:
         remedy = "give the goal as a function: --goal FILE.py:function"
         raise BadInput(f"the last scenes have nothing in common that is not so in the first ones; {remedy}")
     return list(chosen.values())
+
+
+def _rank(definition: Definition) -> tuple[bool, bool]:
+    """Return what puts relations between things of two types, and those by distance, before others."""
+    return len(set(definition.types)) < len(definition.types), definition.is_weak
 
 
 def goal_of_function(
@@ -111,7 +120,7 @@ def goal_of_function(
     measured: Measured,
     is_done: Callable[[Scene], bool],
 ) -> list[Goal]:
-    """Return what holds exactly in the scenes of which a function says that all is done, as far as they are asked for."""
+    """Return what holds in just those scenes of which a function says that all is done; some scenes are asked about."""
     when = [np.unique(np.linspace(0, track.length - 1, ASKED).astype(int)) for track, _ in measured]
     answers = []
     for (track, _), steps in zip(measured, when, strict=True):
@@ -179,9 +188,11 @@ def _goal_of(
 
 def _shares(one: Definition, track: Track, known: Mapping[str, Bools], facts: Facts) -> tuple[float, float] | None:
     """Return the share of facts for which a candidate holds at first and at last; `None` where types do not fit."""
-    rows = {name: row - track.roster.rows(track.roster.objects[name]).start for name, row in track.roster.row.items()}
     kinds = track.roster.objects
+    rows = {name: row - track.roster.rows(kinds[name]).start for name, row in track.roster.row.items()}
     if any(tuple(kinds.get(term, "") for term in fact.terms) != one.types for fact in facts):
         return None
-    holds = np.array([known[one.name][(slice(None), *(rows[term] for term in fact.terms))] for fact in facts])
-    return float(holds[:, 0].mean()), float(holds[:, -1].mean())
+    first, last = (
+        [bool(known[one.name][when][tuple(rows[term] for term in fact.terms)]) for fact in facts] for when in (0, -1)
+    )
+    return sum(first) / len(facts), sum(last) / len(facts)

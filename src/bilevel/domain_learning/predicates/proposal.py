@@ -13,8 +13,9 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.episodes import Episode, motion_of
 from bilevel.domain_learning.predicates.definitions import Definition, measure_all, states_of
 from bilevel.domain_learning.predicates.description import Description
+from bilevel.domain_learning.predicates.evidence import Evidence
 from bilevel.domain_learning.predicates.goals import Goal, goal_of_facts, goal_of_final_scenes, goal_of_function
-from bilevel.domain_learning.predicates.grammar import Evidence, candidates, statics
+from bilevel.domain_learning.predicates.grammar import candidates, statics
 from bilevel.domain_learning.predicates.python_file import python_file
 from bilevel.domain_learning.predicates.selection import Selection
 from bilevel.domain_learning.predicates.tracks import Track
@@ -78,28 +79,40 @@ def propose_predicates(
     """
     if len(demonstrations) < FEWEST:
         raise BadInput(f"it takes at least {FEWEST} demonstrations to propose predicates, not {len(demonstrations)}")
-    held_out = set(
-        np.random.default_rng(seed).permutation(len(demonstrations))[: len(demonstrations) // HELD_OUT].tolist()
-    )
-    shown = [demonstration for number, demonstration in enumerate(demonstrations) if number not in held_out]
-    evidence = Evidence.of(shown, demonstrations.spec)
-    found, static = candidates(evidence), statics(evidence)
+    order = np.random.default_rng(seed).permutation(len(demonstrations)).tolist()
+    shown, held_out = sorted(order[len(order) // HELD_OUT :]), sorted(order[: len(order) // HELD_OUT])
+    evidence = Evidence.of((demonstrations[number] for number in shown), demonstrations.spec)
+    found = candidates(evidence)
     if not found:
         raise BadInput("nothing in the demonstrations comes to rest, is carried or changes: there is no candidate")
-    measured = [(track, measure_all(found, track)) for track in evidence.tracks]
-    if callable(goal):
-        goals = goal_of_function(found, static, measured, goal)
-    elif goal == TASK:
-        goals = goal_of_facts(found, static, measured)
-    elif goal == FINAL:
-        goals = goal_of_final_scenes(found, static, measured)
-    else:
-        raise BadInput(f"the goal is '{FINAL}', '{TASK}' or a function, not '{goal}'")
+    goals = _goals(goal, evidence, found)
     found, goals = _in_the_words_of(goals, found)
     selection = Selection(evidence, found, goals)
-    chosen = selection.best(callback)
-    others = [Track(demonstrations[number], evidence.spec, evidence.axes) for number in sorted(held_out)]
-    return _proposal(demonstrations, task, chosen, goals, selection, others)
+    best = selection.best(callback)
+    chosen, goals = _in_short(best, goals)
+    types = dict.fromkeys(demonstrations.spec.objects, ROOT_TYPE)
+    frame = Domain(demonstrations.task, {one.name: one.predicate for one in chosen}, {}, types)
+    others = [Track(demonstrations[number], evidence.spec, evidence.axes) for number in held_out]
+    episodes = [_episode(track, chosen, goals, demonstrations.controls) for track in (*evidence.tracks, *others)]
+    validation = validate(episodes[: len(shown)], episodes[len(shown) :], frame)
+    about = selection.describe(best), validation, len(selection.considered)
+    source = _source(demonstrations, task, chosen, goals, evidence.tracks)
+    functions: dict[str, Any] = {}
+    exec(compile(source, "<proposed predicates>", "exec"), functions)
+    return Proposal(tuple(chosen), tuple(goals), *about, source, frame, functions["label"], functions["goal"])
+
+
+def _goals(goal: str | Callable[[Scene], bool], evidence: Evidence, found: Sequence[Definition]) -> list[Goal]:
+    """Return what is wanted, in terms of candidates."""
+    static = statics(evidence.spec)
+    measured = [(track, measure_all(found, track)) for track in evidence.tracks]
+    if callable(goal):
+        return goal_of_function(found, static, measured, goal)
+    if goal == TASK:
+        return goal_of_facts(found, static, measured)
+    if goal == FINAL:
+        return goal_of_final_scenes(found, static, measured)
+    raise BadInput(f"the goal is '{FINAL}', '{TASK}' or a function, not '{goal}'")
 
 
 def _in_the_words_of(goals: Sequence[Goal], found: Sequence[Definition]) -> tuple[list[Definition], list[Goal]]:
@@ -116,40 +129,30 @@ def _in_the_words_of(goals: Sequence[Goal], found: Sequence[Definition]) -> tupl
     return [*renamed, *further], [Goal(by_name[goal.predicate.name], goal.where, goal.given) for goal in goals]
 
 
-def _proposal(
+def _in_short(chosen: Sequence[Definition], goals: Sequence[Goal]) -> tuple[list[Definition], list[Goal]]:
+    """Return what was chosen, and the goals, under names that are as short as they can be now that there are few."""
+    names: dict[str, str] = {}
+    for one in chosen:
+        short = one.word or one.name
+        taken = {*names.values(), *(each.name for each in chosen if each is not one)}
+        names[one.name] = one.name if short in taken else short
+    renamed = [one.renamed(names) for one in chosen]
+    by_name = dict(zip((one.name for one in chosen), renamed, strict=True))
+    return renamed, [Goal(by_name[goal.predicate.name], goal.where, goal.given) for goal in goals]
+
+
+def _source(
     demonstrations: Demonstrations,
     task: Task | None,
     chosen: Sequence[Definition],
     goals: Sequence[Goal],
-    selection: Selection,
-    held_out: Sequence[Track],
-) -> Proposal:
-    """Write down what was chosen, and validate it."""
-    tables = selection.measured(chosen)
+    tracks: Sequence[Track],
+) -> str:
+    """Return the Python file, which says how often each predicate changed."""
+    tables = [measure_all(chosen, track) for track in tracks]
     counts = {one.name: sum(int((t[one.name][1:] != t[one.name][:-1]).sum()) for t in tables) for one in chosen}
-    shown = f"{len(tables)} demonstrations of the task '{demonstrations.task}'"
-    source = python_file(
-        chosen, goals, f"Predicates that were proposed from {shown}.", counts, task.source if task else None
-    )
-    functions: dict[str, Any] = {}
-    exec(compile(source, "<proposed predicates>", "exec"), functions)
-    types = dict.fromkeys(demonstrations.spec.objects, ROOT_TYPE)
-    frame = Domain(demonstrations.task, {one.name: one.predicate for one in chosen}, {}, types)
-    episodes, others = (
-        [_episode(track, chosen, goals, demonstrations.controls) for track in tracks]
-        for tracks in (selection.evidence.tracks, held_out)
-    )
-    return Proposal(
-        tuple(chosen),
-        tuple(goals),
-        selection.describe(chosen),
-        validate(episodes, others, frame),
-        len(selection.base),
-        source,
-        frame,
-        functions["label"],
-        functions["goal"],
-    )
+    heading = f"Predicates that were proposed from {len(tracks)} demonstrations of the task '{demonstrations.task}'."
+    return python_file(chosen, goals, heading, counts, task.source if task else None)
 
 
 def _episode(track: Track, chosen: Sequence[Definition], goals: Sequence[Goal], controls: Controls) -> Episode:

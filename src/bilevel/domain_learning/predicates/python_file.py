@@ -56,8 +56,8 @@ def python_file(
 
 
 _ADVICE = (
-    "The file is yours: rename a predicate here and in the PDDL file beside it, move a threshold, delete what is not
-    needed.",
+    "The file is yours: rename a predicate here and in the PDDL file beside it, move a threshold, delete what is of no",
+    "use.",
 )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from bilevel.domain_learning.predicates.definitions import Definition, in_order, measure, states_of
 from bilevel.domain_learning.predicates.description import Description, describe, interactions
+from bilevel.domain_learning.predicates.evidence import Evidence
 from bilevel.domain_learning.predicates.goals import Goal
-from bilevel.domain_learning.predicates.grammar import Evidence, absences
+from bilevel.domain_learning.predicates.grammar import absences
 from bilevel.domain_learning.predicates.tracks import Bools
 from bilevel.symbolic.domain import Facts
 
@@ -22,7 +23,7 @@ class Selection:
         self._measured: list[dict[Definition, Bools]] = [{} for _ in evidence.tracks]
         self._happened = [list(interactions(track, motion)) for track, motion in evidence.both]
         self._known: dict[frozenset[Definition], Description] = {}
-        self.tried = 0
+        self.considered = set(base)
 
     def measured(self, definitions: Sequence[Definition]) -> list[dict[str, Bools]]:
         """Return for each track when predicates hold, and those by which they are defined."""
@@ -52,7 +53,6 @@ class Selection:
         key = frozenset(definitions)
         if key not in self._known:
             self._known[key] = self._described(definitions)
-            self.tried += 1
         return self._known[key]
 
     def _described(self, definitions: Sequence[Definition]) -> Description:
@@ -69,7 +69,10 @@ class Selection:
         chosen += self._needed(chosen)
         while len(chosen) < MOST_PREDICATES:
             callback(len(chosen), self.describe(chosen).bits)
-            options = [one for one in [*self.base, *absences(chosen)] if one.name not in {each.name for each in chosen}]
+            names = {one.name for one in chosen}
+            options = absences([one for one in chosen if one.tests], self.base)
+            options = [one for one in [*options, *self.base] if one.name not in names]
+            self.considered |= set(options)
             sets = [[*chosen, *self._needed([one]), one] for one in options]
             sets = [list(dict.fromkeys(each)) for each in sets]
             better = min(sets, key=lambda each: self.describe(each).bits, default=chosen)

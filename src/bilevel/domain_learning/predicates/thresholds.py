@@ -59,13 +59,16 @@ def largest_gap(values: Floats, resolution: float = 0.0) -> Gap | None:
     return gap if gap.ratio >= SMALLEST_RATIO else None
 
 
-def gap_around(inside: Floats, outside: Floats, centre: float) -> Gap | None:
-    """Return the gap between values that are near a centre and others that are not, in their distances from it."""
+def gap_around(inside: Floats, outside: Floats, centre: float, resolution: float = 0.0) -> Gap | None:
+    """Return the gap between values that are near a centre and others that are not, in their distances from it.
+
+    Distances below the `resolution` do not differ.
+    """
     near, far = np.abs(inside - centre), np.abs(outside - centre)
     if not len(near) or not len(far):
         return None
     high = float(np.quantile(far, IGNORED, method="lower"))
-    low = max(float(np.quantile(near, 1 - IGNORED, method="higher")), FLOOR * high)
+    low = max(float(np.quantile(near, 1 - IGNORED, method="higher")), FLOOR * high, resolution)
     return Gap(low, high) if high > low > 0 else None
 
 

@@ -1,8 +1,8 @@
-"""How everything moved in a demonstration: what was at rest, what moved with the agent, and what else happened to it."""
+"""How everything moved in a demonstration: what was at rest, what moved with the agent, what leapt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,8 @@ Bools = NDArray[np.bool_]
 
 STILL = 0.02  # of the agent's usual step: who moves less is at rest
 TOGETHER = 0.3  # of the agent's step: who differs less from it moves with the agent
+SMOOTHED = 5  # timesteps whose mean is taken where things at rest seem to move
+NOISES = 4.0  # times the noise: less is none
 RESOLUTION = 0.2  # of the agent's usual step: distances that are less are none
 MOST_AXES = 3  # what an agent has besides is no place, such as a turn that is declared as a position
 LEAP = 4.0  # times the agent's fastest step: nobody carries an object so far at once
@@ -113,36 +115,58 @@ class Motion:
 
 @dataclass(frozen=True)
 class Pace:
-    """How far the agent moves in a step: usually, and at most."""
+    """How far the agent moves in a step, usually and at most, and how far things at rest seem to move."""
 
     usual: float
     fastest: float
+    noise: float
 
     @classmethod
-    def of(cls, tracks: Iterable[Track]) -> Pace:
+    def of(cls, tracks: Sequence[Track]) -> Pace:
+        """Measure it. At most timesteps most things are at rest, so what they usually seem to move is noise."""
         steps = np.concatenate([np.linalg.norm(np.diff(track.hand, axis=0), axis=1) for track in tracks])
+        seeming = np.concatenate([np.linalg.norm(np.diff(track.places, axis=0), axis=2).ravel() for track in tracks])
+        seeming = seeming[np.isfinite(seeming)]
+        noise = float(np.median(seeming)) if len(seeming) else 0.0
         moving = steps[steps > 0.01 * steps.max(initial=0.0)]
-        return cls(float(np.median(moving)), float(moving.max())) if len(moving) else cls(1.0, 1.0)
+        return cls(float(np.median(moving)), float(moving.max()), noise) if len(moving) else cls(1.0, 1.0, noise)
+
+    @property
+    def window(self) -> int:
+        """Over how many timesteps places are averaged before it is asked who moves."""
+        return SMOOTHED if self.noise > STILL * self.usual else 1
+
+    @property
+    def still(self) -> float:
+        """Who moves less in a step is at rest."""
+        return max(STILL * self.usual, NOISES * self.noise / self.window)
 
     @property
     def resolution(self) -> float:
         """The least distance that counts."""
-        return RESOLUTION * self.usual
+        return max(RESOLUTION * self.usual, NOISES * self.noise)
+
+
+def _smoothed(places: Floats, window: int) -> Floats:
+    """(timesteps, …): the means of so many timesteps around each; the first and the last go on for ever."""
+    half = window // 2
+    padded = np.concatenate([np.repeat(places[:1], half, axis=0), places, np.repeat(places[-1:], half, axis=0)])
+    return np.asarray(np.mean([padded[late : late + len(places)] for late in range(window)], axis=0))
 
 
 def motion_of(track: Track, pace: Pace) -> Motion:
     """Return who rests and who is carried when."""
-    still = STILL * pace.usual
-    own, hand = np.diff(track.places, axis=0), np.diff(track.hand, axis=0)[:, None]
+    still, places, where = pace.still, _smoothed(track.places, pace.window), _smoothed(track.hand, pace.window)
+    own, hand = np.diff(places, axis=0), np.diff(where, axis=0)[:, None]
     distance = np.nan_to_num(np.linalg.norm(own, axis=2))
     apart, speed = np.linalg.norm(own - hand, axis=2), np.linalg.norm(hand, axis=2)
     together = (distance > still) & (speed > still) & (np.nan_to_num(apart, nan=np.inf) < TOGETHER * speed)
-    offsets = track.places - track.hand[:, None]
+    offsets = places - where[:, None]
     carried = np.zeros(track.visible.shape, bool)
-    for row in range(carried.shape[1]):
+    for row in range(len(track.roster.names)):
         carried[:, row] = _carried(together[:, row], offsets[:, row])
     rests = np.zeros(track.visible.shape, bool)
-    for row in range(rests.shape[1]):
+    for row in range(len(track.roster.names)):
         for start, end in runs(distance[:, row] <= still):
             rests[start : end + 1, row] |= end - start >= SHORTEST
     distance = np.append(np.zeros_like(distance[:1]), distance, axis=0)
