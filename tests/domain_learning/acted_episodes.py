@@ -1,4 +1,4 @@
-"""Episodes of a made-up robot on a plane, which goes to things and changes symbols there; labels may lag and flicker."""
+"""Episodes of a made-up robot on a plane, which goes to things and changes symbols there; labels may lag."""
 
 from __future__ import annotations
 
