@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kinder_adapter import Kinder
+from kinder_adapter import Added, Kinder
 
-from bilevel import Action, Atom, Expert, Scene, read_domain
+from bilevel import Action, Atom, Expert, LabelOnly, Scalar, Scene, read_domain
 from bilevel.tasks.scene import Thing
 
 LENGTH, WIDTH = 1.25, 0.05  # of the stick
 HAND, FAR = 0.07, 0.02  # the width of the hand; how far from its middle it sucks
-RADIUS, WORLD = 0.105, 3.5  # of the robot, and a little more; where the walls are
+RADIUS, WORLD = 0.11, 3.5  # of the robot, and a little more; where the walls are
 TABLE, HIGHEST = 1.25, 1.1  # where the table begins; where the robot has the stick nearly at the wall behind it
-KINDER = Kinder("StickButton2D")
+NEAR = 0.2  # what is told in detail is not farther away
 
 
 def place(scene: Scene) -> tuple[float, float, float]:
@@ -26,6 +26,20 @@ def place(scene: Scene) -> tuple[float, float, float]:
     return sin(angle) * x - cos(angle) * y, cos(angle) * x + sin(angle) * y - WIDTH / 2, turned
 
 
+def near(scene: Scene) -> Added:
+    """What the network is told again, but nearby only: where the robot is at the stick's end, and where the walls are.
+
+    There a centimetre counts, but networks scale numbers by how much they vary, and positions vary by metres.
+    """
+    behind, beside, _ = place(scene)
+    seen = behind, beside, scene.agent.x, WORLD - scene.agent.x, scene.agent.y
+    return {"robot": {"robot": dict(zip(DETAILS, np.clip(seen, -NEAR, NEAR).tolist(), strict=True))}}
+
+
+DETAILS = dict.fromkeys(("behind", "beside", "left", "right", "floor"), Scalar)
+KINDER = Kinder("StickButton2D", roles={"robot": {"vacuum": LabelOnly}}, added={"robot": DETAILS}, add=near)
+
+
 def sucks(scene: Scene) -> bool:
     """Whether the hand holds the end of the stick: a part of its front is above the stick, and beyond the end."""
     behind, beside, turned = place(scene)
@@ -33,7 +47,7 @@ def sucks(scene: Scene) -> bool:
     middle = beside - reach * sin(turned)
     left, right = max(-WIDTH / 2 - middle, -HAND / 2), min(WIDTH / 2 - middle, HAND / 2)
     beyond = reach * cos(turned) + max(left * sin(turned), right * sin(turned)) - behind
-    return scene.agent.vacuum > 0.5 and abs(turned) < 0.5 and left <= right and 0 <= beyond < WIDTH
+    return scene.agent.vacuum > 0.5 and abs(turned) < 0.8 and left <= right and 0 <= beyond < WIDTH
 
 
 def label(scene: Scene) -> Iterator[Atom]:
@@ -58,34 +72,39 @@ def choose(state: frozenset[Atom], goal: frozenset[Atom]) -> Action | None:
 
 
 def control(scene: Scene, action: Action) -> Any:
-    """How it does it: with the stick upright in its hand, it drives until it, or the stick's end, is on the button."""
+    """How it does it: with the stick upright in its hand, it drives until it, or the stick, is on the button."""
     if action.name == "pick":
         return approach(scene)
     robot, stick, button = scene.agent, scene["stick"], scene[action.arguments[0]]
-    x, y = button.x - robot.x, button.y - robot.y
-    if action.name == "press-with":
-        x, y = button.x - stick.x - WIDTH / 2, max(button.y - stick.y - LENGTH, -0.05)
-    return steer(robot, x, y, -stick.theta, 1.0)
+    if action.name == "press":
+        return steer(robot, button.x - robot.x, button.y - robot.y, -stick.theta, 1)
+    x, y = button.x - stick.x - WIDTH / 2, max(button.y - stick.y - LENGTH, 0)
+    missing = robot.x + x - between_walls(robot.x + x)
+    return steer(robot, x, y, -0.6 * missing - stick.theta, 1)  # it leans to what is out of reach at a wall
 
 
 def approach(scene: Scene) -> Any:
     """Go around the stick to behind its end, then to it; at a wall, lean to it. Suck only there."""
-    arm, angle = scene.agent.arm_joint, scene["stick"].theta
+    arm, angle, middle = scene.agent.arm_joint, scene["stick"].theta, scene["stick"].x + WIDTH / 2
     behind, beside, turned = place(scene)
-    lean = 8 * float(np.clip(beside, -0.07, 0.07) - np.clip(beside, -0.03, 0.03))
-    off = max(abs(beside - arm * sin(turned)) - 0.045, 0)
-    astray = np.clip((off + 0.3 * abs(turned - lean) - 0.02) / 0.1, 0, 1)
-    ahead = behind - (arm + FAR / 2) * cos(turned) - 0.13 * astray
-    ahead = max(ahead, 0.015) if astray < 0.2 else ahead  # firmly: what slows down to nothing cannot be imitated
-    is_clear = abs(beside) < 0.03 or abs(beside) > 0.3
-    aside = -beside * (1 if is_clear else np.clip((behind - 0.13) / 0.07, 0, 1))
+    aim = between_walls(middle) - middle
+    off = abs(beside - aim)
+    astray = np.clip((off + 0.3 * abs(turned - 5 * aim) - 0.03) / 0.1, 0, 1)
+    ahead = behind - arm * cos(turned) - 0.15 * astray  # 2 cm too far: what slows down to nothing cannot be imitated
+    is_clear = np.clip(max(0.06 - off, abs(beside) - 0.25) / 0.03, 0, 1)
+    aside = (aim - beside) * max(is_clear, np.clip((behind - 0.13) / 0.07, 0, 1))
     x, y = cos(angle) * aside - sin(angle) * ahead, cos(angle) * ahead + sin(angle) * aside
-    return steer(scene.agent, x, y, lean - turned, 1 - 2 * astray)
+    return steer(scene.agent, x, y, 5 * aim - turned, 1.5 - 2 * astray)
+
+
+def between_walls(x: float) -> float:
+    """The nearest place at which the robot does not touch the walls to its left and right."""
+    return float(np.clip(x, RADIUS, WORLD - RADIUS))
 
 
 def steer(robot: Thing, x: float, y: float, turn: float, vacuum: float) -> Any:
     """The control for a way to go, but not into walls, and for an angle to turn; it slows down smoothly in the end."""
-    x = np.clip(robot.x + x, RADIUS, WORLD - RADIUS) - robot.x
+    x = between_walls(robot.x + x) - robot.x
     y = np.clip(robot.y + y, RADIUS, HIGHEST) - robot.y
     wanted = 0.4 * x, 0.4 * y, 0.4 * turn, 0.4 * (robot.base_radius - robot.arm_joint), vacuum
     return np.clip(wanted, (-0.05, -0.05, -0.19, -0.1, 0), (0.05, 0.05, 0.19, 0.1, 1)).astype(np.float32)
