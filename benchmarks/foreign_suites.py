@@ -54,7 +54,6 @@ class Family:
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment of the demonstrations
     noise: float | None = None  # in the demonstrations
     epochs: int | None = None  # instead of those of the preset
-    dagger_epochs: int | None = None  # the same, after a round of DAgger
     method: str = BISON
     planner: str | None = None
 
@@ -91,9 +90,7 @@ SUITES: Mapping[str, Mapping[str, Family]] = {
         ),
     },
     "kinder": {
-        "stick-button": Family(
-            "kinder/stick_button.py", 3, _sizes("StickButton2D", 1, 2, 3, 5, 10), epochs=60, dagger_epochs=40
-        ),
+        "stick-button": Family("kinder/stick_button.py", 3, _sizes("StickButton2D", 1, 2, 3, 5, 10), 200, epochs=60),
         "shelf": Family("kinder/shelf.py", 3, _sizes("KinematicShelf3D", 1, 2, 3, 5, 10), 60, epochs=30),
         "motion": Family("kinder/motion.py", 3, _sizes("Motion2D", 1, 2, 3, 4, 5), 60, epochs=60),
     },
@@ -156,9 +153,6 @@ def learn(
         if epochs or family.epochs:
             training = msgspec.structs.replace(config.training, epochs=epochs or family.epochs)
             config = msgspec.structs.replace(config, training=training)
-        if family.dagger_epochs:
-            dagger = msgspec.structs.replace(config.dagger, epochs=family.dagger_epochs)
-            config = msgspec.structs.replace(config, dagger=dagger)
         bilevel.learn(data, target / "policy", task=task, config=config, seed=seed, workers=workers)
     return f"{name}, seed {seed}: learned"
 
