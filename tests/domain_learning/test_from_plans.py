@@ -231,6 +231,12 @@ def test_plans_without_any_change_are_refused() -> None:
         learned_from(BEAM, [Episode([state, state], {})])
 
 
+def test_facts_that_nobody_declared_are_refused() -> None:
+    states = [frozenset({Atom("up")}), frozenset({Atom("down")})]
+    with pytest.raises(BadInput, match="names 'down', which is no predicate"):
+        learned_from(BEAM, [Episode(states, {})])
+
+
 @given(st.permutations(["a", "b", "c", "d"]), st.integers(0, 5))
 def test_the_form_of_a_change_does_not_depend_on_names(names: list[str], number: int) -> None:
     changes = [(("p", "q"), ("q", "r")), (("p", "q"), ("q", "p")), (("p", "p"), ("q", "r")), (("p", "q"), ("r", "s"))]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.domain_learning.episodes import Episode
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, BadInput, Domain, Facts, is_variable
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -50,7 +50,7 @@ class Steps:
         numbers: dict[tuple[int, Facts], int] = {}
         visits: list[int] = []
         for episode in episodes:
-            objects = dict(sorted(episode.objects.items()))
+            objects = dict(sorted({**self.frame.constants, **episode.objects}.items()))
             world = worlds.setdefault(tuple(objects.items()), len(worlds))
             if world == len(self.worlds):
                 self.worlds.append(objects)
@@ -76,8 +76,13 @@ class Steps:
         rows: dict[str, list[tuple[int, ...]]] = {name: [] for name in self.frame.predicates}
         for number, (world, state) in enumerate(self.states):
             place = self.index[world]
-            for predicate, terms in state:
-                rows[predicate].append((number, *[place[term] for term in terms]))
+            try:
+                for predicate, terms in state:
+                    rows[predicate].append((number, *[place[term] for term in terms]))
+            except KeyError as unknown:
+                raise BadInput(
+                    f"a fact of a plan names {unknown}, which is no predicate of the domain and no object"
+                ) from None
         widths = {name: predicate.arity + 1 for name, predicate in self.frame.predicates.items()}
         self.relations = {n: np.array(sorted(r), np.int64).reshape(-1, widths[n]) for n, r in rows.items()}
         for kind in (*self.frame.types, ROOT_TYPE):
