@@ -16,6 +16,7 @@ from bilevel.domain_learning.from_plans.features import (
     lasting_features,
     literal_features,
     matrix,
+    plain_features,
     telling_features,
 )
 from bilevel.domain_learning.from_plans.language import (
@@ -59,7 +60,7 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     rows, added, links = linked(rows_of(change, always, steps).thinned(MOST_ROWS), types, steps)
     types |= added
     study = _Study(rows, own, links)
-    common = [*always, *study.common(literal_features(rows, types, steps))]
+    common = [*always, *study.common(plain_features(rows, types, steps, study.out))]
     study.look(literal_features(study.rows, types, steps))
     if study.is_open:
         common += study.common(lasting_features(study.rows, types, steps, study.out))

@@ -70,7 +70,8 @@ class Steps:
         self.visits = np.bincount(np.array(visits, np.int64), minlength=len(self.states))
 
     def _tabulate(self) -> None:
-        self.radix = max(map(len, self.worlds), default=1) + 1
+        self.nothing = max(map(len, self.worlds), default=1)  # the number of no object
+        self.radix = self.nothing + 1
         self.index = [{name: i for i, name in enumerate(world)} for world in self.worlds]
         self.world_of = np.array([world for world, _ in self.states], np.int64)
         rows: dict[str, list[tuple[int, ...]]] = {name: [] for name in self.frame.predicates}
@@ -91,7 +92,7 @@ class Steps:
             self.relations[f"- {kind}"] = np.array(pairs, np.int64).reshape(-1, 2)
         self._sorted: dict[tuple[str, tuple[int, ...]], tuple[Numbers, Numbers]] = {}
         self._constants = {
-            name: np.array([place.get(name, self.radix - 1) for place in self.index], np.int64)
+            name: np.array([place.get(name, self.nothing) for place in self.index], np.int64)
             for name in self.frame.constants
         }
         self._salt = {name: np.uint64(i + 1) for i, name in enumerate(sorted(self.frame.predicates))}
