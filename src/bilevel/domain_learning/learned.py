@@ -20,7 +20,7 @@ class DomainSettings:
     so many timesteps is taken for a mislabel. Both are 0 for plans, where each state is a step. `fewest`: what happens
     less often, or in fewer episodes, or in a smaller `share` of all changes, is no operator. `misses`: this share of
     the occurrences may lack a condition. `closed_world`: the episodes are plans that aim at nothing. Each of their
-    states is known exactly, an absent fact is false, and what was never done cannot be done: conditions may be
+    states is known exactly, an absent fact is false, and what was never done cannot be done; conditions may be
     negative, and all the above is 0.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from bilevel.domain_learning.from_plans.features import (
     lasting_features,
     literal_features,
     matrix,
+    plain_features,
     telling_features,
 )
 from bilevel.domain_learning.from_plans.language import (
@@ -34,7 +35,6 @@ from bilevel.symbolic.domain import EQUALITY, Atom, is_variable
 from bilevel.symbolic.semantics import substitute
 
 MOST_ROWS = 1500  # seen ones, and as many others, that are looked at for one change
-
 TOLL = 0.02  # the share of rows for which one more literal is not worth it
 
 
@@ -59,16 +59,16 @@ def clauses_of(change: Change, steps: Steps) -> list[Clause]:
     always = _always(change, types, steps)
     rows, added, links = linked(rows_of(change, always, steps).thinned(MOST_ROWS), types, steps)
     types |= added
-    study = _Study(rows, types, own, links, steps)
-    common = [*always, *study.common(literal_features(rows, types, steps))]
+    study = _Study(rows, own, links)
+    common = [*always, *study.common(plain_features(rows, types, steps, study.out))]
     study.look(literal_features(study.rows, types, steps))
     if study.is_open:
         common += study.common(lasting_features(study.rows, types, steps, study.out))
     common = _needed(_unified(common, change, steps), [], change, steps)
     if study.is_open:
         study.look(telling_features(study.rows, types, steps, study.out))
-    parts = [literals for literals, _ in study.cover(study.features, study.out)]
-    whole = [_needed(literals, common, change, steps) for literals in parts]
+    parts = [_unified([*common, *literals], change, steps) for literals, _ in study.cover(study.features, study.out)]
+    whole = [_needed(part, [one for one in common if one in part], change, steps) for part in parts]
     return [_clause(literals, change, steps) for literals in _without_covered(whole, change, steps)]
 
 
@@ -94,9 +94,10 @@ def _always(change: Change, types: Mapping[str, str], steps: Steps) -> list[Lite
 class _Study:
     """Rows, what can be said of them, and what is known: in which of them the change cannot happen."""
 
-    def __init__(self, rows: Rows, types: Mapping[str, str], own: Sequence[str], links: Sequence[Atom], steps: Steps):
-        self.rows, self.types, self.own, self.links, self.steps = rows, types, own, links, steps
+    def __init__(self, rows: Rows, own: Sequence[str], links: Sequence[Atom]) -> None:
+        self.rows, self.own, self.links = rows, own, links
         self.out = np.zeros(rows.size, np.bool_)
+        self.numbers = count()
         self.features: list[Feature] = []
 
     @property
@@ -126,7 +127,7 @@ class _Study:
         left = self.rows.seen
         while left.any():
             chosen, held = _one_clause(columns, prices, self.rows, left, out)
-            literals = [literal for number, i in enumerate(chosen) for literal in _apart(usable[i], number)]
+            literals = [literal for i in chosen for literal in _apart(usable[i], next(self.numbers))]
             yield [*self._links_to(literals), *literals], held
             left = left & ~held
 
@@ -142,7 +143,7 @@ class _Study:
 
 def _apart(feature: Feature, number: int) -> Iterator[Literal]:
     """Yield the feature's literals with names for its further variables that no other feature has."""
-    names = {variable: f"{variable}-{len(feature.literals)}{number}" for variable in feature.types}
+    names = {variable: f"{variable}-{number}" for variable in feature.types}
     for literal in feature.literals:
         yield Literal(substitute(literal.atom, names), literal.present)
 
@@ -228,5 +229,5 @@ def _clause(literals: list[Literal], change: Change, steps: Steps) -> Clause:
     own = {*change.variables, *steps.frame.constants}
     further = {variable: kind for variable, kind in types.items() if variable not in own}
     states = set(_distinct(literals, change, steps)[0][0].tolist())
-    count = sum(steps.counts[before, after] for before, after, _ in change.steps if before in states)
-    return Clause(tuple(literals), further, count)
+    seen = sum(steps.counts[before, after] for before, after, _ in change.steps if before in states)
+    return Clause(tuple(literals), further, seen)

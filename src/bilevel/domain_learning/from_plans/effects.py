@@ -122,14 +122,16 @@ def _cases(whole: Change, part: Change) -> Iterator[list[Step]]:
     """Yield the part's steps with objects for the whole's variables, in every way in which it may be a case of it."""
     if whole.new or part.new or len(whole.variables) - len(part.variables) not in (0, 1):
         return
-    same = combinations(whole.variables, 2) if len(whole.variables) > len(part.variables) else [("", "")]
-    for one, other in same:
+    is_same = len(whole.variables) > len(part.variables)
+    for one, other in combinations(whole.variables, 2) if is_same else [("", "")]:
         add, delete = (substitute_all(facts, {other: one}) for facts in (whole.add, whole.delete))
+        if is_same and (len(part.add), len(part.delete)) != (len(add), len(delete - add)):
+            continue
         left = [variable for variable in whole.variables if variable != other]
         for order in permutations(part.variables):
             names = dict(zip(order, left, strict=True))
             if substitute_all(part.add, names) <= add and substitute_all(part.delete, names) <= delete:
-                bound = {**{name: variable for variable, name in names.items()}}
+                bound = {name: variable for variable, name in names.items()}
                 places = [part.variables.index(bound[one if v == other else v]) for v in whole.variables]
                 yield [(before, after, tuple(objects[i] for i in places)) for before, after, objects in part.steps]
 

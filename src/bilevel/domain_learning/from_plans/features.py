@@ -38,15 +38,30 @@ class Feature:
     sayable: bool = True
 
 
+def plain_features(rows: Rows, types: Mapping[str, str], steps: Steps, out: Mask) -> Iterator[Feature]:
+    """Yield literals over the variables, and facts about another object that say the same as that one is absent."""
+    literals = list(literal_features(rows, types, steps))
+    yield from literals
+    absent = {one.holds.tobytes() for one in literals if not one.literals[0].present}
+    facts = _further_features(rows, types, steps, out, longest=1, always=False)
+    yield from (one for one in facts if one.sayable and one.holds.tobytes() in absent)
+
+
 def literal_features(rows: Rows, types: Mapping[str, str], steps: Steps) -> Iterator[Feature]:
-    """Yield each literal over the variables that holds in some rows and not in others, and its opposite."""
-    frame = steps.frame
-    kinds = (type_atom(variable, kind) for variable in types for kind in frame.types)
-    for atom in [*atoms_over(types, frame), *equalities(types, frame), *kinds]:
-        holds = steps.holds(rows.table, atom)
-        if holds.any() and not holds.all():
-            yield Feature((Literal(atom),), holds, {})
-            yield Feature((Literal(atom, False),), ~holds, {}, sayable=not is_type(atom))
+    """Yield each literal over the variables that holds in some rows and not in others, and its opposite.
+
+    Nothing is said of a variable where it stands for no object.
+    """
+    kinds = (type_atom(variable, kind) for variable in types for kind in steps.frame.types)
+    for atom in [*atoms_over(types, steps.frame), *equalities(types, steps.frame), *kinds]:
+        there = np.ones(rows.size, np.bool_)
+        for variable in filter(is_variable, atom.terms):
+            there &= rows.table[variable] != steps.nothing
+        holds = steps.holds(rows.table, atom) & there
+        for present, where in ((True, holds), (False, there & ~holds)):
+            if where.any() and not where.all():
+                yield Feature((Literal(atom, present),), where, {}, sayable=present or not is_type(atom))
+                yield Feature((Literal(atom, present),), ~where, {}, sayable=False)
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,8 @@ def _longer(
 def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]:
     """Return the features without those that hold where a plainer one does.
 
-    Plain is what can be said, about the change's `own` variables, in few literals, with facts rather than equality.
+    Plain is what can be said, with facts that hold rather than ones that do not or equality, about the change's `own`
+    variables, in few literals.
     """
 
     def plainness(feature: Feature) -> tuple[bool, int, bool, int, int, list[tuple[tuple[str, ...], str]]]:
@@ -141,7 +157,7 @@ def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]
         equal = feature.literals[0].atom.predicate == EQUALITY
         others = len(variables_of(feature.literals).difference(own))
         words = [(literal.atom.terms, literal.atom.predicate) for literal in feature.literals]
-        return not feature.sayable, others, equal, len(feature.literals), absent, words
+        return not feature.sayable, absent, equal, others, len(feature.literals), words
 
     kept: dict[bytes, Feature] = {}
     for feature in sorted(features, key=plainness):

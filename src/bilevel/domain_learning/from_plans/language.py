@@ -12,6 +12,7 @@ from bilevel.domain_learning.from_plans.rows import Rows
 from bilevel.domain_learning.from_plans.steps import Steps, Table, type_atom
 from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain
 
+NEW = "?new"  # a variable that is about to be added
 MOST_VARIABLES = 8  # of a change and of what is linked to its objects
 
 
@@ -62,23 +63,26 @@ def equalities(types: Mapping[str, str], frame: Domain) -> Iterator[Atom]:
 
 
 def linked(rows: Rows, types: Mapping[str, str], steps: Steps) -> tuple[Rows, dict[str, str], list[Atom]]:
-    """Add variables whose objects are determined: in each row a fact names exactly one.
+    """Add variables whose objects are determined: in each seen row a fact names exactly one, in others one at most.
 
-    Returns the rows with them, their types, and the facts.
+    Where there is none, the variable stands for no object, and nothing holds of it. Returns the rows, the added
+    variables' types, and the facts.
     """
-    frame, added, links = steps.frame, dict[str, str](), list[Atom]()
+    added, links = dict[str, str](), list[Atom]()
     for _ in range(2):
-        for atom in list(atoms_over({**types, **added}, frame, ["?new"])):
-            if "?new" not in atom.terms or len(atom.terms) == 1 or len(types) + len(added) >= MOST_VARIABLES:
+        for atom in list(atoms_over({**types, **added}, steps.frame, [NEW])):
+            if NEW not in atom.terms or len(atom.terms) == 1 or len(types) + len(added) >= MOST_VARIABLES:
                 continue
             table, origin = steps.join(rows.table, atom)
-            if not np.array_equal(origin, np.arange(rows.size)):
+            found = np.bincount(origin, minlength=rows.size)
+            if not (found[rows.seen] == 1).all() or (found > 1).any():
                 continue
-            if any(np.array_equal(table["?new"], table[variable]) for variable in (*types, *added)):
+            objects = np.full(rows.size, steps.nothing)
+            objects[origin] = table[NEW]
+            if any(np.array_equal(objects, rows.table[variable]) for variable in (*types, *added)):
                 continue
             name = f"?{chr(ord('a') + len(added))}"
-            links.append(Atom(atom.predicate, tuple(name if term == "?new" else term for term in atom.terms)))
-            added |= {name: declared_types(links[-1:], frame)[name]}
-            table[name] = table.pop("?new")
-            rows = Rows(table, rows.counts, rows.visits)
+            links.append(Atom(atom.predicate, tuple(name if term == NEW else term for term in atom.terms)))
+            added |= {name: declared_types(links[-1:], steps.frame)[name]}
+            rows = Rows({**rows.table, name: objects}, rows.counts, rows.visits)
     return rows, added, links

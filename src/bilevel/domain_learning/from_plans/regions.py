@@ -29,7 +29,7 @@ def is_open(rows: Rows, known: Mask) -> bool:
 
 def impossible(features: Sequence[Feature], rows: Rows, known: Mask, largest: int = LARGEST) -> Mask:
     """Return the rows in which the change cannot happen, those of which that is known already among them."""
-    out = known.copy()
+    out: Mask = known.copy()
     if not features:
         return out
     columns = matrix(features, rows)

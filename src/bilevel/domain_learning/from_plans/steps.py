@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.domain_learning.episodes import Episode
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, is_variable
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, BadInput, Domain, Facts, is_variable
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -50,7 +50,7 @@ class Steps:
         numbers: dict[tuple[int, Facts], int] = {}
         visits: list[int] = []
         for episode in episodes:
-            objects = dict(sorted(episode.objects.items()))
+            objects = dict(sorted({**self.frame.constants, **episode.objects}.items()))
             world = worlds.setdefault(tuple(objects.items()), len(worlds))
             if world == len(self.worlds):
                 self.worlds.append(objects)
@@ -70,14 +70,20 @@ class Steps:
         self.visits = np.bincount(np.array(visits, np.int64), minlength=len(self.states))
 
     def _tabulate(self) -> None:
-        self.radix = max(map(len, self.worlds), default=1) + 1
+        self.nothing = max(map(len, self.worlds), default=1)  # the number of no object
+        self.radix = self.nothing + 1
         self.index = [{name: i for i, name in enumerate(world)} for world in self.worlds]
         self.world_of = np.array([world for world, _ in self.states], np.int64)
         rows: dict[str, list[tuple[int, ...]]] = {name: [] for name in self.frame.predicates}
         for number, (world, state) in enumerate(self.states):
             place = self.index[world]
-            for predicate, terms in state:
-                rows[predicate].append((number, *[place[term] for term in terms]))
+            try:
+                for predicate, terms in state:
+                    rows[predicate].append((number, *[place[term] for term in terms]))
+            except KeyError as unknown:
+                raise BadInput(
+                    f"a fact of a plan names {unknown}, which is no predicate of the domain and no object"
+                ) from None
         widths = {name: predicate.arity + 1 for name, predicate in self.frame.predicates.items()}
         self.relations = {n: np.array(sorted(r), np.int64).reshape(-1, widths[n]) for n, r in rows.items()}
         for kind in (*self.frame.types, ROOT_TYPE):
@@ -86,7 +92,7 @@ class Steps:
             self.relations[f"- {kind}"] = np.array(pairs, np.int64).reshape(-1, 2)
         self._sorted: dict[tuple[str, tuple[int, ...]], tuple[Numbers, Numbers]] = {}
         self._constants = {
-            name: np.array([place.get(name, self.radix - 1) for place in self.index], np.int64)
+            name: np.array([place.get(name, self.nothing) for place in self.index], np.int64)
             for name in self.frame.constants
         }
         self._salt = {name: np.uint64(i + 1) for i, name in enumerate(sorted(self.frame.predicates))}
