@@ -52,7 +52,11 @@ def test_values_gather_around_modes() -> None:
 
 
 def test_what_is_inside_is_told_from_what_is_outside() -> None:
-    gap = gap_around(drawn((0.46, 0.5)), drawn((0.9, 1)), 0.48)
+    gap = gap_around(drawn((0.46, 0.5)), [drawn((0.9, 1))], 0.48)
     assert gap is not None
     assert 0.5 < 0.48 + gap.threshold < 0.9
-    assert gap_around(drawn((0, 1)), drawn((0, 1)), 0.5) is None
+    closer = gap_around(drawn((0.46, 0.5)), [drawn((0.9, 1)), np.array([0.6])], 0.48)
+    assert closer is not None
+    assert 0.5 < 0.48 + closer.threshold < 0.6
+    assert gap_around(drawn((0, 1)), [drawn((0, 1))], 0.5) is None
+    assert gap_around(drawn((0, 1)), [np.zeros(0)], 0.5) is None

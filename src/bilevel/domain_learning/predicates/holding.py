@@ -17,7 +17,7 @@ from bilevel.domain_learning.predicates.definitions import (
     variables_of,
 )
 from bilevel.domain_learning.predicates.evidence import Evidence
-from bilevel.domain_learning.predicates.thresholds import FEWEST, Floats, Gap, gap_around, rounded
+from bilevel.domain_learning.predicates.thresholds import FEWEST, IGNORED, Floats, Gap, gap_around, rounded
 from bilevel.domain_learning.predicates.tracks import Bools, Track
 from bilevel.tasks.spec import Scalar
 
@@ -52,14 +52,15 @@ def _tells(definition: Definition, evidence: Evidence, kind: str) -> bool:
 
 def _by_place(evidence: Evidence, kind: str) -> Definition | None:
     """Return how places and the agent's own features tell things that are carried."""
-    inside, outside, offsets = [], [], []
+    inside, settled, last, offsets = [], [], [], []
     for track, motion in evidence.both:
         rows = track.roster.rows(kind)
         carried = _narrowed(motion.carried[:, rows], EDGE)
         offsets.append((track.hand[:, None] - track.places[:, rows])[carried])
         busy = _widened(np.asarray(motion.carried.any(axis=1)), AROUND)
         inside.append(track.agent[carried.any(axis=1)])
-        outside += [track.agent[~busy & _settled(track)], track.agent[-1:][~motion.carried[-1:].any(axis=1)]]
+        settled.append(track.agent[~busy & _settled(track)])
+        last.append(track.agent[-1:][~motion.carried[-1:].any(axis=1)])
     if sum(map(len, offsets)) < FEWEST:
         return None
     grasp = np.median(np.concatenate(offsets), axis=0)
@@ -67,7 +68,8 @@ def _by_place(evidence: Evidence, kind: str) -> Definition | None:
     if gap is None:
         return None
     near, constants = _near_grasp(evidence, kind, grasp, gap)
-    tests, further = _agent_tests(evidence, np.concatenate(inside), np.concatenate(outside), kind)
+    outside = np.concatenate(settled), np.concatenate(last)
+    tests, further = _agent_tests(evidence, np.concatenate(inside), outside, kind)
     return Definition("holding", (kind,), (near, *tests), (), {**constants, **further})
 
 
@@ -90,7 +92,7 @@ def _near_grasp(evidence: Evidence, kind: str, grasp: Floats, gap: Gap) -> tuple
 
 
 def _agent_tests(
-    evidence: Evidence, inside: Floats, outside: Floats, kind: str
+    evidence: Evidence, inside: Floats, outside: Sequence[Floats], kind: str
 ) -> tuple[list[str], dict[str, Constant]]:
     """Return how the agent's own features tell that it carries a thing of a type."""
     tests, constants = [], dict[str, Constant]()
@@ -99,12 +101,12 @@ def _agent_tests(
             continue
         column = evidence.spec.agent_column[name]
         centre = float(np.median(inside[:, column]))
-        far = outside[:, column]
-        far = far[np.abs(far - centre) > np.quantile(np.abs(inside[:, column] - centre), 0.99)]
-        gap = gap_around(inside[:, column], far, centre) if len(far) > len(outside) / 2 else None
+        usual = np.quantile(np.abs(inside[:, column] - centre), 1 - IGNORED[0])
+        far = [values[np.abs(values[:, column] - centre) > usual, column] for values in outside]
+        gap = gap_around(inside[:, column], far, centre) if 2 * len(far[0]) > len(outside[0]) else None
         if gap is None:
             continue
-        is_above = float(np.median(far)) < centre
+        is_above = float(np.median(far[0])) < centre
         label = f"{identifier(kind).upper()}_HELD_{identifier(name).upper()}"
         value = rounded(centre - gap.threshold if is_above else centre + gap.threshold)
         around = (
@@ -126,7 +128,7 @@ def _reach(evidence: Evidence, kind: str, grasp: Floats) -> Gap | None:
         carrying = motion.carried.any(axis=1, keepdims=True)
         others = carrying & seen & ~_widened(carried, AROUND)
         far += [distance[others], distance[0][seen[0]]]
-    return gap_around(np.concatenate(near), np.concatenate(far), 0.0, evidence.resolution)
+    return gap_around(np.concatenate(near), [np.concatenate(far)], 0.0, evidence.resolution)
 
 
 def _widened(flags: Bools, steps: int) -> Bools:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,8 @@ Floats = NDArray[np.float64]
 FEWEST = 5  # values on either side of a gap
 SMALLEST_RATIO = 2.0  # of the first value above a gap to the last below it
 FLOOR = 0.01  # of the median, or of what is beyond a gap: values that are smaller do not differ
-IGNORED = 0.005  # the share of values that may lie within a gap
+IGNORED = (0.005, 0.02, 0.04)  # the shares of values that may lie within a gap, to be tried in turn
+MANY_MORE = 4  # times as many values are on either side
 
 
 @dataclass(frozen=True)
@@ -45,31 +47,40 @@ def rounded(value: float, digits: int = 2) -> float:
 def largest_gap(values: Floats, resolution: float = 0.0) -> Gap | None:
     """Return the widest gap in the logarithms of values of at least 0, or `None` where there is none worth the name.
 
-    Values below the `resolution` do not differ.
+    Values below the `resolution` do not differ. A few values may lie within the gap, the fewer the better; there are
+    many more on either side.
     """
-    if len(values) < 2 * FEWEST:
-        return None
-    floor = max(FLOOR * float(np.median(values)), resolution, 1e-9)
+    floor = max(FLOOR * float(np.median(values)), resolution, 1e-9) if len(values) else 0.0
     ordered = np.sort(np.maximum(values, floor))
-    ignored = int(IGNORED * len(ordered))
-    below = np.arange(FEWEST - 1, len(ordered) - FEWEST - ignored)
-    ratios = ordered[below + 1 + ignored] / ordered[below]
-    widest = int(ratios.argmax())
-    gap = Gap(float(ordered[below[widest]]), float(ordered[below[widest] + 1 + ignored]))
-    return gap if gap.ratio >= SMALLEST_RATIO else None
+    for share in IGNORED:
+        ignored = int(share * len(ordered))
+        fewest = max(FEWEST, MANY_MORE * ignored)
+        below = np.arange(fewest - 1, len(ordered) - fewest - ignored)
+        if len(below):
+            ratios = ordered[below + 1 + ignored] / ordered[below]
+            widest = below[int(ratios.argmax())]
+            gap = Gap(float(ordered[widest]), float(ordered[widest + 1 + ignored]))
+            if gap.ratio >= SMALLEST_RATIO:
+                return gap
+    return None
 
 
-def gap_around(inside: Floats, outside: Floats, centre: float, resolution: float = 0.0) -> Gap | None:
+def gap_around(inside: Floats, outside: Sequence[Floats], centre: float, resolution: float = 0.0) -> Gap | None:
     """Return the gap between values that are near a centre and others that are not, in their distances from it.
 
-    Distances below the `resolution` do not differ.
+    There are several samples of the others, each of which counts, however small. Distances below the `resolution` do
+    not differ.
     """
-    near, far = np.abs(inside - centre), np.abs(outside - centre)
-    if not len(near) or not len(far):
+    samples = [np.abs(values - centre) for values in outside if len(values)]
+    if not len(inside) or not samples:
         return None
-    high = float(np.quantile(far, IGNORED, method="lower"))
-    low = max(float(np.quantile(near, 1 - IGNORED, method="higher")), FLOOR * high, resolution)
-    return Gap(low, high) if high > low > 0 else None
+    near = np.abs(inside - centre)
+    for share, ratio in zip(IGNORED, (SMALLEST_RATIO**0.5, 1.0), strict=False):
+        high = min(float(np.quantile(far, share, method="lower")) for far in samples)
+        low = max(float(np.quantile(near, 1 - share, method="higher")), FLOOR * high, resolution)
+        if high > ratio * low > 0:
+            return Gap(low, high)
+    return None
 
 
 def modes(values: Floats, resolution: float = 0.0) -> list[tuple[float, Gap | None]]:
