@@ -53,8 +53,8 @@ def learned_operator_table(rows: Sequence[Row], file: str) -> str:
     for number in numbers:
         header += [f"{number}: found", "the same", "explained, %", "s"]
     text = (
-        "Operators learned from so many demonstrations, a fifth of them held out: how many of the written ones that were "
-        "shown have a learned one beside them, how many of these are the same up to names, and which share of the "
+        "Operators learned from so many demonstrations, a fifth of them held out: how many of the written ones that "
+        "were shown have a learned one beside them, how many of these are the same up to names, and which share of the "
         f"held-out changes the learned domain explains; seconds of learning. {origin(found, file)}"
     )
     return below(text, header, lines)
@@ -84,8 +84,8 @@ def fault_table(rows: Sequence[Row], file: str) -> str:
         about = [row["task"], row["fault"], str(row["demonstrations"]), f"{found} of {len(shown)}"]
         lines.append([*about, str(sum(pair["same"] for pair in shown)), explained, str(row["dropped"])])
     text = (
-        "What is learned from faulty labels, or from perturbed demonstrations: written operators that were shown and have "
-        "a learned one beside them, those that are the same up to names, the share of changes explained in held-out "
+        "What is learned from faulty labels, or from perturbed demonstrations: written operators that were shown and "
+        "have a learned one beside them, those that are the same up to names, the share of changes explained in held-out "
         f"episodes without the fault, and how many changes were dropped. {origin(rows, file)}"
     )
     return below(text, ["task", "fault", "demonstrations", "found", "the same", "explained, %", "dropped"], lines)
