@@ -85,8 +85,8 @@ def fault_table(rows: Sequence[Row], file: str) -> str:
         lines.append([*about, str(sum(pair["same"] for pair in shown)), explained, str(row["dropped"])])
     text = (
         "What is learned from faulty labels, or from perturbed demonstrations: written operators that were shown and "
-        "have a learned one beside them, those that are the same up to names, the share of changes explained in held-out "
-        f"episodes without the fault, and how many changes were dropped. {origin(rows, file)}"
+        "have a learned one beside them, those that are the same up to names, the share of changes explained in "
+        f"held-out episodes without the fault, and how many changes were dropped. {origin(rows, file)}"
     )
     return below(text, ["task", "fault", "demonstrations", "found", "the same", "explained, %", "dropped"], lines)
 
