@@ -41,6 +41,7 @@ class Approach:
 
     is_agents: bool
     touched: frozenset[str] = frozenset()
+    carried: frozenset[str] = frozenset()
     beside: tuple[str, tuple[str, ...]] | None = None
     controls: Array | None = None  # (occurrences, size)
     is_astray: bool = False  # it came to nothing, but carried something
@@ -99,8 +100,9 @@ def approach_of(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) 
     if by is not None and (at is None or near[by] < NEARER * reached[at]):
         every = _nearest_of_types(occurrences, episodes, scale).get(by)
         if every is not None:
-            return Approach(True, frozenset(carried), (by, tuple(every)), controls)
-    return Approach(True, frozenset(carried | ({at} if at else set())), None, controls, is_astray=at is None)
+            return Approach(True, frozenset(carried), frozenset(carried), (by, tuple(every)), controls)
+    touched = frozenset(carried | ({at} if at else set()))
+    return Approach(True, touched, frozenset(carried), None, controls, is_astray=at is None)
 
 
 def _comparable(offsets: Mapping[str, _Offsets], others: Sequence[_Offsets]) -> dict[str, float]:

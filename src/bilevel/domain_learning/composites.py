@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from bilevel.symbolic.domain import Atom, Facts
 from bilevel.symbolic.semantics import substitute, substitute_all
 
 FEWEST, MUCH_MORE = 3, 3  # occurrences of a change by itself; times that of both together
+USUALLY = 0.9  # of the times that an object of some type comes
+Newcomer = tuple[str, tuple[str, ...]]  # a predicate, and the types of the newcomers that it is said of
 Key = tuple[Effects, tuple[str, ...]]
 Types = Sequence[Mapping[str, str]]
 
@@ -23,7 +26,7 @@ def separate(changes: Sequence[Change], known: Sequence[frozenset[str]], types: 
     with anything else is an arrival. Beyond that, both parts must be much more frequent by themselves.
     """
     found: list[Change] = []
-    for change, seen in zip(changes, known, strict=True):
+    for change, seen in zip(_without_chance(changes, known, types), known, strict=True):
         found += _without_arrival(change, seen)
     groups, _left = group_changes(found, types)
     counts = {_key(group): len(group.occurrences) for group in groups}
@@ -32,6 +35,31 @@ def separate(changes: Sequence[Change], known: Sequence[frozenset[str]], types: 
         for occurrence in group.occurrences:
             result[id(occurrence.change)] = _parts(occurrence.change, group, groups, counts, types)
     return [part for change in found for part in result.get(id(change), [change])]
+
+
+def _without_chance(changes: Sequence[Change], known: Sequence[frozenset[str]], types: Types) -> list[Change]:
+    """Return the changes without what is said of newcomers only now and then, whatever the reason they came for."""
+
+    def news(change: Change, seen: frozenset[str]) -> dict[Atom, Newcomer]:
+        kinds = types[change.episode]
+        return {
+            fact: (fact.predicate, tuple(kinds.get(term, "") for term in fact.terms if term not in seen))
+            for fact in change.after - change.before
+            if not seen.issuperset(fact.terms)
+        }
+
+    said: Counter[Newcomer] = Counter()
+    came: Counter[tuple[str, ...]] = Counter()
+    for change, seen in zip(changes, known, strict=True):
+        found = set(news(change, seen).values())
+        said.update(found)
+        came.update({kinds for _, kinds in found})
+    return [
+        replace(change, after=change.after - {f for f, key in new.items() if said[key] < USUALLY * came[key[1]]})
+        if (new := news(change, seen))
+        else change
+        for change, seen in zip(changes, known, strict=True)
+    ]
 
 
 def _without_arrival(change: Change, seen: frozenset[str]) -> list[Change]:

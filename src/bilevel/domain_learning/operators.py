@@ -70,6 +70,17 @@ def _dropped(group: Group) -> Dropped:
     return Dropped(_effects_text(first), len(group.occurrences), first.episode, first.step)
 
 
+def _without_luck(operators: Sequence[Operator]) -> None:
+    """Leave out further objects that have to do with one parameter alone, by facts that no operator brings about."""
+    made = {atom.predicate for each in operators for outcome, _ in each.outcomes for atom in outcome.add}
+    for operator in operators:
+        for variable, said in list(operator.linked.items()):
+            others = {term for atom in said for term in atom.terms if term != variable}
+            if len(others) < 2 and made.isdisjoint(atom.predicate for atom in said):
+                operator.conditions -= said
+                del operator.linked[variable], operator.types[variable]
+
+
 def _is_event(operator: Operator) -> bool:
     """Whether nature did it; so she did where something is let go of at no place, and lands where she decides."""
     approach, (outcome, _) = operator.approach, operator.outcomes[0]
@@ -119,6 +130,7 @@ class _Study:
         events = [operator for operator in made if _is_event(operator)]
         for operator in (*ours, *events):
             self._prune(operator)
+        _without_luck(ours)
         return ours, events
 
     def _approach(self, group: Group) -> Approach:

@@ -23,7 +23,8 @@ def without_irrelevant(
 ) -> None:
     """Leave out conditions without which the same rules are learned, and no shorter plan would do.
 
-    Those on facts that the operator deletes stay. Of the others, what links further objects goes first.
+    Those on facts that the operator deletes stay, and those on what the agent carries all the while. Of the others,
+    what links further objects goes first.
     """
     shown = _shown(operators, frame, episodes, changes)
     for number, operator in enumerate(operators):
@@ -47,7 +48,8 @@ def _candidates(operator: Operator) -> Iterator[tuple[Facts, str | None]]:
         yield operator.linked[variable], variable
     linked = frozenset().union(*operator.linked.values())
     for atom in sorted(operator.conditions - operator.deleted - linked):
-        yield frozenset({atom}), None
+        if operator.approach.carried.isdisjoint(atom.terms):
+            yield frozenset({atom}), None
 
 
 def _binds(less: Operator, operator: Operator) -> bool:
@@ -67,10 +69,12 @@ def _shown(
     domain = _domain(operators, frame)
     found: dict[object, Trace] = {}
     ours = {
-        atom.predicate for each in operators for outcome, _ in each.outcomes for atom in outcome.add | outcome.delete
+        atom.predicate
+        for each in operators
+        for outcome, _ in each.outcomes
+        for atom in outcome.add | outcome.delete | each.conditions
     }
-    others = {fact.predicate for change in changes for fact in change.before ^ change.after} - ours
-    for states, goals, objects in _stories(episodes, changes, others):
+    for states, goals, objects in _stories(episodes, changes, ours):
         for trace in traces_from_states(domain, states, goals, objects, settling=0).traces:
             for goal, steps in segments(trace):
                 names: dict[str, int] = {}
@@ -87,15 +91,15 @@ def _shown(
 
 
 def _stories(
-    episodes: Sequence[Episode], changes: Sequence[Change], others: Collection[str]
+    episodes: Sequence[Episode], changes: Sequence[Change], predicates: Collection[str]
 ) -> list[tuple[list[Facts], list[Facts], dict[str, str]]]:
     """Return the settled states of some episodes, the goals there, and the objects.
 
-    Facts of `others` are left out: they come and go, and no operator changes them.
+    Facts of other predicates are left out: they may come and go, and no operator has to do with them.
     """
 
     def without(state: Facts) -> Facts:
-        return frozenset(fact for fact in state if fact.predicate not in others) if others else state
+        return frozenset(fact for fact in state if fact.predicate in predicates)
 
     stories: dict[int, tuple[list[Facts], list[Facts], dict[str, str]]] = {}
     for change in changes:
