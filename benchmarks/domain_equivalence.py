@@ -1,6 +1,6 @@
 """How many random plans does it take to learn a domain's operators, so that they do the same as the written ones?
 
-    python benchmarks/domain_equivalence.py                                # all domains here: 20 minutes on one core
+    python benchmarks/domain_equivalence.py                                # all domains here: 4 minutes on one core
     python benchmarks/domain_equivalence.py --only logistics gacha --plans 10 50
     python benchmarks/domain_equivalence.py my-domain.pddl p1.pddl p2.pddl p3.pddl p4.pddl
 

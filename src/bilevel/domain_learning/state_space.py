@@ -14,7 +14,7 @@ from bilevel.domain_learning.episodes import Episode
 from bilevel.planning.bit_masks import bits_of
 from bilevel.planning.grounding import MADE, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
 
 GROUNDING_SECONDS = 60.0
 
@@ -90,18 +90,14 @@ class StateSpace:
         return found
 
 
-def random_walk(domain: Domain, problem: Problem, steps: int, rng: random.Random, new_objects: int = 0) -> Episode:
-    """Return the states of a walk that takes at every step any applicable ground action, and then any of its outcomes.
-
-    Where nothing is applicable, it stays. What objects nature made is known by their names.
-    """
-    return next(random_walks(domain, problem, steps, rng, new_objects))
-
-
 def random_walks(
     domain: Domain, problem: Problem, steps: int, rng: random.Random, new_objects: int = 0
 ) -> Iterator[Episode]:
-    """Yield random walks from the problem's first state, without end."""
+    """Yield the states of random walks from the problem's first one, without end.
+
+    Each takes at every step any applicable ground action, and then any of its outcomes; where nothing is applicable, it
+    stays. What objects nature made is known by their names.
+    """
     numbering = Numbering()
     space = StateSpace(domain, problem, numbering, new_objects)
     while True:
@@ -117,7 +113,8 @@ def random_walks(
         facts = [numbering.facts(state) for state in states]
         objects = problem.all_objects(domain)
         for made in sorted(a for a, bit in numbering.bits.items() if a.predicate == MADE and states[-1] >> bit & 1):
-            objects[made.terms[0]] = made.terms[0].rstrip("0123456789")
+            name = made.terms[0]  # of its type and a number
+            objects[name] = max((kind for kind in domain.types if name.startswith(kind)), key=len, default=ROOT_TYPE)
         yield Episode(facts, objects)
 
 

@@ -9,7 +9,7 @@ from itertools import combinations, islice, permutations, product
 import numpy as np
 
 from bilevel.domain_learning.from_plans.steps import STATE, Steps, Table
-from bilevel.symbolic.domain import Atom, Facts
+from bilevel.symbolic.domain import NO_FACTS, Atom, Facts
 from bilevel.symbolic.semantics import substitute_all
 
 MOST_ORDERS = 5040  # of the objects of one change that are tried for its canonical form
@@ -137,10 +137,28 @@ def _cases(whole: Change, part: Change) -> Iterator[list[Step]]:
 
 
 def _explains(whole: Change, case: Sequence[Step], steps: Steps) -> bool:
-    """Return whether the effect makes of the first state of each step the second."""
+    """Return whether the effect makes of the first state of each step the second.
+
+    Where two objects are the same one, all that always held of the two must hold of the one.
+    """
+    held = _held(whole, steps) if any(len(set(objects)) < len(objects) for _, _, objects in case) else NO_FACTS
     for before, after, objects in case:
         binding = dict(zip(whole.variables, objects, strict=True))
+        if not substitute_all(held, binding) <= steps.states[before][1]:
+            return False
         add, delete = substitute_all(whole.add, binding), substitute_all(whole.delete, binding)
         if (steps.states[before][1] - delete) | add != steps.states[after][1]:
             return False
     return True
+
+
+def _held(change: Change, steps: Steps) -> Facts:
+    """Return the facts over a change's variables that held before each of its steps that have an object for each."""
+    held: Facts | None = None
+    for before, _, objects in change.steps:
+        names = dict(zip(objects, change.variables, strict=True))
+        if len(names) == len(objects):
+            known = {*names, *steps.frame.constants}
+            now = frozenset(atom for atom in steps.states[before][1] if known.issuperset(atom.terms))
+            held = substitute_all(now, names) if held is None else held & substitute_all(now, names)
+    return held or NO_FACTS
