@@ -226,6 +226,15 @@ def test_what_cannot_be_is_one_line() -> None:
             propose_predicates(demonstrations, goal=goal)
 
 
+def test_names_in_a_data_set_cannot_become_code() -> None:
+    data, evil = shown(), 'x"]; import os; os.abort() #'
+    roles = {evil if name == "hue" else name: role for name, role in data.spec.object_roles["cube"].items()}
+    for spec, task in ((data.spec, 'a"""\nimport os'), (Spec(data.spec.agent, {"cube": roles, "pad": roles}), "cubes")):
+        named = Demonstrations(data[:], task=task, spec=spec, domain=data.domain, controls=data.controls)
+        with pytest.raises(BadInput, match="cannot be written in Python; use letters, digits, - and _"):
+            propose_predicates(named)
+
+
 def test_a_goal_that_no_feature_tells_is_the_tasks_own() -> None:
     items = []
     for demonstration in shown():  # the goal is about the cube of the least hue alone, wherever that is

@@ -104,7 +104,7 @@ def variables_of(types: Sequence[str]) -> tuple[str, ...]:
 
 def identifier(text: str) -> str:
     """Return a name for Python that is like a given one."""
-    name = "".join(letter if letter.isalnum() else "_" for letter in text) or "_"
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in text) or "_"
     return f"{name}_" if name[0].isdigit() or keyword.iskeyword(name) or name == AGENT else name
 
 

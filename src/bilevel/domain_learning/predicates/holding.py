@@ -17,11 +17,12 @@ from bilevel.domain_learning.predicates.definitions import (
     variables_of,
 )
 from bilevel.domain_learning.predicates.evidence import Evidence
-from bilevel.domain_learning.predicates.thresholds import FEWEST, IGNORED, Floats, Gap, gap_around, rounded
+from bilevel.domain_learning.predicates.thresholds import FEWEST, Floats, Gap, gap_around, rounded
 from bilevel.domain_learning.predicates.tracks import Bools, Track
 from bilevel.tasks.spec import Scalar
 
 EDGE = 3  # timesteps at either end of carrying, of which it is not clear that it is held
+USUALLY = 0.9  # of the timesteps of carrying: such values of the agent's features are those of closed hands, too
 MOSTLY = 0.6  # of the timesteps at which a feature tells that a thing is held, it is carried
 AROUND = 10  # timesteps before and after something is carried, of which it is not clear that it is not held
 
@@ -29,10 +30,10 @@ AROUND = 10  # timesteps before and after something is carried, of which it is n
 def holding(evidence: Evidence, kind: str, features: Sequence[Definition]) -> Definition | None:
     """Return what tells the carried things of a type from the others; `None` where the data has no gap for it.
 
-    They are near a point that moves with the agent, and the agent's own features are as they are while it carries; or
-    one of these `features`, with thresholds, is told of just those things that are carried.
+    One of these `features`, with thresholds, is told of just those things that are carried; or they are near a point
+    that moves with the agent, and the agent's own features are as they are while it carries.
     """
-    found = _by_place(evidence, kind) or next((each for each in features if _tells(each, evidence, kind)), None)
+    found = next((each for each in features if _tells(each, evidence, kind)), None) or _by_place(evidence, kind)
     comment = f"The {kind} is in the hand: it moves with the agent."
     return found and replace(found, name="holding", comment=comment, held=True)
 
@@ -101,7 +102,7 @@ def _agent_tests(
             continue
         column = evidence.spec.agent_column[name]
         centre = float(np.median(inside[:, column]))
-        usual = np.quantile(np.abs(inside[:, column] - centre), 1 - IGNORED[0])
+        usual = np.quantile(np.abs(inside[:, column] - centre), USUALLY)
         far = [values[np.abs(values[:, column] - centre) > usual, column] for values in outside]
         gap = gap_around(inside[:, column], far, centre) if 2 * len(far[0]) > len(outside[0]) else None
         if gap is None:

@@ -16,7 +16,7 @@ from bilevel.domain_learning.predicates.description import Description
 from bilevel.domain_learning.predicates.evidence import Evidence
 from bilevel.domain_learning.predicates.goals import Goal, goal_of_facts, goal_of_final_scenes, goal_of_function
 from bilevel.domain_learning.predicates.grammar import candidates, statics
-from bilevel.domain_learning.predicates.python_file import python_file
+from bilevel.domain_learning.predicates.python_file import python_file, require_plain_names
 from bilevel.domain_learning.predicates.selection import Selection
 from bilevel.domain_learning.predicates.tracks import Track
 from bilevel.domain_learning.predicates.validation import Validation, validate
@@ -79,6 +79,7 @@ def propose_predicates(
     """
     if len(demonstrations) < FEWEST:
         raise BadInput(f"it takes at least {FEWEST} demonstrations to propose predicates, not {len(demonstrations)}")
+    require_plain_names(demonstrations.spec, demonstrations.task)
     order = np.random.default_rng(seed).permutation(len(demonstrations)).tolist()
     shown, held_out = sorted(order[len(order) // HELD_OUT :]), sorted(order[: len(order) // HELD_OUT])
     evidence = Evidence.of((demonstrations[number] for number in shown), demonstrations.spec)
@@ -86,6 +87,7 @@ def propose_predicates(
     if not found:
         raise BadInput("nothing in the demonstrations comes to rest, is carried or changes: there is no candidate")
     goals = _goals(goal, evidence, found)
+    require_plain_names(demonstrations.spec, demonstrations.task, [one.predicate.name for one in goals])
     found, goals = _in_the_words_of(goals, found)
     selection = Selection(evidence, found, goals)
     best = selection.best(callback)

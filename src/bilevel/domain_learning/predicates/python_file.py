@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from math import isclose
 
 from bilevel.domain_learning.predicates.definitions import (
@@ -16,8 +17,10 @@ from bilevel.domain_learning.predicates.definitions import (
 )
 from bilevel.domain_learning.predicates.goals import Goal
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.spec import Spec
 
 WIDTH = 120
+PLAIN = re.compile(r"[\w.+:/-]+", re.ASCII)
 NUMBER = '''
 def number(thing: Thing) -> float:
     """The number at the end of a thing's name."""
@@ -25,6 +28,16 @@ def number(thing: Thing) -> float:
     return float(digits or "nan")
 
 '''
+
+
+def require_plain_names(spec: Spec, task: str, predicates: Iterable[str] = ()) -> None:
+    """Raise `BadInput` for names that cannot stand in Python text as they are: a data set may come from anywhere."""
+    features = [name for roles in (spec.agent_roles, *spec.object_roles.values()) for name in roles]
+    for name in (task, *spec.objects, *features, *predicates):
+        if not PLAIN.fullmatch(name):
+            raise BadInput(f"the name {name!r} cannot be written in Python; use letters, digits, - and _")
+    if len({identifier(kind) for kind in spec.objects}) < len(spec.objects):
+        raise BadInput(f"the types {', '.join(spec.objects)} cannot be told apart in Python; name them otherwise")
 
 
 def python_file(
@@ -50,7 +63,7 @@ def python_file(
     lines += [NUMBER] if "number(" in text else [""]
     lines += body
     lines += (
-        ["", "", f'goal = find_task("{task}").goal  # only the task can tell what belongs together'] if given else []
+        ["", "", f"goal = find_task({task!r}).goal  # only the task can tell what belongs together"] if given else []
     )
     return "\n".join(lines).rstrip() + "\n"
 
