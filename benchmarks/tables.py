@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import domain_tables as domains
 import result_tables as render
 import robustness_tables as robustness
 import suite_tables as suites
@@ -64,6 +65,10 @@ TABLES: Mapping[str, Place] = {
     "completed rules": Place(robustness.completion_table, "rule-completion.jsonl", "docs/rules.md"),
     "official tasks": Place(suites.official_table, "ogbench.jsonl", "docs/suites.md"),
     "published figures": Place(suites.published_table, "ogbench.jsonl", "docs/suites.md"),
+    "learned domains": Place(domains.learned_success_table, "learned-domains.jsonl", "docs/domains.md"),
+    "learned operators": Place(domains.learned_operator_table, "learned-domains.jsonl", "docs/domains.md"),
+    "learned differences": Place(domains.difference_table, "learned-domains.jsonl", "docs/domains.md"),
+    "equivalence": Place(domains.equivalence_table, "domain-equivalence.jsonl", "docs/domains.md"),
     "demonstrations": Place(render.demonstration_table, "demonstrations.jsonl", "docs/demonstrations.md"),
 }
 

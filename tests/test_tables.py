@@ -19,6 +19,7 @@ PAGES = (
     "docs/perception.md",
     "docs/rules.md",
     "docs/suites.md",
+    "docs/domains.md",
 )
 TABLE = re.compile(r"(<!-- table: [^\n]* -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
 
