@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 from bilevel.domain_learning.changes import Seen
 from bilevel.domain_learning.lifting import Binding, Occurrence
@@ -52,17 +52,24 @@ def linked_objects(occurrences: Sequence[Occurrence], misses: int) -> list[Linke
     """Return further objects of which the same is said each time, by facts that link them to those of the change."""
     tables = [_links(occurrence) for occurrence in occurrences]
     found: list[Linked] = []
-    for start in {frozenset(patterns) for table in tables[:3] for patterns in table.values()}:
+    whole = {frozenset(patterns) for table in tables[:3] for patterns in table.values()}
+    pairs = {frozenset(pair) for patterns in whole for pair in combinations(sorted(patterns), 2)}
+    for start in sorted(whole | pairs, key=lambda patterns: (-len(patterns), sorted(patterns))):
         patterns = _common(start, tables, misses)
         if any(_is_link(pattern) for pattern in patterns) and not any(patterns <= other.conditions for other in found):
             found = [other for other in found if not other.conditions <= patterns]
             objects = tuple(_fitting(table, patterns) for table in tables)
             found.append(Linked(HERE, patterns, objects))
-    found.sort(key=lambda each: (-len(each.conditions), sorted(each.conditions)))
+    found.sort(key=lambda each: (-_links_together(each), -len(each.conditions), sorted(each.conditions)))
     return [
         Linked(f"?y{i}", substitute_all(each.conditions, {HERE: f"?y{i}"}), each.objects)
         for i, each in enumerate(found[:MOST_LINKED])
     ]
+
+
+def _links_together(linked: Linked) -> int:
+    """How many of the change's objects have to do with the further one."""
+    return len({term for atom in linked.conditions for term in atom.terms if term != HERE})
 
 
 HERE = "?here"
