@@ -13,7 +13,7 @@ from bilevel.symbolic.domain import Atom, Facts
 from bilevel.symbolic.semantics import substitute, substitute_all
 
 FEWEST, MUCH_MORE = 3, 3  # occurrences of a change by itself; times that of both together
-USUALLY = 0.9  # of the times that an object of some type comes
+USUALLY = 0.9  # of the times that an object of some type comes, just as many such facts come with it
 Newcomer = tuple[str, tuple[str, ...]]  # a predicate, and the types of the newcomers that it is said of
 Key = tuple[Effects, tuple[str, ...]]
 Types = Sequence[Mapping[str, str]]
@@ -48,14 +48,16 @@ def _without_chance(changes: Sequence[Change], known: Sequence[frozenset[str]], 
             if not seen.issuperset(fact.terms)
         }
 
-    said: Counter[Newcomer] = Counter()
+    said: dict[Newcomer, Counter[int]] = {}  # how many facts of a kind came, how often
     came: Counter[tuple[str, ...]] = Counter()
     for change, seen in zip(changes, known, strict=True):
-        found = set(news(change, seen).values())
-        said.update(found)
+        found = Counter(news(change, seen).values())
         came.update({kinds for _, kinds in found})
+        for key, number in found.items():
+            said.setdefault(key, Counter())[number] += 1
+    usual = {key for key, numbers in said.items() if max(numbers.values()) >= USUALLY * came[key[1]]}
     return [
-        replace(change, after=change.after - {f for f, key in new.items() if said[key] < USUALLY * came[key[1]]})
+        replace(change, after=change.after - {fact for fact, key in new.items() if key not in usual})
         if (new := news(change, seen))
         else change
         for change, seen in zip(changes, known, strict=True)
