@@ -18,6 +18,8 @@ def test_policies_are_learned_with_proposed_predicates(tmp_path: Path, monkeypat
     assert [(row["task"], row["objects"], row["episodes"]) for row in rows] == [("tiny", 1, 1), ("tiny", 2, 1)]
     for row in rows:
         assert {"near(parcel, spot)", "holding(parcel)"} <= set(row["predicates"])
-        assert row["held_out"] == {"actions": 12, "agreeing": 12, "solved": 2}
+        held_out = row["held_out"]
+        assert held_out["agreeing"] == held_out["actions"] >= 10
+        assert held_out["solved"] == 2
         assert str(tmp_path) not in str(row)
     assert (tmp_path / "policy" / "rules.txt").read_text(encoding="utf-8").count("near(") >= 2
