@@ -40,7 +40,7 @@ check: $(VENV)/installed
 test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
 	  || echo "No chromium, so nobody looks at the report; all else is tested. Install it with: apt-get install chromium"
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=ci
 
 test-suites: $(SUITES:%=.venv-%/installed)
 	$(foreach suite,$(SUITES),.venv-$(suite)/bin/python -m pytest tests/examples/test_$(suite).py &&) true
