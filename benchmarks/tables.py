@@ -65,6 +65,7 @@ TABLES: Mapping[str, Place] = {
     "completed rules": Place(robustness.completion_table, "rule-completion.jsonl", "docs/rules.md"),
     "official tasks": Place(suites.official_table, "ogbench.jsonl", "docs/suites.md"),
     "published figures": Place(suites.published_table, "ogbench.jsonl", "docs/suites.md"),
+    "buttons, shelf, gates": Place(suites.size_table, "kinder.jsonl", "docs/suites.md"),
     "bins": Place(suites.size_table, "robosuite.jsonl", "docs/suites.md"),
     "faulty labels": Place(domains.fault_table, "domain-robustness.jsonl", "docs/domains.md"),
     "learned domains": Place(domains.learned_success_table, "learned-domains.jsonl", "docs/domains.md"),
