@@ -115,3 +115,20 @@ def equivalence_table(rows: Sequence[Row], file: str) -> str:
         f"up to names with the most plans, and what is different then. {origin(rows, file)}"
     )
     return below(text, ["domain", "plans", "states", "the same", "different transitions"], lines)
+
+
+def proposal_table(rows: Sequence[Row], file: str) -> str:
+    """Return what was proposed for each task, and the successes of policies learned with it."""
+    lines = []
+    for row in rows:
+        held = row["held_out"]
+        agreeing = f"{held['agreeing']}/{held['actions']}"
+        about = [row["task"], ", ".join(row["predicates"]), str(len(row["operators"])), agreeing]
+        lines.append([*about, f"{row['proposing_seconds']:.0f}", str(row["objects"]), with_interval([row])])
+    most = max(row["demonstrations"] for row in rows)
+    text = (
+        f"Predicates proposed from {most} demonstrations with three objects, of which only what is seen is used; "
+        "operators learned with them, held-out actions that are as the rules say, seconds; successes, with 95% "
+        f"intervals, of one policy learned with them, judged by the task's own labels. {origin(rows, file)}"
+    )
+    return below(text, ["task", "predicates", "operators", "held out", "s", "objects", "successes"], lines)

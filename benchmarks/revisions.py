@@ -20,5 +20,7 @@ def checked_out(revision: str, *folders: str) -> Iterator[Path]:
     command = ["git", "archive", "--format=tar", revision, *folders]
     data = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     with tempfile.TemporaryDirectory() as name, tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        archive.extractall(name, filter="data")
+        if hasattr(tarfile, "data_filter"):  # not yet in Python 3.11.2, as Debian has it
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(name)
         yield Path(name)
