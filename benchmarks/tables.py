@@ -67,6 +67,7 @@ TABLES: Mapping[str, Place] = {
     "published figures": Place(suites.published_table, "ogbench.jsonl", "docs/suites.md"),
     "buttons, shelf, gates": Place(suites.size_table, "kinder.jsonl", "docs/suites.md"),
     "bins": Place(suites.size_table, "robosuite.jsonl", "docs/suites.md"),
+    "proposed predicates": Place(domains.proposal_table, "proposed-predicates.jsonl", "docs/domains.md"),
     "faulty labels": Place(domains.fault_table, "domain-robustness.jsonl", "docs/domains.md"),
     "learned domains": Place(domains.learned_success_table, "learned-domains.jsonl", "docs/domains.md"),
     "learned operators": Place(domains.learned_operator_table, "learned-domains.jsonl", "docs/domains.md"),
