@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a policy is run."""
+    """Where a policy is run; a task of a suite has the name that the suite itself gives it."""
 
     name: str
     objects: int

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from domain_cases import EXAMPLES, Setting
 from result_files import Row, origin, write_rows
 
 import bilevel
@@ -29,18 +30,8 @@ from bilevel.learning.networks import PRESETS
 from bilevel.policies.policy_folder import POLICY
 from bilevel.tasks.task import Task
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 EXPERT, BISON, REPLANNING = "expert", "bison", "det-replan"
 EXPERT_EPISODES = 10
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is evaluated: a task of the suite, as the suite itself calls it."""
-
-    name: str
-    objects: int
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
