@@ -1,4 +1,4 @@
-"""Builds the compiled parts, where there is a compiler: each is optional, and does what some Python does, only faster."""
+"""Build the compiled parts, where there is a compiler. Each is optional and does what some Python does, but faster."""
 
 from pathlib import Path
 
