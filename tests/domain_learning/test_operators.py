@@ -120,6 +120,28 @@ def test_what_happens_once_is_listed_with_its_place() -> None:
     assert (dropped.text, dropped.count, dropped.episode) == ("broken(b1)", 1, 3)
 
 
+def test_of_two_facts_that_are_deleted_the_wider_is_the_condition() -> None:
+    """Doors are opened that were shut; a few are left ajar, neither open nor shut, and nobody opens those."""
+
+    def episode(seed: int) -> Episode:
+        doors = {"d1": "door", "d2": "door", "d3": "door", "d4": "door"}
+        shut = [fact for door in doors for fact in (f"shut {door}", f"unopened {door}")]
+        acting = Acting(doors, facts(*shut), np.random.default_rng(seed))
+        acting.goal = facts("open d1", "open d2")
+        for door in ("d1", "d2"):
+            acting.visit(door)
+            acting.change(add=(f"open {door}",), delete=(f"shut {door}", f"unopened {door}"))
+        if seed == 5:
+            acting.wander()
+            acting.change(delete=("shut d3",))
+        return acting.episode()
+
+    learned = learn_operators([episode(seed) for seed in range(8)])
+    (schema,) = learned.domain.schemas.values()
+    assert schema.precondition == {atom("unopened ?door")}, write_domain(learned.domain)
+    assert schema.outcomes[0].delete == {atom("unopened ?door"), atom("shut ?door")}
+
+
 def test_the_same_episodes_give_the_same_text() -> None:
     episodes = [blocks_episode(seed, teleports=True) for seed in range(6)]
     assert write_domain(learn_operators(episodes).domain) == write_domain(learn_operators(episodes).domain)

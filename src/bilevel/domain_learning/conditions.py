@@ -16,6 +16,7 @@ from bilevel.symbolic.semantics import substitute_all
 MOST_LINKED = 2  # further objects that conditions may name
 Seens = Sequence[Seen]
 MOST_STATES = 600  # in which it is looked whether a condition ever mattered
+USUALLY = 0.8
 
 
 @dataclass(frozen=True)
@@ -156,3 +157,17 @@ def never_mattered(
                 if not wanted <= state and not any(map(fits, satisfying(wanted, state))):
                     return False
     return True
+
+
+def is_wider(one: Atom, other: Atom, seen: Seens) -> bool:
+    """Whether one of two conditions on the same objects holds wherever the other does, and seldom without it."""
+    if one.terms != other.terms or len(set(one.terms)) < len(one.terms):
+        return False
+    both = alone = 0
+    for state, _ in seen:
+        places, others = ({fact.terms for fact in state if fact.predicate == each.predicate} for each in (one, other))
+        if not others <= places:
+            return False
+        both += len(others)
+        alone += len(places - others)
+    return alone > 0 and both >= USUALLY * (both + alone)

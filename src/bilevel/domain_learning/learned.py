@@ -71,11 +71,12 @@ class Operator:
     conditions: Facts = NO_FACTS
     linked: dict[str, Facts] = field(default_factory=dict)  # further variables, and what is said of them
     negative: Facts = NO_FACTS
+    spared: Facts = NO_FACTS  # what is deleted, if it is there
 
     @property
     def deleted(self) -> Facts:
-        """What is deleted must have been there."""
-        return frozenset(atom for outcome, _ in self.outcomes for atom in outcome.delete)
+        """What is deleted must have been there, unless that was spared."""
+        return frozenset(atom for outcome, _ in self.outcomes for atom in outcome.delete) - self.spared
 
     @property
     def count(self) -> int:

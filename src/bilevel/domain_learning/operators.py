@@ -13,7 +13,7 @@ from bilevel.domain_learning.absorption import absorbed
 from bilevel.domain_learning.approach import Approach, approach_of, same_controls
 from bilevel.domain_learning.changes import Change, Seen, find_changes
 from bilevel.domain_learning.composites import separate
-from bilevel.domain_learning.conditions import held_always, linked_objects, never_mattered
+from bilevel.domain_learning.conditions import held_always, is_wider, linked_objects, never_mattered
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.frames import common_type, inferred_frame
 from bilevel.domain_learning.from_plans.operators import learn_from_plans
@@ -218,8 +218,16 @@ class _Study:
             tested = frozenset({atom})
             if never_mattered(conditions, tested, operator.types, operator.linked, self.frame, self.states):
                 conditions -= tested
-        operator.conditions = conditions
+        operator.spared = self._narrower(conditions & operator.deleted)
+        operator.conditions = conditions - operator.spared
         for variable in list(operator.linked):
-            operator.linked[variable] &= conditions
+            operator.linked[variable] &= operator.conditions
             if not operator.linked[variable]:
                 del operator.linked[variable], operator.types[variable]
+
+    def _narrower(self, deleted: Facts) -> Facts:
+        """Return what need not be there to be deleted, as something wider is: a door that is not open may be ajar.
+
+        Nobody may have opened such a door. But somebody who tries is better off than somebody who cannot go on.
+        """
+        return frozenset(atom for atom in deleted if any(is_wider(other, atom, self.states) for other in deleted))
