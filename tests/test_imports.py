@@ -79,6 +79,7 @@ LAYERS: Mapping[str, Allowed] = {
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
     "video": Allowed(("symbolic.domain", "files"), ("numpy", "av", "PIL")),
+    "__main__": Allowed(("cli",)),
     "": Allowed(("",)),  # the public names
 }  # fmt: skip
 

@@ -7,17 +7,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bilevel.symbolic.adl import is_readable_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from bilevel.policies.recovery import Recovery
     from bilevel.tasks.task import Task
 
@@ -28,7 +27,7 @@ RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
-OptionalOutput = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
 TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
@@ -41,7 +40,7 @@ RECOVERY_HELP = (
     "What a bilevel policy does where it is at a loss, such as wait=20,plan,retry=3,nudge=5, or off (by default as the "
     "policy says)."
 )
-RecoveryText = Annotated[str | None, tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
+RecoveryText = Annotated[Optional[str], tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
 PERCEPTION_HELP = (
     "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
     "swapped); success is judged on what is."
@@ -51,11 +50,11 @@ ESTIMATION_HELP = (
     "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, as the "
     "expert needs one (by default as the policy was learned)."
 )
-EstimationName = Annotated[str | None, tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
+EstimationName = Annotated[Optional[str], tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
-OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]
-Bound = Annotated[int | None, tyro.conf.arg(metavar="N")]
+OptionalTask = Annotated[Optional[str], tyro.conf.arg(metavar="TASK")]
+Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
@@ -63,6 +62,8 @@ def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]
         domain = read_domain(domain_path)
         return domain, [read_problem(path, domain) for path in problem_paths]
     except BadInput as error:
+        from bilevel.symbolic.adl import is_readable_for_planning
+
         if problem_paths and is_readable_for_planning(domain_path, problem_paths[0]):
             raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
         raise
@@ -116,6 +117,9 @@ def task_of(name: str, source: str | None, whose: str) -> Task:
 
 
 def progress_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = TextColumn("[progress.description]{task.description}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
-Numbers = Annotated[str | None, tyro.conf.arg(metavar="N-M")]
-Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
-Address = Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")]
+Numbers = Annotated[Optional[str], tyro.conf.arg(metavar="N-M")]
+Count = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
+Address = Annotated[Optional[str], tyro.conf.arg(metavar="HOST:PORT")]
 
 PARTS = ("table", "memory", "scaling", "films", "report")
 
