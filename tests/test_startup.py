@@ -74,6 +74,23 @@ def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Pat
         assert not any(name.startswith(("bilevel.planning", "bilevel.tasks", "bilevel.tabletop")) for name in loaded)
 
 
+HELP_OF_ALL = """import sys
+from bilevel import cli
+for name in cli.COMMANDS:
+    if name != "reproduce":  # whose default lists words, for which tyro imports typeguard
+        try:
+            cli.main([*name.split(), "--help"])
+        except SystemExit as stopped:
+            assert stopped.code in (0, None)
+print(*sys.modules)
+"""
+
+
+def test_the_help_of_a_command_loads_nothing_heavy() -> None:
+    shown = subprocess.run([sys.executable, "-c", HELP_OF_ALL], capture_output=True, text=True, check=True).stdout
+    assert HEAVY & set(shown.splitlines()[-1].split()) == set()
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_help_of_all_commands_says_what_each_says_of_itself(name: str) -> None:
     module, _, kind = cli.COMMANDS[name].partition(":")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import tyro
+from tyro.constructors import PrimitiveConstructorSpec
 
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.pddl import read_domain, read_problem
@@ -20,9 +21,28 @@ if TYPE_CHECKING:
     from bilevel.policies.recovery import Recovery
     from bilevel.tasks.task import Task
 
+
+def _several(kind: type) -> PrimitiveConstructorSpec[Any]:
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar=f"[{kind.__name__.upper()} [{kind.__name__.upper()} ...]]",
+        instance_from_str=lambda words: tuple(map(kind, words)),
+        is_instance=lambda value: isinstance(value, tuple),
+        str_from_instance=lambda value: list(map(str, value)),
+    )
+
+
+# Optional[X], not X | None, and a bare tuple: for others tyro imports typeguard, which takes longer than all else here.
+if TYPE_CHECKING:
+    Words = tuple[str, ...]
+    Paths = tuple[Path, ...]
+else:
+    Words = Annotated[tuple, _several(str)]
+    Paths = Annotated[tuple, _several(Path)]
+
 DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN", help="PDDL domain file.")]
 ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM", help="PDDL problem file.")]
-ProblemFiles = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
+ProblemFiles = Annotated[Paths, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
 RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
@@ -33,7 +53,7 @@ TASK_HELP = (
 )
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
-EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
+EnvArguments = Annotated[Words, tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
 Noise = Annotated[float, tyro.conf.arg(help=NOISE_HELP)]
 RECOVERY_HELP = (

@@ -12,6 +12,7 @@ from bilevel.commands.arguments import (
     EnvArguments,
     Json,
     OptionalTask,
+    Words,
     answer,
     count,
     env_arguments,
@@ -31,7 +32,7 @@ RecordedSource = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOU
 OutputFolder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Function = Annotated[Optional[str], tyro.conf.arg(metavar="FILE:FUNCTION")]
 Hertz = Annotated[Optional[float], tyro.conf.arg(metavar="HZ")]
-Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
+Names = Annotated[Words, tyro.conf.arg(metavar="NAME...")]
 OptionalName = Annotated[Optional[str], tyro.conf.arg(metavar="NAME")]
 Number = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 

@@ -16,6 +16,7 @@ from bilevel.commands.arguments import (
     DataFolder,
     Json,
     OptionalTask,
+    Paths,
     answer,
     count,
     progress_bar,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")]
-EpisodeFiles = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
+EpisodeFiles = Annotated[Paths, tyro.conf.arg(metavar="FILE...")]
 OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
-from bilevel.commands.arguments import require_at_least
+from bilevel.commands.arguments import Words, require_at_least
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.symbolic.domain import BadInput
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bilevel.experiments.reproduction.selection import Selection
 
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
+Names = Annotated[Words, tyro.conf.arg(metavar="NAME...")]
 Numbers = Annotated[Optional[str], tyro.conf.arg(metavar="N-M")]
 Count = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 Address = Annotated[Optional[str], tyro.conf.arg(metavar="HOST:PORT")]

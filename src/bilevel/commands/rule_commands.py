@@ -18,6 +18,7 @@ from bilevel.commands.arguments import (
     Output,
     ProblemFiles,
     RulesFile,
+    Words,
     count,
     print_json,
     progress_bar,
@@ -54,7 +55,7 @@ class VerifyRules:
     """PDDL domain file."""
     problems: ProblemFiles
     """PDDL problem files."""
-    grow: tuple[str, ...] = ()
+    grow: Words = ()
     """Verify the family of problems with up to this many objects of a type, such as block=4 place=4."""
     starts: Starts = "at-rest"
     """With --grow, where problems begin: the seed's state, or any state that actions lead to (with the hand free)."""
