@@ -32,9 +32,9 @@ class Allowed(NamedTuple):
 
 
 LAYERS: Mapping[str, Allowed] = {
-    "symbolic": Allowed(()),
-    "rules": Allowed(("symbolic",)),
-    "planning": Allowed(("symbolic",), ("matplotlib",)),
+    "symbolic": Allowed(("compiled",)),
+    "rules": Allowed(("symbolic", "compiled")),
+    "planning": Allowed(("symbolic", "compiled"), ("matplotlib",)),
     "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
@@ -73,6 +73,7 @@ LAYERS: Mapping[str, Allowed] = {
     "commands": Allowed(("",), ("rich", "tyro", "msgspec", "PIL")),
     "cli": Allowed(("commands", "symbolic.domain"), ("tyro",)),
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
+    "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",)),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "processes": Allowed(("symbolic.domain",)),
