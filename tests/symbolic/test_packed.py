@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilevel.compiled import PURE
-from bilevel.symbolic.domain import Action, Domain, Problem
+from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import Misread
-from bilevel.symbolic.packed import NUMBER, PackedActions, pack, read_packed
+from bilevel.symbolic.packed import pack, read_packed
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_problem
 from bilevel.symbolic.pddl_problem import problem_from_text
 from bilevel.tabletop.problems import DOMAINS, shipped_domain, training_problems
@@ -155,13 +154,6 @@ def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatc
     assert read_packed(tmp_path / "missing.pddl", DELIVERY) is None
     monkeypatch.setenv(PURE, "1")
     assert read_packed(file, DELIVERY) is None
-
-
-def test_packed_actions_are_actions() -> None:
-    packed = pack(PROBLEM, DELIVERY)
-    actions = PackedActions(DELIVERY, packed.names, array(NUMBER, [0, 0]), array(NUMBER, [5, 0, 6, 1]))
-    assert list(actions) == [Action("drive", ("t1", "a")), Action("drive", ("t2", "b"))]
-    assert (len(actions), actions[1:]) == (2, [actions[1]])
 
 
 def test_a_problem_is_read_whatever_its_size() -> None:

@@ -7,9 +7,7 @@ values, and whose goal is one fact or an `and` of some. Everything else, right o
 
 from array import array
 
-from cpython cimport array as c_array
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
@@ -26,14 +24,16 @@ from bilevel.symbolic.tables cimport (
     NameTable,
     Scanner,
     Token,
+    lines,
+    memory,
     sort_rows,
     string_view,
+    view,
 )
 
 LARGEST = 2**31 - 1  # bytes of a file; places in it are kept in 32 bits
 IGNORED = (":requirements", ":metric", ":length")
 cdef int DEEPEST = 50  # parentheses in what is ignored
-cdef c_array.array NOTHING = array(NUMBER)
 
 
 class NotPlain(Exception):
@@ -48,22 +48,6 @@ def packed_problem(bytes data not None, domain):
         return _Reader(data, domain).problem()
     except NotPlain:
         return None
-
-
-cdef bytes _lines(words):
-    """The words, a newline after each."""
-    return "".join([f"{word}\n" for word in words]).encode()
-
-
-cdef string_view _view(bytes text):
-    return string_view(<const char*>text, len(text))
-
-
-cdef object _array(const vector[int32_t]& numbers):
-    cdef c_array.array copy = c_array.clone(NOTHING, numbers.size(), False)
-    if numbers.size():
-        memcpy(copy.data.as_ints, numbers.data(), numbers.size() * sizeof(int32_t))
-    return copy
 
 
 cdef class _Reader:
@@ -88,9 +72,9 @@ cdef class _Reader:
         self.domain = domain
         self.objects_known = False
         type_names = types_of(domain)
-        self.predicate_text, self.type_text = _lines(domain.predicates), _lines(type_names)
-        self.predicates.build(_view(self.predicate_text))
-        self.types.build(_view(self.type_text))
+        self.predicate_text, self.type_text = lines(domain.predicates), lines(type_names)
+        self.predicates.build(view(self.predicate_text))
+        self.types.build(view(self.type_text))
         for predicate in domain.predicates.values():
             self.arities.push_back(predicate.arity)
             self.first_parameters.push_back(self.fits.size())
@@ -122,7 +106,7 @@ cdef class _Reader:
         if not self.objects_known:
             self.sort_objects()
         nothing = self.relations()  # what was read has been taken away
-        types, declared = _array(self.kinds), _array(self.declared)
+        types, declared = array(NUMBER, memory(self.kinds)), array(NUMBER, memory(self.declared))
         state, goal = sections.get(":init", nothing), sections[":goal"]
         return PackedProblem(
             name, self.domain.name, Names(self.name_text), types_of(self.domain), types, declared, state, goal
@@ -141,7 +125,7 @@ cdef class _Reader:
         elif keyword == ":goal":
             self.expect(OPEN)
             self.expect(NAME)
-            if self.scanner.spells(_view(b"and")):
+            if self.scanner.spells(view(b"and")):
                 self.read_facts(with_values=False)
             else:
                 self.read_fact()
@@ -164,7 +148,7 @@ cdef class _Reader:
                 untyped += 1
                 continue
             kind = 0  # the root type's number
-            if self.token == WORD and untyped and self.scanner.spells(_view(b"-")):
+            if self.token == WORD and untyped and self.scanner.spells(view(b"-")):
                 self.expect(NAME)
                 kind = self.types.find(self.scanner.word, self.scanner.length, self.scanner.hash)
             elif self.token != CLOSE:
@@ -205,7 +189,7 @@ cdef class _Reader:
             if numbers[place] >= 0:
                 self.declared.push_back(numbers[place])
         self.name_text = text
-        self.objects.build(_view(self.name_text))
+        self.objects.build(view(self.name_text))
         self.given = NameList()
         self.objects_known = True
         return 0
@@ -247,7 +231,7 @@ cdef class _Reader:
 
     cdef int skip_value(self) except -1:
         """Pass over the rest of a value such as `(= (f a) 5)`."""
-        if self.token != WORD or not self.scanner.spells(_view(b"=")):
+        if self.token != WORD or not self.scanner.spells(view(b"=")):
             raise NotPlain
         self.expect(OPEN)
         self.expect(NAME)
@@ -275,7 +259,7 @@ cdef class _Reader:
         for number, predicate in enumerate(self.domain.predicates.values()):
             if predicate.arity:
                 sort_rows(self.terms[number], predicate.arity)
-            terms = _array(self.terms[number])
+            terms = array(NUMBER, memory(self.terms[number]))
             relations[predicate.name] = Rows(len(terms) // predicate.arity if predicate.arity else self.seen[number], terms)
             self.terms[number] = vector[int32_t]()
             self.seen[number] = False
@@ -294,7 +278,7 @@ cdef class _Reader:
 
     cdef int expect_word(self, bytes word) except -1:
         self.expect(NAME)
-        if not self.scanner.spells(_view(word)):
+        if not self.scanner.spells(view(word)):
             raise NotPlain
         return 0
 

@@ -7,15 +7,15 @@ An object's number is its place among all names in alphabetical order, so compar
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, repeat
+from itertools import repeat
 from os import PathLike
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from bilevel.compiled import find
-from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, Problem
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
 
 NUMBER = "i"  # the type code of arrays: C's int
 
@@ -29,6 +29,12 @@ class Names:
     @cached_property
     def listed(self) -> list[str]:
         return self.text.decode("utf-8").split("\n")[:-1]
+
+    def number(self, name: str) -> int:
+        """The number of one name, which must be there; for many, take `numbers`."""
+        if self.text.startswith(f"{name}\n".encode()):
+            return 0
+        return self.text.count(b"\n", 0, self.text.index(f"\n{name}\n".encode())) + 1
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -83,16 +89,17 @@ class PackedProblem:
 
 def read_packed(path: str | PathLike[str], domain: Domain) -> PackedProblem | None:
     """The problem of a file; `None` without the compiled parts, and where only `read_problem` can read or refuse it."""
-    reader = find("bilevel.symbolic._reading")
-    if reader is None:
-        return None
+    reader, data = find("bilevel.symbolic._reading"), contents_of(path)
+    return None if reader is None or data is None else reader.packed_problem(data, domain)
+
+
+def contents_of(path: str | PathLike[str]) -> bytes | None:
+    """The bytes of a file, or `None` where they cannot be read."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except OSError:
         return None
-    problem: PackedProblem | None = reader.packed_problem(data, domain)
-    return problem
 
 
 def pack(problem: Problem, domain: Domain) -> PackedProblem:
@@ -122,35 +129,3 @@ def _relations(facts: Facts, domain: Domain, names: Names) -> dict[str, Rows]:
     for predicate, terms in facts:
         rows[predicate].append([names.numbers[term] for term in terms])
     return {p: Rows(len(r), array(NUMBER, [term for row in sorted(r) for term in row])) for p, r in rows.items()}
-
-
-@dataclass(frozen=True)
-class PackedActions(Sequence[Action]):
-    """The actions of a plan as integers: the number of each one's schema, and the arguments of one after another.
-
-    A schema's number is its place in the domain. Whoever wants an ordinary action gets one.
-    """
-
-    domain: Domain
-    names: Names
-    schemas: array[int]
-    arguments: array[int]
-
-    @cached_property
-    def listed(self) -> list[Action]:
-        words = map(self.names.listed.__getitem__, self.arguments)
-        schemas = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
-        steps = map(schemas.__getitem__, self.schemas)
-        return [Action(name, tuple(islice(words, arity))) for name, arity in steps]
-
-    @overload
-    def __getitem__(self, place: int) -> Action: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Action]: ...
-
-    def __getitem__(self, place: int | slice) -> Action | list[Action]:
-        return self.listed[place]
-
-    def __len__(self) -> int:
-        return len(self.schemas)

@@ -29,31 +29,43 @@ inline std::uint64_t hash_of(std::string_view name) {
 // The low bits of a product depend on few of its factors' bits, so places are taken from the high ones, too.
 inline std::size_t place_of(std::uint64_t hash, std::size_t mask) { return (hash ^ (hash >> 32)) & mask; }
 
-// Finds the number of a name, its place in a text in which a newline follows each name. The text must stay.
-class NameTable {
+// Gives the names of a text in which a newline follows each, by their numbers. The text must stay.
+class NameText {
 public:
-    void build(std::string_view text) {
+    void split(std::string_view text) {
         text_ = text;
         starts_.clear();
         for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
             starts_.push_back(static_cast<std::uint32_t>(at));
-        std::size_t count = starts_.size(), capacity = 16;
-        while (capacity < 2 * count) capacity *= 2;
-        slots_.assign(capacity, Slot{0, -1});
-        mask_ = capacity - 1;
         starts_.push_back(static_cast<std::uint32_t>(text.size()));
-        for (std::size_t number = 0; number < count; ++number) {
-            std::uint64_t hash = hash_of(name(number));
-            std::size_t at = place_of(hash, mask_);
-            while (slots_[at].number >= 0) at = (at + 1) & mask_;
-            slots_[at] = Slot{static_cast<std::uint32_t>(hash >> 32), static_cast<std::int32_t>(number)};
-        }
     }
 
     std::size_t size() const { return starts_.empty() ? 0 : starts_.size() - 1; }
 
     std::string_view name(std::size_t number) const {
         return text_.substr(starts_[number], starts_[number + 1] - starts_[number] - 1);
+    }
+
+private:
+    std::string_view text_;
+    std::vector<std::uint32_t> starts_;
+};
+
+// Finds the numbers of names, too.
+class NameTable : public NameText {
+public:
+    void build(std::string_view text) {
+        split(text);
+        std::size_t capacity = 16;
+        while (capacity < 2 * size()) capacity *= 2;
+        slots_.assign(capacity, Slot{0, -1});
+        mask_ = capacity - 1;
+        for (std::size_t number = 0; number < size(); ++number) {
+            std::uint64_t hash = hash_of(name(number));
+            std::size_t at = place_of(hash, mask_);
+            while (slots_[at].number >= 0) at = (at + 1) & mask_;
+            slots_[at] = Slot{static_cast<std::uint32_t>(hash >> 32), static_cast<std::int32_t>(number)};
+        }
     }
 
     // The number of a word in letters of any case, whose hash is that of its small letters; -1 if there is none. Files
@@ -80,8 +92,6 @@ private:
         return true;
     }
 
-    std::string_view text_;
-    std::vector<std::uint32_t> starts_;
     std::vector<Slot> slots_;
     std::size_t mask_ = 0;
 };
