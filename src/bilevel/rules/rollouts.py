@@ -6,14 +6,20 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
+from bilevel.compiled import find
 from bilevel.rules.closures import closures_in
 from bilevel.rules.commitment import CommittedChoice, Values, getter
-from bilevel.rules.engine import RuleEngine, is_safe
-from bilevel.rules.engine.asked import relations_asked
-from bilevel.rules.engine.compiled_executor import CompiledExecutor, Status
+from bilevel.rules.engine import Executor, is_safe
+from bilevel.rules.engine.asked import in_order, relations_asked
+from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
+from bilevel.rules.engine.rule_engine import executor_for
+from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.packed import PackedProblem
+from bilevel.symbolic.packed_plans import PackedActions
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
 
@@ -47,9 +53,9 @@ class Solution:
 class Rollout:
     """One rollout: the engine, nature, and what has been done."""
 
-    def __init__(self, domain: Domain, problem: Problem, engine: RuleEngine, nature: Nature) -> None:
-        self.domain, self.problem, self.engine, self.nature = domain, problem, engine, nature
-        self.rules = engine.rules
+    def __init__(self, domain: Domain, executor: Executor, nature: Nature) -> None:
+        self.domain, self.engine, self.nature = domain, executor, nature
+        self.rules = executor.rules
         self.schemas = [domain.schemas[rule.action.name] for rule in self.rules]
         self.safe = [is_safe(rule, domain) for rule in self.rules]
         self.moves: dict[int, NaturesMove] = {}
@@ -129,10 +135,10 @@ class CompiledRollout(Rollout):
     """The executor runs by itself, but for what nature decides and for actions that must be tested first."""
 
     def __init__(
-        self, domain: Domain, problem: Problem, engine: RuleEngine, nature: Nature, executor: CompiledExecutor
+        self, domain: Domain, executor: CompiledExecutor, nature: Nature, packed: PackedProblem | None = None
     ) -> None:
-        super().__init__(domain, problem, engine, nature)
-        self.executor, self.it = executor, executor.it
+        super().__init__(domain, executor, nature)
+        self.executor, self.it, self.packed = executor, executor.it, packed
 
     @property
     def steps(self) -> int:
@@ -140,7 +146,12 @@ class CompiledRollout(Rollout):
         return count
 
     def actions(self) -> Sequence[Action]:
-        return self.executor.actions()
+        schemas, numbers = self.executor.actions()
+        if self.packed:
+            return PackedActions(self.domain, self.packed.names, schemas, numbers)
+        heads = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
+        names = map(self.executor.objects.names.__getitem__, numbers)
+        return [Action(name, tuple(islice(names, arity))) for name, arity in map(heads.__getitem__, schemas)]
 
     def advance(self, bound: int) -> Solution | None:
         while True:
@@ -168,8 +179,11 @@ class CompiledRollout(Rollout):
 class WrittenRollout(Rollout):
     """Step by step in Python."""
 
-    def __init__(self, domain: Domain, problem: Problem, engine: RuleEngine, nature: Nature, commit: bool) -> None:
-        super().__init__(domain, problem, engine, nature)
+    def __init__(
+        self, domain: Domain, problem: Problem, executor: WrittenExecutor, nature: Nature, commit: bool
+    ) -> None:
+        super().__init__(domain, executor, nature)
+        self.problem = problem
         self.names = [rule.action.name for rule in self.rules]
         self.arguments = [getter(rule, rule.action.arguments) for rule in self.rules]
         self.appliers = [
@@ -237,13 +251,21 @@ class WrittenRollout(Rollout):
         return self.committed.goal if self.committed else None
 
 
-def rollout(domain: Domain, problem: Problem, rules: Sequence[Rule], rng: random.Random, commit: bool) -> Rollout:
+def rollout(
+    domain: Domain, problem: Problem | PackedProblem, rules: Sequence[Rule], rng: random.Random, commit: bool
+) -> Rollout:
     """Return a rollout of the rules from the problem's initial state."""
+    rules = in_order(rules)
+    if isinstance(problem, PackedProblem):
+        if find(COMPILED) and domain.is_deterministic:
+            executor = CompiledExecutor.of_packed(rules, domain, problem, commit)
+            return CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
+        problem = problem.unpacked
     nature = Nature(domain, problem.all_objects(domain), rng)
-    engine = RuleEngine(rules, domain, problem.state, problem.goal, nature.objects, commit=commit)
-    if isinstance(engine.executor, CompiledExecutor):
-        return CompiledRollout(domain, problem, engine, nature, engine.executor)
-    return WrittenRollout(domain, problem, engine, nature, commit)
+    made = executor_for(rules, domain, problem.state, problem.goal, nature.objects, commit)
+    if isinstance(made, CompiledExecutor):
+        return CompiledRollout(domain, made, nature)
+    return WrittenRollout(domain, problem, made, nature, commit)
 
 
 def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:

@@ -8,19 +8,20 @@ from collections.abc import Sequence
 from bilevel.rules.rollouts import Solution, Stop, final_state, rollout
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.packed import PackedProblem
 from bilevel.symbolic.pddl_problem import no_garbage_collection
 
 __all__ = ["Solution", "Stop", "default_bound", "final_state", "solve"]
 
 
-def default_bound(problem: Problem) -> int:
+def default_bound(problem: Problem | PackedProblem) -> int:
     """Return far more steps than any sensible policy needs, so that every run ends."""
-    return 10_000 + 1_000 * len(problem.goal)
+    return 10_000 + 1_000 * (problem.goals if isinstance(problem, PackedProblem) else len(problem.goal))
 
 
 def solve(
     domain: Domain,
-    problem: Problem,
+    problem: Problem | PackedProblem,
     rules: Sequence[Rule],
     *,
     seed: int = 0,

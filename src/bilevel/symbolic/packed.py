@@ -30,6 +30,9 @@ class Names:
     def listed(self) -> list[str]:
         return self.text.decode("utf-8").split("\n")[:-1]
 
+    def has(self, name: str) -> bool:
+        return self.text.startswith(f"{name}\n".encode()) or f"\n{name}\n".encode() in self.text
+
     def number(self, name: str) -> int:
         """The number of one name, which must be there; for many, take `numbers`."""
         if self.text.startswith(f"{name}\n".encode()):

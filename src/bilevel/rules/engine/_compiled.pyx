@@ -144,6 +144,16 @@ cdef object listed(vector[int]& values):
     return made
 
 
+def objects_of(int[::1] types, vector[char] wanted):
+    """Return the objects whose types are wanted, as an array."""
+    cdef vector[int] found
+    cdef int number
+    for number in range(types.shape[0]):
+        if wanted[types[number]]:
+            found.push_back(number)
+    return listed(found)
+
+
 cdef class Executor:
     """Relations, views and rules by number; an object's number is its place in the order of names."""
 
@@ -340,6 +350,10 @@ cdef class Executor:
     def steps(self):
         return self.it.done.size()
 
-    def actions(self):
-        """Return the rule of each action done, and the arguments of one after another, as arrays."""
-        return listed(self.it.done), listed(self.it.done_arguments)
+    def actions(self, vector[int] schemas):
+        """Return the schema of each action done, given those of the rules, and the arguments of one after another."""
+        cdef vector[int] done = self.it.done
+        cdef size_t step
+        for step in range(done.size()):
+            done[step] = schemas[done[step]]
+        return listed(done), listed(self.it.done_arguments)

@@ -15,6 +15,11 @@ from bilevel.symbolic.semantics import substitute_all
 Instance = tuple[int, tuple[str, ...]]
 
 
+def in_order(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return the rules by priority; ties keep the given order."""
+    return tuple(sorted(rules, key=lambda rule: rule.priority))
+
+
 def relations_asked(rules: Sequence[Rule], domain: Domain) -> dict[Relation, int]:
     """Return the relations to keep with their arities: what rules ask about, and what unsafe rules' actions need."""
     arities: dict[Relation, int] = {}

@@ -7,7 +7,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, closures_in
@@ -17,18 +17,10 @@ from bilevel.rules.engine.rule_plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Schema
+from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
+from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
 
-NUMBER = "i"  # the type code of arrays: C's int
-
-
-class Rows(NamedTuple):
-    """Facts of one predicate, or objects of one type: how many, and the terms of one after another."""
-
-    count: int
-    terms: array[int]
-
-
+COMPILED = "bilevel.rules.engine._compiled"
 NO_ROWS = Rows(0, array(NUMBER))
 
 
@@ -41,19 +33,31 @@ class Status:
 class Objects:
     """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = list(names)
-        self._at_first = len(self.names)
+    def __init__(self, names: Names | list[str], size: int) -> None:
+        self._at_first, self.size = names, size
+
+    @cached_property
+    def names(self) -> list[str]:
+        return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
-    def add(self, name: str, executor: Any) -> int:
-        number: int = executor.add_object(name, bisect(self.names, name, hi=self._at_first))
-        self.names.append(name)
-        self.numbers[name] = number
-        return number
+    def number(self, name: str, executor: Any) -> int:
+        """Return an object's number, a new one if nobody has heard of it yet."""
+        found = self.numbers.get(name)
+        if found is None:
+            found = executor.add_object(name, bisect(self.names, name, hi=self.size))
+            self.names.append(name)
+            self.numbers[name] = found
+        return found
+
+    def constant(self, name: str, executor: Any) -> int:
+        """Return the number of one that the rules name, without making a table of all."""
+        if isinstance(self._at_first, Names) and self._at_first.has(name):
+            return self._at_first.number(name)
+        return self.number(name, executor)
 
 
 class CompiledExecutor:
@@ -71,8 +75,8 @@ class CompiledExecutor:
     ) -> None:
         """Begin with the facts of each predicate and the objects of each type."""
         self.rules, self.domain, self.objects = rules, domain, objects
-        self.it = find("bilevel.rules.engine._compiled").Executor(len(objects.names), commit)
-        arities = relations_to_keep(rules, domain, [name for name, rows in goal.items() if rows.count])
+        self.it = find(COMPILED).Executor(objects.size, commit)
+        arities = relations_to_keep(rules, domain, [name for name, rows in goal.items() if rows.size])
         self._relations = {r: self.it.add_relation(arity, is_goal=r.kind == "goal") for r, arity in arities.items()}
         tables: dict[Relation, Table] = {}
         for relation, number in self._relations.items():
@@ -80,10 +84,10 @@ class CompiledExecutor:
             rows = {"state": state, "goal": goal}.get(relation.kind, {}).get(relation.name, NO_ROWS)
             if relation.kind == "type":
                 rows = of_type(relation.name)
-            self.it.load(number, rows.terms, rows.count)
+            self.it.load(number, rows.terms, rows.size)
             if relation.kind == "goal":
                 achieved = state.get(relation.name, NO_ROWS)
-                self.it.mark_achieved(number, achieved.terms, achieved.count)
+                self.it.mark_achieved(number, achieved.terms, achieved.size)
             # Goals are counted among the facts too: that is what the state will come to look like.
             tables[relation] = Table(arities[relation], rows, *([wanted] if relation.kind == "state" else []))
         for name in sorted(closures_in(rules, domain)):
@@ -92,7 +96,7 @@ class CompiledExecutor:
             pairs = self.it.rows(self._relations[closure])
             tables[closure] = Table(2, Rows(len(pairs) // 2, pairs))
         self._plans = plans_for(rules, domain, arities, Statistics(tables))
-        self._lowering = Lowering(self.it, self._plans.planner, self._relations, self.number)
+        self._lowering = Lowering(self.it, self._plans.planner, self._relations, self._constant)
         self._operations: dict[tuple[str, int], int] = {}
         for place, rule in enumerate(rules):
             self._add_rule(place, rule)
@@ -111,7 +115,8 @@ class CompiledExecutor:
         asked = {r.name for r in relations_to_keep(rules, domain, {atom.predicate for atom in goal})}
         state_terms, goal_terms = _terms_by_predicate(state, asked), _terms_by_predicate(goal, asked)
         mentioned = chain.from_iterable((*state_terms.values(), *goal_terms.values()))
-        numbered = Objects(sorted(set(objects).union(chain.from_iterable(mentioned))))
+        names = sorted(set(objects).union(chain.from_iterable(mentioned)))
+        numbered = Objects(names, len(names))
         numbers = numbered.numbers
 
         def rows(terms: list[tuple[str, ...]]) -> Rows:
@@ -123,6 +128,20 @@ class CompiledExecutor:
         state_rows = {name: rows(terms) for name, terms in state_terms.items()}
         goal_rows = {name: rows(terms) for name, terms in goal_terms.items()}
         return cls(rules, domain, numbered, state_rows, goal_rows, of_type, commit)
+
+    @classmethod
+    def of_packed(
+        cls, rules: tuple[Rule, ...], domain: Domain, problem: PackedProblem, commit: bool
+    ) -> CompiledExecutor:
+        """Begin with a problem that is numbers already."""
+
+        def of_type(kind: str) -> Rows:
+            wanted = [domain.is_subtype(own, kind) for own in problem.type_names]
+            found = find(COMPILED).objects_of(problem.types, wanted)
+            return Rows(len(found), found)
+
+        objects = Objects(problem.names, len(problem.types))
+        return cls(rules, domain, objects, problem.state, problem.goal, of_type, commit)
 
     # Rules and actions
 
@@ -147,7 +166,7 @@ class CompiledExecutor:
 
     def _terms(self, terms: Iterable[str], places: Mapping[str, int]) -> list[int]:
         """Return the places of variables, and constants as negative numbers."""
-        return [places[term] if term in places else -1 - self.number(term) for term in terms]
+        return [places[term] if term in places else -1 - self._constant(term) for term in terms]
 
     def _operation(self, schema: Schema, number: int) -> int:
         key = schema.name, number
@@ -166,13 +185,11 @@ class CompiledExecutor:
         """Return the numbers of the relations that hold a predicate's facts and goals, or -1."""
         return self._relations.get(Relation("state", name), -1), self._relations.get(Relation("goal", name), -1)
 
-    def number(self, name: str) -> int:
-        """Return an object's number, a new one if nobody has heard of it yet."""
-        found = self.objects.numbers.get(name)
-        return self.objects.add(name, self.it) if found is None else found
+    def _constant(self, name: str) -> int:
+        return self.objects.constant(name, self.it)
 
     def _numbers(self, names: Iterable[str]) -> list[int]:
-        return [self.number(name) for name in names]
+        return [self.objects.number(name, self.it) for name in names]
 
     # What an engine does
 
@@ -195,17 +212,11 @@ class CompiledExecutor:
             self._lowering.plan_serving(rule, self._plans.plan(rule), self._plans.servings(rule))
         return status in (Status.PLAN, Status.PLAN_SERVING)
 
-    def actions(self) -> list[Action]:
-        """Return what the executor has done when it ran by itself."""
-        done, numbers = self.it.actions()
-        names = [self.objects.names[number] for number in numbers]
-        heads = [(rule.action.name, len(rule.action.arguments)) for rule in self.rules]
-        actions, start = [], 0
-        for rule in done:
-            name, arity = heads[rule]
-            actions.append(Action(name, tuple(names[start : start + arity])))
-            start += arity
-        return actions
+    def actions(self) -> tuple[array[int], array[int]]:
+        """Return the schemas, by their places in the domain, and arguments of what was done, one after another."""
+        places = {name: place for place, name in enumerate(self.domain.schemas)}
+        done: tuple[array[int], array[int]] = self.it.actions([places[rule.action.name] for rule in self.rules])
+        return done
 
     def choose(self) -> Instance | None:
         return self._ask(self.it.choose)
@@ -237,7 +248,7 @@ class CompiledExecutor:
     def declare(self, name: str, kind: str) -> None:
         for relation, number in self._relations.items():
             if relation.kind == "type" and self.domain.is_subtype(kind, relation.name):
-                self.it.set(number, -1, [self.number(name)], True)
+                self.it.set(number, -1, self._numbers([name]), True)
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
         operation = self._operation(schema, outcome)
@@ -271,7 +282,7 @@ class Table:
         self._arity, self._parts = arity, parts
 
     def __len__(self) -> int:
-        return sum(rows.count for rows in self._parts)
+        return sum(rows.size for rows in self._parts)
 
     def __getitem__(self, part: slice) -> list[Any]:
         found: list[Any] = []

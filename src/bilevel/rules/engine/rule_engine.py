@@ -9,12 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bilevel.compiled import find
-from bilevel.rules.engine.asked import Instance
-from bilevel.rules.engine.compiled_executor import CompiledExecutor
+from bilevel.rules.engine.asked import Instance, in_order
+from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
 from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
+
+Executor = CompiledExecutor | WrittenExecutor
+
+
+def executor_for(
+    rules: tuple[Rule, ...],
+    domain: Domain,
+    state: Iterable[Atom],
+    goal: Facts,
+    objects: Mapping[str, str],
+    commit: bool,
+) -> Executor:
+    """Return the compiled executor where there is one."""
+    if find(COMPILED):
+        return CompiledExecutor.of_facts(rules, domain, state, goal, objects, commit)
+    return WrittenExecutor(rules, domain, state, goal, objects, commit)
 
 
 class RuleEngine:
@@ -37,13 +53,9 @@ class RuleEngine:
         *,
         commit: bool = False,
     ) -> None:
-        self.rules = tuple(sorted(rules, key=lambda rule: rule.priority))  # stable: ties keep the given order
+        self.rules = in_order(rules)
         self.domain = domain
-        self.executor: CompiledExecutor | WrittenExecutor
-        if find("bilevel.rules.engine._compiled"):
-            self.executor = CompiledExecutor.of_facts(self.rules, domain, state, goal, objects, commit)
-        else:
-            self.executor = WrittenExecutor(self.rules, domain, state, goal, objects, commit)
+        self.executor = executor_for(self.rules, domain, state, goal, objects, commit)
         self.choose: Callable[[], Instance | None] = self.executor.choose
         self.open_goals: Callable[[], int] = self.executor.open_goals
 

@@ -140,6 +140,7 @@ def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
 
 # What the data are like
 
+
 class Table(Protocol):
     """Rows of a relation: of one column as plain values, of others as tuples."""
 

@@ -39,7 +39,7 @@ class WrittenExecutor:
         objects: Mapping[str, str],
         commit: bool,
     ) -> None:
-        self.domain = domain
+        self.rules, self.domain = rules, domain
         self._closures = closures_in(rules, domain)
         if self._closures:
             state = frozenset(state)
@@ -170,7 +170,7 @@ def _with_future(tables: Mapping[Relation, Table]) -> dict[Relation, Table]:
     }
 
 
-# The program, which is meant to be read (`WrittenExecutor.source`): relations are sets, views are dictionaries of sets, a
+# The program, which is meant to be read (see `source`): relations are sets, views are dictionaries of sets, a
 # function per predicate adds or removes a fact and updates the views, one per rule reads off its first instance, and
 # one per action and outcome applies its effects.
 
@@ -217,9 +217,7 @@ def _write(
         functions, writer.lines = writer.lines, [f"def engine({', '.join(PARAMETERS)}):"]
         write_building(writer)
     source = "\n".join([*writer.lines, *functions, ""])
-    return Program(
-        source, compile(source, "<rule engine>", "exec"), writer.identifiers
-    )
+    return Program(source, compile(source, "<rule engine>", "exec"), writer.identifiers)
 
 
 def _write_functions(writer: Writer, schemas: Sequence[Schema], commit: bool) -> None:
