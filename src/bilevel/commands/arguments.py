@@ -13,6 +13,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.packed import PackedProblem, read_packed
 from bilevel.symbolic.pddl import read_domain, read_problem
 
 if TYPE_CHECKING:
@@ -78,9 +79,23 @@ Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
-    try:
+    with _naming_planning(domain_path, problem_paths):
         domain = read_domain(domain_path)
         return domain, [read_problem(path, domain) for path in problem_paths]
+
+
+def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
+    """Read a domain and a problem, which is packed where it can be."""
+    with _naming_planning(domain_path, [problem_path]):
+        domain = read_domain(domain_path)
+        return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
+
+
+@contextmanager
+def _naming_planning(domain_path: Path, problem_paths: Sequence[Path]) -> Iterator[None]:
+    """Say of files that cannot be read if the command for planning reads them."""
+    try:
+        yield
     except BadInput as error:
         from bilevel.symbolic.adl import is_readable_for_planning
 

@@ -17,10 +17,12 @@ from bilevel.commands.arguments import (
     PlanFile,
     ProblemFile,
     print_json,
-    read,
+    read_large,
 )
 from bilevel.symbolic.domain import BadInput, Domain, Problem
-from bilevel.symbolic.plans import read_plan, validate, write_plan
+from bilevel.symbolic.packed import PackedProblem
+from bilevel.symbolic.packed_plans import plan_blocks, validate_packed
+from bilevel.symbolic.plans import read_plan, validate
 
 if TYPE_CHECKING:
     from bilevel.rules.rule import Rule
@@ -55,7 +57,7 @@ class Solve:
         from bilevel.rules.solving import solve
 
         started = time.perf_counter()
-        domain, (problem,) = read(self.domain, self.problem)
+        domain, problem = read_large(self.domain, self.problem)
         rules = read_rules(self.rules, domain)
         if self.max_steps is not None and self.max_steps < 0:
             raise BadInput(f"--max-steps must not be negative, but is {self.max_steps}")
@@ -63,11 +65,11 @@ class Solve:
         solution = solve(domain, problem, rules, seed=self.seed, max_steps=self.max_steps, commit=not self.memoryless)
         solved = time.perf_counter()
         steps = len(solution.plan.actions)
-        reason = "" if solution.is_solved else self._reason(domain, problem, rules, solution)
+        reason = "" if solution.is_solved else self._reason(domain, _unpacked(problem), rules, solution)
         if solution.is_solved and self.plan is not None:
             from bilevel.files import write_atomically
 
-            write_atomically(self.plan, write_plan(solution.plan))
+            write_atomically(self.plan, plan_blocks(solution.plan))
         if self.json:
             print_json(
                 outcome=solution.stop.name.lower().replace("_", "-"),
@@ -81,7 +83,8 @@ class Solve:
             )
         elif solution.is_solved:
             if self.plan is None:
-                print(write_plan(solution.plan), end="")
+                for block in plan_blocks(solution.plan):
+                    print(block.decode(), end="")
             times = f"{ready - started:.2f} s reading, {solved - ready:.2f} s solving"
             print(f"solved in {steps} steps ({times})", file=sys.stderr)
         else:
@@ -111,10 +114,16 @@ class Validate:
     json: Json = False
 
     def run(self) -> int:
-        domain, (problem,) = read(self.domain, self.problem)
-        verdict = validate(domain, problem, read_plan(self.plan, domain))
+        domain, problem = read_large(self.domain, self.problem)
+        verdict = validate_packed(domain, problem, self.plan) if isinstance(problem, PackedProblem) else None
+        if verdict is None:
+            verdict = validate(domain, _unpacked(problem), read_plan(self.plan, domain))
         if self.json:
             print_json(valid=verdict.is_valid, steps=verdict.steps, text=str(verdict))
         else:
             print(verdict)
         return 0 if verdict.is_valid else 1
+
+
+def _unpacked(problem: Problem | PackedProblem) -> Problem:
+    return problem.unpacked if isinstance(problem, PackedProblem) else problem
