@@ -18,7 +18,15 @@ def module(path: Path) -> str:
 
 if cythonize is not None and SOURCES:
     extensions = [
-        Extension(module(path), [str(path)], language="c++", extra_compile_args=["-O2", "-std=c++17"], optional=True)
+        Extension(
+            module(path),
+            [str(path)],
+            depends=[str(header) for header in sorted(path.parent.glob("*.hpp"))],
+            include_dirs=[str(path.parent)],
+            language="c++",
+            extra_compile_args=["-O2", "-std=c++17"],
+            optional=True,
+        )
         for path in SOURCES
     ]
     setup(ext_modules=cythonize(extensions, build_dir="build/cython", language_level=3))

@@ -1,7 +1,7 @@
 """Feeds mutated PDDL to the readers: each file must be read or refused with one clean line, never crash.
 
-Where a problem can be read in bulk, the careful reader must read the same. What is read must survive being written
-and read again. Run: `python benchmarks/fuzz_pddl.py --files 100000 --seed 0`.
+Where a problem can be read in bulk, or by the compiled reader, the careful reader must read the same. What is read
+must survive being written and read again. Run: `python benchmarks/fuzz_pddl.py --files 100000 --seed 0`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from importlib import resources
 from random import Random
 from typing import NamedTuple
 
+from bilevel.compiled import find
 from bilevel.symbolic.adl import compile_adl
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
 from bilevel.symbolic.expressions import decoded
+from bilevel.symbolic.packed import pack
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
 from bilevel.symbolic.pddl_problem import problem_from_text, problem_in_bulk
 
@@ -229,6 +231,9 @@ def try_problem(data: bytes, domain: Domain) -> str:
     in_bulk = problem_in_bulk(text, domain)
     if in_bulk is not None:
         assert in_bulk == problem_from_text(text, domain), "the two readers differ"
+    reader = find("bilevel.symbolic._reading")
+    if reader and (packed := reader.packed_problem(data, domain)) is not None:
+        assert packed == pack(problem_from_text(text, domain), domain), "the compiled reader differs"
     problem = parse_problem(text, domain, "fuzz.pddl")
     assert parse_problem(write_problem(problem, domain), domain) == problem, "writing and reading gave another problem"
     return "problem read with care" if in_bulk is None else "problem read in bulk"

@@ -152,6 +152,15 @@ def step_table(rows: Sequence[Row], file: str) -> str:
     return below(text, ["task", *columns], lines)
 
 
+def startup_table(rows: Sequence[Row], file: str) -> str:
+    lines = [[f"`{row['words']}`", f"{row['seconds_before']:.2f}", f"{row['seconds']:.2f}"] for row in rows]
+    text = (
+        f"CPU seconds of whole commands that have next to nothing to do: the median of {rows[0]['repeats']} runs, in "
+        f"turns with commit `{rows[0]['before']}`. {origin(rows, file)}"
+    )
+    return below(text, ["`bilevel …`", "before", "now"], lines)
+
+
 # Planning
 
 

@@ -1,16 +1,23 @@
-"""Any domain that can be written, drawn by Hypothesis."""
+"""Any domain and problem that can be written, drawn by Hypothesis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
+from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, Predicate, Problem, Schema
 from bilevel.symbolic.pddl_parts import RESERVED
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+# A busy machine is no error.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+NOISE = st.sampled_from(
+    ["", "(", ")", "-", "=", ";", ":", "?x", " ", "\n", "A", "(= (f a) 1)", "not", "(and)", "\0", "é"]
+)
 NAMES = st.from_regex(r"[a-zé0-9_@][a-z0-9_é.-]{0,6}", fullmatch=True).filter(lambda name: name not in RESERVED)
 
 
@@ -64,3 +71,21 @@ def domains(draw: Draw) -> Domain:
     schemas = {name: draw_schema(draw, name, domain) for name in draw(st.lists(NAMES, unique=True, max_size=4))}
     events = {name: schemas.pop(name) for name in [*schemas][3:]}
     return Domain(domain.name, predicates, schemas, types, constants, events=events)
+
+
+@st.composite
+def problems(draw: Draw) -> tuple[Domain, Problem]:
+    domain = draw(domains())
+    names = [name for name in draw(st.lists(NAMES, unique=True, max_size=6)) if name not in domain.constants]
+    objects = draw_typed(draw, names, dict(domain.types))
+    terms = {**domain.constants, **objects}
+    state, goal = draw_facts(draw, domain, terms, most=8), draw_facts(draw, domain, terms)
+    return domain, Problem(draw(NAMES), domain.name, objects, state, goal)
+
+
+def draw_mutated(draw: Draw, text: str) -> str:
+    """The text with something wrong or unusual at one place or a few."""
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        text = text[:start] + draw(NOISE) + text[start + draw(st.integers(0, 3)) :]
+    return text

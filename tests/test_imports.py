@@ -32,9 +32,9 @@ class Allowed(NamedTuple):
 
 
 LAYERS: Mapping[str, Allowed] = {
-    "symbolic": Allowed(()),
-    "rules": Allowed(("symbolic",)),
-    "planning": Allowed(("symbolic",), ("matplotlib",)),
+    "symbolic": Allowed(("compiled",)),
+    "rules": Allowed(("symbolic", "compiled")),
+    "planning": Allowed(("symbolic", "compiled"), ("matplotlib",)),
     "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
@@ -73,12 +73,14 @@ LAYERS: Mapping[str, Allowed] = {
     "commands": Allowed(("",), ("rich", "tyro", "msgspec", "PIL")),
     "cli": Allowed(("commands", "symbolic.domain"), ("tyro",)),
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
+    "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",)),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "processes": Allowed(("symbolic.domain",)),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
     "video": Allowed(("symbolic.domain", "files"), ("numpy", "av", "PIL")),
+    "__main__": Allowed(("cli",)),
     "": Allowed(("",)),  # the public names
 }  # fmt: skip
 

@@ -211,7 +211,7 @@ def test_a_policy_that_is_too_large_to_go_through_is_proved(
 def test_a_check_that_is_not_finished_is_said(
     coins: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bilevel.commands.problem_commands.is_proved", lambda *_: False)
+    monkeypatch.setattr("bilevel.commands.plan_command.is_proved", lambda *_: False)
     code, _, err = run(capsys, "plan", *coins, "--max-states", 2)
     assert code == 0
     assert "not checked: there are more than 2 reachable states" in err

@@ -10,16 +10,14 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import make_dataclass
 from typing import Annotated, Any, Union
-
-import tyro
 
 import bilevel
 from bilevel.symbolic.domain import BadInput
 
-# Where each command is. Only the one that is asked for is imported, and all of them for `bilevel --help`.
+# Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
 COMMANDS: Mapping[str, str] = {
     "check": "task_commands:Check",
     "collect": "demonstration_commands:Collect",
@@ -39,21 +37,26 @@ COMMANDS: Mapping[str, str] = {
     "methods": "evaluate_command:Methods",
     "reproduce": "reproduce_command:Reproduce",
     "report": "report_command:Report",
-    "vla": "vla_command:Vla",
+    "vla set-up": "vla_command:SetUpVla",
+    "vla fetch": "vla_command:FetchVla",
+    "vla check": "vla_command:CheckVla",
     "rules learn": "rule_commands:LearnRules",
     "rules complete": "completion_command:CompleteRules",
-    "rules show": "rule_commands:ShowRules",
+    "rules show": "show_rules_command:ShowRules",
     "rules verify": "rule_commands:VerifyRules",
     "solve": "problem_commands:Solve",
-    "plan": "problem_commands:FindPlan",
+    "plan": "plan_command:FindPlan",
     "validate": "problem_commands:Validate",
-    "problem": "problem_commands:MakeProblem",
+    "problem": "make_problem_command:MakeProblem",
 }
 GROUPS = {
+    "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
     "domain": "Learn domains from demonstrations, check them against some, show them; propose their predicates.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
+
+DESCRIPTION = "BISON: learn bilevel policies from demonstrations, run and measure them."
 
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
@@ -68,29 +71,46 @@ EXTRAS = {
 
 
 def _command(words: Sequence[str]) -> tuple[Any, int]:
-    """The type of the command that the words name at first, and how many these are; if they name none, that of any."""
+    """Return the type of what the first words name, a command, a group or all of them, and how many words these are.
+
+    Groups are made for their help and for errors, of summaries; only the shell's completion asks for every option.
+    """
     for number in (2, 1):
         if " ".join(words[:number]) in COMMANDS:
             return _load(" ".join(words[:number])), number
-    names = dict.fromkeys(name.split()[0] for name in COMMANDS)
-    return _any_of({name: _group(name) if name in GROUPS else _load(name) for name in names}), 0
+    if any(word.startswith("--tyro-") for word in words):
+        return _any_of("", summarised=False), 0
+    return (_any_of(words[0]), 1) if words and words[0] in GROUPS else (_any_of(""), 0)
 
 
 def _load(name: str) -> Any:
+    """Return the type of a command, or of a group."""
+    if name in GROUPS:
+        return _any_of(name, summarised=False)
     module, _, kind = COMMANDS[name].partition(":")
     return getattr(importlib.import_module(f"bilevel.commands.{module}"), kind)
 
 
-def _group(name: str) -> Any:
-    """The type of commands that begin with the same word."""
-    members = {command.split()[1]: _load(command) for command in COMMANDS if command.startswith(f"{name} ")}
-    command = ("command", Annotated[_any_of(members), tyro.conf.arg(name="")])
-    run = {"__doc__": GROUPS[name], "run": lambda self: self.command.run()}
-    return make_dataclass(name, [command], namespace=run, frozen=True)
+def _any_of(group: str, summarised: bool = True) -> Any:
+    """Return a type whose values are the commands of a group, or all commands and groups."""
+    import tyro
+
+    from bilevel.commands.summaries import SUMMARIES
+
+    summaries = {**SUMMARIES, **GROUPS}
+    stand_in = make_dataclass("Command", [], frozen=True)
+    names = [name for name in COMMANDS if name.startswith(f"{group} ")] if group else _first_words(COMMANDS)
+    members = tuple(
+        Annotated[stand_in, tyro.conf.subcommand(name.split()[-1], description=summaries[name])] if summarised
+        else Annotated[_load(name), tyro.conf.subcommand(name.split()[-1])]
+        for name in names
+    )  # fmt: skip
+    command = ("command", Annotated[Union[members], tyro.conf.arg(name="", help="")])  # noqa: UP007
+    return make_dataclass("Commands", [command], namespace={"__doc__": GROUPS.get(group, DESCRIPTION)}, frozen=True)
 
 
-def _any_of(members: Mapping[str, Any]) -> Any:
-    return Union[tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in members.items())]  # noqa: UP007
+def _first_words(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(name.split()[0] for name in names))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -110,11 +130,12 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(words: list[str]) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
     try:
+        import tyro
+
         kind, known = _command(words)
         command = tyro.cli(
             kind,
             prog=" ".join(["bilevel", *words[:known]]),
-            description=None if known else "BISON: learn bilevel policies from demonstrations, run and measure them.",
             args=words[known:],
             config=(tyro.conf.FlagCreatePairsOff,),
         )

@@ -8,24 +8,27 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bilevel.symbolic.domain import BadInput
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Write beside the target and move it there; `BadInput` where the place cannot be written to.
 
-    Links are followed. What is there and is not a plain file, such as /dev/stdout, is written to as it is.
+    Links are followed. What is there and is not a plain file, such as /dev/stdout, is written to as it is. Content that
+    comes in blocks is written block by block.
     """
     data = content.encode() if isinstance(content, str) else content
+    blocks = (data,) if isinstance(data, bytes) else data
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(data)
+            with open(path, "wb") as file:
+                file.writelines(blocks)
         else:
-            _replace(Path(os.path.realpath(path)), data)
+            _replace(Path(os.path.realpath(path)), blocks)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -82,14 +85,14 @@ def remove_leftovers(path: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
             if path.exists():
                 os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
-            file.write(data)
+            file.writelines(blocks)
             file.flush()
             os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
         os.replace(temporary, path)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from notation import facts, golden_rules
 
-from bilevel.rules import solving
+from bilevel.rules import rollouts
 from bilevel.rules.matching import Match, best_matches, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
@@ -257,7 +257,7 @@ def test_it_stops_when_it_goes_round_in_circles(number: int, tail: int, commit: 
 
 def test_a_long_way_is_not_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even when circles are looked out for; and a goal reached with the last step allowed is reached."""
-    monkeypatch.setattr(solving, "PATIENCE", 1000)
+    monkeypatch.setattr(rollouts, "PATIENCE", 1000)
     length = 2500
     objects = {f"p{i}": "place" for i in range(length + 1)}
     state = facts("at p0, " + ", ".join(f"road p{i} p{i + 1}" for i in range(length)))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
@@ -15,26 +15,9 @@ from bilevel.symbolic.expressions import Misread
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
 from bilevel.symbolic.pddl_problem import problem_from_text, problem_in_bulk
 from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, write_plan
-from drawn_domains import NAMES, Draw, domains, draw_facts, draw_typed
+from drawn_domains import PATIENT, draw_mutated, problems
 
 FUZZER = Path(__file__).parents[2] / "benchmarks" / "fuzz_pddl.py"
-
-# A busy machine is no error.
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-NOISE = st.sampled_from(
-    ["", "(", ")", "-", "=", ";", ":", "?x", " ", "\n", "A", "(= (f a) 1)", "not", "(and)", "\0", "é"]
-)
-
-
-@st.composite
-def problems(draw: Draw) -> tuple[Domain, Problem]:
-    domain = draw(domains())
-    names = [name for name in draw(st.lists(NAMES, unique=True, max_size=6)) if name not in domain.constants]
-    objects = draw_typed(draw, names, dict(domain.types))
-    terms = {**domain.constants, **objects}
-    state, goal = draw_facts(draw, domain, terms, most=8), draw_facts(draw, domain, terms)
-    return domain, Problem(draw(NAMES), domain.name, objects, state, goal)
 
 
 @settings(PATIENT, max_examples=150)
@@ -52,10 +35,7 @@ def test_a_domain_and_a_problem_written_and_read_are_the_same(given_problem: tup
 @given(problems(), st.data())
 def test_both_readers_agree_on_mutated_problems(given_problem: tuple[Domain, Problem], data: st.DataObject) -> None:
     domain, problem = given_problem
-    text = write_problem(problem, domain)
-    for _ in range(data.draw(st.integers(1, 3))):
-        start = data.draw(st.integers(0, len(text)))
-        text = text[:start] + data.draw(NOISE) + text[start + data.draw(st.integers(0, 3)) :]
+    text = draw_mutated(data.draw, write_problem(problem, domain))
     in_bulk = problem_in_bulk(text, domain)
     try:
         with_care = problem_from_text(text, domain)

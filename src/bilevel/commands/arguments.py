@@ -7,41 +7,61 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from tyro.constructors import PrimitiveConstructorSpec
 
-from bilevel.symbolic.adl import is_readable_for_planning
 from bilevel.symbolic.domain import BadInput, Domain, Problem
+from bilevel.symbolic.packed import PackedProblem, read_packed
 from bilevel.symbolic.pddl import read_domain, read_problem
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from bilevel.policies.recovery import Recovery
     from bilevel.tasks.task import Task
 
+
+def _several(kind: type) -> PrimitiveConstructorSpec[Any]:
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar=f"[{kind.__name__.upper()} [{kind.__name__.upper()} ...]]",
+        instance_from_str=lambda words: tuple(map(kind, words)),
+        is_instance=lambda value: isinstance(value, tuple),
+        str_from_instance=lambda value: list(map(str, value)),
+    )
+
+
+# Optional[X], not X | None, and a bare tuple: for others tyro imports typeguard, which takes longer than all else here.
+if TYPE_CHECKING:
+    Words = tuple[str, ...]
+    Paths = tuple[Path, ...]
+else:
+    Words = Annotated[tuple, _several(str)]
+    Paths = Annotated[tuple, _several(Path)]
+
 DomainFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN", help="PDDL domain file.")]
 ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM", help="PDDL problem file.")]
-ProblemFiles = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
+ProblemFiles = Annotated[Paths, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
 RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
-OptionalOutput = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
 TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
-EnvArguments = Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
+EnvArguments = Annotated[Words, tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
 Noise = Annotated[float, tyro.conf.arg(help=NOISE_HELP)]
 RECOVERY_HELP = (
     "What a bilevel policy does where it is at a loss, such as wait=20,plan,retry=3,nudge=5, or off (by default as the "
     "policy says)."
 )
-RecoveryText = Annotated[str | None, tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
+RecoveryText = Annotated[Optional[str], tyro.conf.arg(metavar="STRATEGY", help=RECOVERY_HELP)]
 PERCEPTION_HELP = (
     "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
     "swapped); success is judged on what is."
@@ -51,18 +71,34 @@ ESTIMATION_HELP = (
     "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, as the "
     "expert needs one (by default as the policy was learned)."
 )
-EstimationName = Annotated[str | None, tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
+EstimationName = Annotated[Optional[str], tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
-OptionalTask = Annotated[str | None, tyro.conf.arg(metavar="TASK")]
-Bound = Annotated[int | None, tyro.conf.arg(metavar="N")]
+OptionalTask = Annotated[Optional[str], tyro.conf.arg(metavar="TASK")]
+Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
-    try:
+    with _naming_planning(domain_path, problem_paths):
         domain = read_domain(domain_path)
         return domain, [read_problem(path, domain) for path in problem_paths]
+
+
+def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
+    """Read a domain and a problem, which is packed where it can be."""
+    with _naming_planning(domain_path, [problem_path]):
+        domain = read_domain(domain_path)
+        return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
+
+
+@contextmanager
+def _naming_planning(domain_path: Path, problem_paths: Sequence[Path]) -> Iterator[None]:
+    """Say of files that cannot be read if the command for planning reads them."""
+    try:
+        yield
     except BadInput as error:
+        from bilevel.symbolic.adl import is_readable_for_planning
+
         if problem_paths and is_readable_for_planning(domain_path, problem_paths[0]):
             raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
         raise
@@ -116,6 +152,9 @@ def task_of(name: str, source: str | None, whose: str) -> Task:
 
 
 def progress_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = TextColumn("[progress.description]{task.description}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)

@@ -11,6 +11,7 @@ from bilevel.commands.arguments import (
     OptionalOutput,
     ProblemFiles,
     RulesFile,
+    Words,
     count,
     print_json,
     progress_bar,
@@ -42,7 +43,7 @@ class CompleteRules:
     """PDDL domain file."""
     problems: ProblemFiles = ()
     """PDDL problem files to begin from (by default, problems in which a rule just applies)."""
-    objects: tuple[str, ...] = ()
+    objects: Words = ()
     """Look at all problems with up to this many objects of a type, such as block=3 place=4 or colour+tray=2 (by default
     up to as many as each problem has)."""
     output: OptionalOutput = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import tyro
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bilevel.demonstrations.demonstration import Demonstration
 
 OutputFolder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-Episode = Annotated[int | None, tyro.conf.arg(metavar="K")]
+Episode = Annotated[Optional[int], tyro.conf.arg(metavar="K")]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Collect:
     """Decides everything that is random."""
     workers: int = 1
     """How many processes record at the same time."""
-    noise: float | None = None
+    noise: Optional[float] = None
     """Perturb the expert's controls by bursts of this amplitude, such as 0.7; what it wanted and what was done are both
     kept."""
     perception: PerceptionText = ""
@@ -214,11 +214,11 @@ class ExportDemonstrations:
     """
 
     folder: DataFolder
-    minari: Annotated[str | None, tyro.conf.arg(metavar="NAMESPACE/NAME-vN")] = None
+    minari: Annotated[Optional[str], tyro.conf.arg(metavar="NAMESPACE/NAME-vN")] = None
     """What Minari shall call it."""
-    lerobot: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    lerobot: Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")] = None
     """New folder for LeRobot."""
-    rate: Annotated[float | None, tyro.conf.arg(metavar="HZ")] = None
+    rate: Annotated[Optional[float], tyro.conf.arg(metavar="HZ")] = None
     """How many timesteps there are in a second, for LeRobot; unless told, what the data set says, or else 10."""
     task: OptionalTask = None
     """Where the task is, if it is not registered, so that Minari can make its environment again."""

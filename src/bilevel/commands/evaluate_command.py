@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import tyro
 
@@ -32,7 +32,7 @@ from bilevel.symbolic.domain import BadInput
 if TYPE_CHECKING:
     from bilevel.experiments.evaluation import Evaluation, Results
 
-OptionalPolicy = Annotated[Path | None, tyro.conf.arg(metavar="POLICY")]
+OptionalPolicy = Annotated[Optional[Path], tyro.conf.arg(metavar="POLICY")]
 Numbers = Annotated[str, tyro.conf.arg(metavar="N-M")]
 
 
@@ -50,12 +50,12 @@ class Evaluate:
     """Where to write the results: one line of JSON for each episode."""
     policy: OptionalPolicy = None
     """Folder of the policy; see `bilevel learn`."""
-    method: str | None = None
+    method: Optional[str] = None
     """Who acts: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, smolvla, smolvla-metaworld
     or lama (by default as the policy was learned). See docs/methods.md for what each of them needs."""
-    planner: str | None = None
+    planner: Optional[str] = None
     """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond."""
-    planning_seconds: float | None = None
+    planning_seconds: Optional[float] = None
     """How long each plan may take (by default 100)."""
     task: OptionalTask = None
     """The name of a task, or where it is: file.py:task; by default the one that the policy was learned on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import tyro
 
@@ -12,6 +12,7 @@ from bilevel.commands.arguments import (
     EnvArguments,
     Json,
     OptionalTask,
+    Words,
     answer,
     count,
     env_arguments,
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 SOURCE_HELP = "A file or a folder, or the name of a Minari data set."
 RecordedSource = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE", help=SOURCE_HELP)]
 OutputFolder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-Function = Annotated[str | None, tyro.conf.arg(metavar="FILE:FUNCTION")]
-Hertz = Annotated[float | None, tyro.conf.arg(metavar="HZ")]
-Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
-OptionalName = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
-Number = Annotated[int | None, tyro.conf.arg(metavar="N")]
+Function = Annotated[Optional[str], tyro.conf.arg(metavar="FILE:FUNCTION")]
+Hertz = Annotated[Optional[float], tyro.conf.arg(metavar="HZ")]
+Names = Annotated[Words, tyro.conf.arg(metavar="NAME...")]
+OptionalName = Annotated[Optional[str], tyro.conf.arg(metavar="NAME")]
+Number = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,14 @@ class Import:
     """New folder for the data set."""
     task: OptionalTask = None
     """The task to learn: its name, or file.py:task (by default the one that an export of ours names)."""
-    format: Literal["npz", "minari", "lerobot", "robomimic"] | None = None
+    format: Optional[Literal["npz", "minari", "lerobot", "robomimic"]] = None
     """The format, where it is not seen."""
     perceive: Function = None
     """From an observation, or that and its info, to a Scene (by default the task's, without an environment)."""
-    hindsight: Annotated[str | None, tyro.conf.arg(metavar="final|each|FILE:FUNCTION")] = None
+    hindsight: Annotated[Optional[str], tyro.conf.arg(metavar="final|each|FILE:FUNCTION")] = None
     """What was brought about was wanted: what holds at the end (`final`), or each fact that comes true (`each`), of
     those that the task's goals are made of; or a function finds the goals."""
-    controls_from: Annotated[str | None, tyro.conf.arg(metavar="expert|FILE:FUNCTION")] = None
+    controls_from: Annotated[Optional[str], tyro.conf.arg(metavar="expert|FILE:FUNCTION")] = None
     """Who makes the controls, where none were recorded or these are of another kind: the task's expert, or a function
     of a scene, the next one, and what was recorded."""
     rate: Hertz = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import tyro
 
@@ -16,6 +16,7 @@ from bilevel.commands.arguments import (
     DataFolder,
     Json,
     OptionalTask,
+    Paths,
     answer,
     count,
     progress_bar,
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from bilevel.symbolic.domain import Problem
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
-OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
-EpisodeFiles = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
-OptionalCount = Annotated[int | None, tyro.conf.arg(metavar="N")]
+OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")]
+EpisodeFiles = Annotated[Paths, tyro.conf.arg(metavar="FILE...")]
+OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Learn:
     """How often training goes over the demonstrations (by default as the preset says)."""
     dagger_rounds: OptionalCount = None
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
-    completion: Literal["on", "off"] | None = None
+    completion: Optional[Literal["on", "off"]] = None
     """Whether to add rules for what no demonstration shows (by default as the preset says: `best` does)."""
     from_episodes: EpisodeFiles = ()
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import tyro
 
@@ -27,7 +27,7 @@ class Report:
     """Folder of `bilevel reproduce`, which may still be at work in it, or a file of findings alone, without films."""
     output: Output
     """Where to write the page."""
-    files: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    files: Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")] = None
     """Folder for tables and figures (by default beside the page: report-files for report.html)."""
     page_only: bool = False
     """Write no tables and figures."""

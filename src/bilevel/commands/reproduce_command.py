@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
-from bilevel.commands.arguments import require_at_least
+from bilevel.commands.arguments import Words, require_at_least
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.symbolic.domain import BadInput
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from bilevel.experiments.reproduction.selection import Selection
 
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
-Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")]
-Numbers = Annotated[str | None, tyro.conf.arg(metavar="N-M")]
-Count = Annotated[int | None, tyro.conf.arg(metavar="N")]
-Address = Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")]
+Names = Annotated[Words, tyro.conf.arg(metavar="NAME...")]
+Numbers = Annotated[Optional[str], tyro.conf.arg(metavar="N-M")]
+Count = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
+Address = Annotated[Optional[str], tyro.conf.arg(metavar="HOST:PORT")]
 
 PARTS = ("table", "memory", "scaling", "films", "report")
 

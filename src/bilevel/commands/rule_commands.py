@@ -1,4 +1,4 @@
-"""Commands about rules: show and verify them, and learn them from problems and a planner or from demonstrations."""
+"""Commands about rules: verify them, and learn them from problems and a planner or from demonstrations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Optional
 
 import tyro
 
@@ -18,6 +18,7 @@ from bilevel.commands.arguments import (
     Output,
     ProblemFiles,
     RulesFile,
+    Words,
     count,
     print_json,
     progress_bar,
@@ -27,7 +28,6 @@ from bilevel.commands.arguments import (
 from bilevel.files import write_atomically
 from bilevel.planning.planners import plan_function
 from bilevel.processes import Work, spread
-from bilevel.rules.explanation.formats import FORMATS, Format
 from bilevel.rules.explanation.why_not import why_not
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.rule import Rule
@@ -37,32 +37,6 @@ from bilevel.rules.verification.families import FamilyVerdict, verify_family
 from bilevel.rules.verification.growing import Family, Starts, parse_counts
 from bilevel.rules.verification.policies import MAX_STATES, Answer, Ending, ProblemVerdict, verify
 from bilevel.symbolic.domain import BadInput, Domain, Problem
-
-
-@dataclass(frozen=True)
-class ShowRules:
-    """Print a rule file as text, as a Markdown table, as LaTeX like the paper's appendix, or in plain English."""
-
-    file: RulesFile
-    """Rule file."""
-    format: Format = "text"
-    """How to print it."""
-    json: bool = False
-    """Print one JSON object per rule instead."""
-
-    def run(self) -> int:
-        rules = read_rules(self.file)
-        if not self.json:
-            print(FORMATS[self.format](rules), end="")
-            return 0
-        for rule in rules:
-            print_json(
-                priority=rule.priority,
-                variables=rule.types,
-                conditions=list(rule.conditions()),
-                action=str(rule.action),
-            )
-        return 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +55,7 @@ class VerifyRules:
     """PDDL domain file."""
     problems: ProblemFiles
     """PDDL problem files."""
-    grow: tuple[str, ...] = ()
+    grow: Words = ()
     """Verify the family of problems with up to this many objects of a type, such as block=4 place=4."""
     starts: Starts = "at-rest"
     """With --grow, where problems begin: the seed's state, or any state that actions lead to (with the hand free)."""
@@ -127,8 +101,8 @@ class VerifyRules:
 
 MOST_SECONDS = 1_000_000
 
-OptionalDomain = Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
-OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+OptionalDomain = Annotated[Optional[Path], tyro.conf.Positional, tyro.conf.arg(metavar="DOMAIN")]
+OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")]
 
 
 class TrainingTraces(NamedTuple):

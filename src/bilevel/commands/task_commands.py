@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -57,7 +57,7 @@ class Check:
     """
 
     task: TaskName
-    objects: int | None = None
+    objects: Optional[int] = None
     """How many objects; 3, or the most that the task takes."""
     seeds: int = 3
     """How many episodes with random controls, and how many with the expert."""
@@ -91,7 +91,7 @@ class Run:
     task: TaskName
     policy: Who = EXPERT
     """Who acts: the task's expert, or the learned policy in this folder (./expert for a folder of that name)."""
-    method: str | None = None
+    method: Optional[str] = None
     """How it acts, such as det-replan with the network of a bilevel policy (by default as the policy was learned)."""
     objects: Count = 3
     """How many objects the environment shall have, as the task counts them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -22,7 +22,7 @@ from bilevel.commands.arguments import (
 if TYPE_CHECKING:
     from bilevel.learning.thresholds import ThresholdFit
 
-OptionalPolicy = Annotated[Path | None, tyro.conf.arg(metavar="POLICY")]
+OptionalPolicy = Annotated[Optional[Path], tyro.conf.arg(metavar="POLICY")]
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import tyro
 
-from bilevel.baselines.vla_files import (
-    BACKBONE,
-    BACKBONE_FILES,
-    MODELS,
-    environment_folder,
-    lerobot_version,
-    published_model,
-    require_environment,
-    run_all,
-    setup_commands,
-)
 from bilevel.commands.arguments import Json, answer
 from bilevel.symbolic.domain import BadInput
 
 Method = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="METHOD")]
-OptionalFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")]
 
 
 @dataclass(frozen=True)
@@ -35,10 +24,18 @@ class SetUpVla:
 
     environment: OptionalFolder = None
     """Its folder; by default that of the variable BILEVEL_VLA, or else bilevel/smolvla in the user's cache."""
-    torch_index: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None
+    torch_index: Annotated[Optional[str], tyro.conf.arg(metavar="URL")] = None
     """Fetch torch from this index of packages, such as one with builds for the CPU, without the gigabytes for GPUs."""
 
     def run(self) -> int:
+        from bilevel.baselines.vla_files import (
+            environment_folder,
+            lerobot_version,
+            require_environment,
+            run_all,
+            setup_commands,
+        )
+
         folder = environment_folder(self.environment)
         run_all(setup_commands(folder, self.torch_index))
         require_environment(folder)
@@ -61,6 +58,15 @@ class FetchVla:
     """smolvla or smolvla-metaworld."""
 
     def run(self) -> int:
+        from bilevel.baselines.vla_files import (
+            BACKBONE,
+            BACKBONE_FILES,
+            environment_folder,
+            published_model,
+            require_environment,
+            run_all,
+        )
+
         published = published_model(self.method)
         folder = environment_folder()
         require_environment(folder)
@@ -83,6 +89,8 @@ class CheckVla:
     json: Json = False
 
     def run(self) -> int:
+        from bilevel.baselines.vla_files import MODELS, environment_folder
+
         reasons = {method: self._missing(method) for method in MODELS}
         found = {method: reason or "ready" for method, reason in reasons.items()}
         lines = (f"{method}: not run: {reason}" if reason else f"{method}: ready" for method, reason in reasons.items())
@@ -100,20 +108,3 @@ class CheckVla:
         except BadInput as error:
             return str(error)
         return None
-
-
-VlaCommand = (
-    Annotated[SetUpVla, tyro.conf.subcommand("set-up")]
-    | Annotated[FetchVla, tyro.conf.subcommand("fetch")]
-    | Annotated[CheckVla, tyro.conf.subcommand("check")]
-)
-
-
-@dataclass(frozen=True)
-class Vla:
-    """Set up SmolVLA, a vision-language-action model, and say whether it can be run."""
-
-    command: Annotated[VlaCommand, tyro.conf.arg(name="")]
-
-    def run(self) -> int:
-        return self.command.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bilevel.rules.engine import Instance, RuleEngine
+from bilevel.rules.engine import Executor, Instance, RuleEngine
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import is_variable
@@ -19,7 +19,7 @@ class CommittedChoice:
     its choice serves another.
     """
 
-    def __init__(self, engine: RuleEngine) -> None:
+    def __init__(self, engine: RuleEngine | Executor) -> None:
         rules = engine.rules
         self._choose = engine.choose
         self._goals = [getter(r, min(r.goal_condition).terms) if r.goal_condition else lambda _: None for r in rules]

@@ -53,8 +53,12 @@ def write_plan(plan: Plan) -> str:
     lines = [f"({name} {' '.join(arguments)})" if arguments else f"({name})" for name, arguments in plan.actions]
     for step, move in plan.moves.items():
         lines[step] += f" ; {_record(move)}"
-    lines.append(f"; cost = {len(plan.actions)} (unit cost)\n")
+    lines.append(cost_line(plan))
     return "\n".join(lines)
+
+
+def cost_line(plan: Plan) -> str:
+    return f"; cost = {len(plan.actions)} (unit cost)\n"
 
 
 def _record(move: NaturesMove) -> str:

@@ -143,7 +143,7 @@ def follow(seed: int, updates: int) -> None:
     engine = RuleEngine(rules, domain, state, goal, objects, commit=True)
     for _ in range(updates):
         expected = next(iter(best_matches(rules, domain, state, goal, objects)), None)
-        assert chosen(engine) == outputs(expected), f"seed {seed}\n{engine.source}"
+        assert chosen(engine) == outputs(expected), f"seed {seed}\n{engine.executor}"
         assert engine.open_goals() == len(goal - state)
         check_serving(rng, engine, rules, domain, state, goal, objects)
         if expected is not None and rng.random() < 0.5:

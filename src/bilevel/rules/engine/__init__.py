@@ -1,5 +1,6 @@
-"""The rule engine: joins are planned from the rules and the data, and a program is written that maintains them."""
+"""The rule engine: joins are planned from the rules and the data, and an executor maintains them."""
 
-from bilevel.rules.engine.rule_engine import Instance, RuleEngine, is_safe
+from bilevel.rules.engine.asked import Instance, is_safe
+from bilevel.rules.engine.rule_engine import Executor, RuleEngine
 
-__all__ = ["Instance", "RuleEngine", "is_safe"]
+__all__ = ["Executor", "Instance", "RuleEngine", "is_safe"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from bilevel.rules.engine.views import Literal, Relation, RulePlan, View, inverted, reading_order
 from bilevel.rules.engine.writer import Environment, Writer, columns, row, tuple_of
-from bilevel.symbolic.domain import Atom, is_variable
+from bilevel.symbolic.domain import Atom
 
 
 def write_choosing(w: Writer) -> None:
@@ -113,27 +113,15 @@ def write_serving(w: Writer) -> None:
 
 
 def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> None:
-    """Write a function like a rule's, but for instances that serve one goal fact, whose values are given.
-
-    Variables whose views lie above the given ones are joined afresh; views below or beside are used as they are.
-    """
-    given = frozenset(term for term in atom.terms if is_variable(term))
-    above = _above(plan, given)
-    literals = [
-        literal for variable in sorted(above) for literal in plan.uses[variable].literals
-        if not _stands_for(plan, literal, above)
-    ]  # fmt: skip
-    literals += [condition for condition in plan.filters if condition.variables <= above]
-    steps, _ = w.planner.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
-    order = [v for v in reading_order(plan.read, plan.uses) if v not in above]
-    known = {v: w.locals[v] for v in plan.read if v in above}
+    """Write a function like a rule's, but for instances that serve one goal fact, whose values are given."""
+    serving = w.planner.plan_serving(plan, atom)
+    known = {v: w.locals[v] for v in serving.known}
     w.emit("")
     w.comment(str(plan.rule))
-    filters = [condition for condition in plan.filters if not condition.variables <= above]
-    _write_reading(w, f"{name}_rest", plan, order, known, filters)
+    _write_reading(w, f"{name}_rest", plan, serving.order, known, serving.filters)
     found = columns(len(atom.terms))
     environment, conditions = w.unify(atom.terms, found)
-    conditions += [w.test(guard, {}) for guard in plan.guards if not _stands_for(plan, guard, above)]
+    conditions += [w.test(guard, {}) for guard in serving.guards]
 
     def compare(bound: Environment) -> None:
         _write_comparison(w, f"{name}_rest({', '.join(bound[v] for v in known)})")
@@ -141,21 +129,5 @@ def _write_serving_rule(w: Writer, name: str, plan: RulePlan, atom: Atom) -> Non
     with w.block(f"def {name}({', '.join(found)}):"):
         w.emit("best = None")
         with w.block(*([f"if {' and '.join(conditions)}:"] if conditions else [])):
-            w.join(steps, environment, compare)
+            w.join(serving.steps, environment, compare)
         w.emit("return best")
-
-
-def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
-    """Return whether the literal says that the view of one of the variables has something."""
-    uses = (plan.uses[variable] for variable in variables)
-    return any(use.relation == literal.relation and use.key == literal.terms for use in uses)
-
-
-def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:
-    """Return the given variables and those whose views depend on a view of one of them."""
-    above, rest = set(given), list(given)
-    while rest:
-        new = set(plan.uses[rest.pop()].key) - above
-        above |= new
-        rest += new
-    return above

@@ -17,7 +17,7 @@ instance fires is fixed by `matching`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import permutations
 
@@ -26,16 +26,18 @@ from bilevel.rules.engine.views import (
     Literal,
     Relation,
     RulePlan,
+    ServingPlan,
     Statistics,
     View,
     bound_positions,
     inverted,
     reading_order,
     rule_literals,
+    variables_of,
 )
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import Domain
+from bilevel.symbolic.domain import Atom, Domain
 
 MOST_PERMUTED = 6  # outputs; with more of them the order is chosen greedily
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
@@ -174,6 +176,27 @@ class Planner:
             check()
         return steps, expected
 
+    def plan_serving(self, plan: RulePlan, atom: Atom) -> ServingPlan:
+        """Return how to find a rule's instances that serve one goal fact, which one of its goal conditions is about.
+
+        Variables whose views lie above the given ones are joined afresh; views below or beside are used as they are.
+        """
+        given = variables_of(atom.terms)
+        above = _above(plan, given)
+        literals = [
+            literal for variable in sorted(above) for literal in plan.uses[variable].literals
+            if not _stands_for(plan, literal, above)
+        ]  # fmt: skip
+        literals += [condition for condition in plan.filters if condition.variables <= above]
+        steps, _ = self.join_order(list(dict.fromkeys(literals)), given, frozenset(above))
+        return ServingPlan(
+            tuple(guard for guard in plan.guards if not _stands_for(plan, guard, above)),
+            tuple(steps),
+            tuple(v for v in plan.read if v in above),
+            tuple(v for v in reading_order(plan.read, plan.uses) if v not in above),
+            tuple(condition for condition in plan.filters if not condition.variables <= above),
+        )
+
     def _expected(self, literals: tuple[Literal, ...], bound: frozenset[str], needed: frozenset[str]) -> float:
         """Return how many values of the needed variables to expect, given some."""
         return self.join_order(literals, bound, needed)[1]
@@ -199,6 +222,22 @@ def _reached(uses: Mapping[str, View], wanted: Sequence[str], known: Sequence[st
             found[variable] = None
             rest += uses[variable].key
     return list(found)
+
+
+def _stands_for(plan: RulePlan, literal: Literal, variables: Collection[str]) -> bool:
+    """Return whether the literal says that the view of one of the variables has something."""
+    uses = (plan.uses[variable] for variable in variables)
+    return any(use.relation == literal.relation and use.key == literal.terms for use in uses)
+
+
+def _above(plan: RulePlan, given: frozenset[str]) -> set[str]:
+    """Return the given variables and those whose views depend on a view of one of them."""
+    above, rest = set(given), list(given)
+    while rest:
+        new = set(plan.uses[rest.pop()].key) - above
+        above |= new
+        rest += new
+    return above
 
 
 def _gather(

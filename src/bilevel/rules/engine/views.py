@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from bilevel.rules.matching import asked_types
 from bilevel.rules.rule import Rule
@@ -103,6 +103,20 @@ class JoinStep(NamedTuple):
     bound: tuple[int, ...]
 
 
+class ServingPlan(NamedTuple):
+    """How to find the instances of a rule that serve a goal fact: check, join, and read the rest off the views.
+
+    `known` are the variables to be read that have values after the join; the others are read in `order`, and `filters`
+    are left to be checked.
+    """
+
+    guards: tuple[Literal, ...]
+    steps: tuple[JoinStep, ...]
+    known: tuple[str, ...]
+    order: tuple[str, ...]
+    filters: tuple[Literal, ...]
+
+
 def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
     return tuple(i for i, term in enumerate(literal.terms) if term in bound or not is_variable(term))
 
@@ -126,13 +140,19 @@ def rule_literals(rule: Rule, domain: Domain, typed: bool) -> Iterator[Literal]:
 
 # What the data are like
 
-Rows = Sequence[tuple[str, ...]] | Sequence[str]  # of one column as plain strings
+
+class Table(Protocol):
+    """Rows of a relation: of one column as plain values, of others as tuples."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Sequence[Any]: ...
 
 
 class Statistics:
     """Estimates from samples of the rows of each relation."""
 
-    def __init__(self, rows: Mapping[Relation, Rows]) -> None:
+    def __init__(self, rows: Mapping[Relation, Table]) -> None:
         self._sizes = {relation: len(found) for relation, found in rows.items()}
         self._samples = {relation: found[:: max(1, len(found) // SAMPLE)] for relation, found in rows.items()}
         self.degree = cache(self._degree)
@@ -142,7 +162,7 @@ class Statistics:
         size, sample = self._sizes.get(relation, 0), self._samples.get(relation, ())
         if not bound:
             return float(size)
-        if len(sample) < 2 or isinstance(sample[0], str):
+        if len(sample) < 2 or not isinstance(sample[0], tuple):
             return 1.0
         counts = Counter(tuple(row[i] for i in bound) for row in sample)
         agreeing_pairs = sum(n * (n - 1) for n in counts.values())
@@ -161,4 +181,4 @@ class Statistics:
 
     def _columns(self, relation: Relation) -> range:
         sample = self._samples[relation]
-        return range(len(sample[0]) if sample and not isinstance(sample[0], str) else 0)
+        return range(len(sample[0]) if sample and isinstance(sample[0], tuple) else 0)

@@ -1,0 +1,292 @@
+"""Rollouts of rules on a problem: choose, act, until there is a reason to stop; step by step, or compiled."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+
+from bilevel.compiled import find
+from bilevel.rules.closures import closures_in
+from bilevel.rules.commitment import CommittedChoice, Values, getter
+from bilevel.rules.engine import Executor, is_safe
+from bilevel.rules.engine.asked import in_order, relations_asked
+from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
+from bilevel.rules.engine.rule_engine import executor_for
+from bilevel.rules.engine.written_executor import WrittenExecutor
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
+from bilevel.symbolic.packed import PackedProblem
+from bilevel.symbolic.packed_plans import PackedActions
+from bilevel.symbolic.plans import Nature, NaturesMove, Plan
+from bilevel.symbolic.semantics import bind_outcome, ground
+
+PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
+
+
+class Stop(Enum):
+    """Why a run ended."""
+
+    SOLVED = "solved"
+    NO_RULE = "no rule applies"
+    STEP_BOUND = "the bound on steps is reached"
+    LOOP = "going round in circles"
+    NOT_APPLICABLE = "a rule chose an action that cannot be done"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What was done, why it ended, and the goals left open; `detail` says more where there is more to say."""
+
+    stop: Stop
+    plan: Plan
+    open_goals: int
+    detail: str = ""
+
+    @property
+    def is_solved(self) -> bool:
+        return self.stop is Stop.SOLVED
+
+
+class Rollout:
+    """One rollout: the engine, nature, and what has been done."""
+
+    def __init__(self, domain: Domain, executor: Executor, nature: Nature) -> None:
+        self.domain, self.engine, self.nature = domain, executor, nature
+        self.rules = executor.rules
+        self.schemas = [domain.schemas[rule.action.name] for rule in self.rules]
+        self.safe = [is_safe(rule, domain) for rule in self.rules]
+        self.moves: dict[int, NaturesMove] = {}
+
+    @property
+    def steps(self) -> int:
+        """How many actions have been done."""
+        raise NotImplementedError
+
+    def actions(self) -> Sequence[Action]:
+        """Return what has been done."""
+        raise NotImplementedError
+
+    def advance(self, bound: int) -> Solution | None:
+        """Act until there are `bound` actions or a reason to stop."""
+        raise NotImplementedError
+
+    def advance_looking_for_circles(self, bound: int) -> Solution | None:
+        """Act likewise, looking for a state that comes back without nature's doing.
+
+        Brent's way of finding a cycle: compare with one marked state, and mark anew after twice as many steps. States
+        are compared by a hash that changes with each fact that comes or goes, and is about the goal or asked about by
+        a rule: nothing else has to do with what the rules will do.
+        """
+        raise NotImplementedError
+
+    def until(self, bound: int) -> Solution:
+        """Run at full speed; once there has been no progress for a while, run looking for circles."""
+        fewest, since = self.engine.open_goals(), 0
+        while self.steps < bound:
+            if self.steps - since >= PATIENCE:
+                stop = self.advance_looking_for_circles(bound)
+            else:
+                stop = self.advance(min(bound, self.steps + 1000))
+            if stop is not None:
+                return stop
+            if self.engine.open_goals() < fewest:
+                fewest, since = self.engine.open_goals(), self.steps
+            since = max(since, self.last_move)
+        return self.stopped(Stop.STEP_BOUND if self.engine.open_goals() else Stop.SOLVED)
+
+    @property
+    def last_move(self) -> int:
+        """The last step with which nature had to do."""
+        return next(reversed(self.moves), -1)
+
+    def act(self, rule: int, arguments: Values) -> bool:
+        """Apply an action that may not be applicable or may have several outcomes."""
+        schema = self.schemas[rule]
+        if not self.safe[rule]:
+            action = ground(schema, arguments)
+            holds = self.engine.holds
+            if action is None or not all(map(holds, action.condition.positive)):
+                return False
+            if any(holds(fact) for fact in action.condition.negative if fact.predicate != EQUALITY):
+                return False
+        if schema.is_deterministic:
+            self.engine.applier(schema, 0)(*arguments)
+            return True
+        move = self.nature.move(schema)
+        outcome = schema.outcomes[move.outcome]
+        for variable in outcome.chosen:
+            self.engine.declare(move.binding[variable.name], variable.type)
+        self.engine.applier(schema, move.outcome)(*arguments, *move.binding.values())
+        self.moves[self.steps] = move
+        return True
+
+    def stopped(self, stop: Stop, detail: str = "") -> Solution:
+        return Solution(stop, Plan(self.actions(), self.moves), self.engine.open_goals(), detail)
+
+    def circled(self, mark: int) -> Solution:
+        detail = f"to the rules the state after step {mark} came back after step {self.steps}"
+        return self.stopped(Stop.LOOP, detail)
+
+
+class CompiledRollout(Rollout):
+    """The executor runs by itself, but for what nature decides and for actions that must be tested first."""
+
+    def __init__(
+        self, domain: Domain, executor: CompiledExecutor, nature: Nature, packed: PackedProblem | None = None
+    ) -> None:
+        super().__init__(domain, executor, nature)
+        self.executor, self.it, self.packed = executor, executor.it, packed
+
+    @property
+    def steps(self) -> int:
+        count: int = self.it.steps
+        return count
+
+    def actions(self) -> Sequence[Action]:
+        schemas, numbers = self.executor.actions()
+        if self.packed:
+            return PackedActions(self.domain, self.packed.names, schemas, numbers)
+        heads = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
+        names = map(self.executor.objects.names.__getitem__, numbers)
+        return [Action(name, tuple(islice(names, arity))) for name, arity in map(heads.__getitem__, schemas)]
+
+    def advance(self, bound: int) -> Solution | None:
+        while True:
+            status = self.it.run(bound)
+            if self.executor.plan(status):
+                continue
+            if status == Status.DONE:
+                return None
+            if status in (Status.NO_RULE, Status.SOLVED):
+                return self.stopped(Stop.SOLVED if status == Status.SOLVED else Stop.NO_RULE)
+            if status == Status.FOUND:
+                rule = self.it.chosen
+                arguments = tuple(self.executor.objects.names[number] for number in self.it.arguments)
+                if not self.act(rule, arguments):
+                    return self.stopped(Stop.NOT_APPLICABLE, str(Action(self.rules[rule].action.name, arguments)))
+                status = self.it.note_done(self.last_move)
+            if status == Status.LOOP:
+                return self.circled(self.it.marked_step)
+
+    def advance_looking_for_circles(self, bound: int) -> Solution | None:
+        self.it.watch()
+        return self.advance(bound)
+
+
+class WrittenRollout(Rollout):
+    """Step by step in Python."""
+
+    def __init__(
+        self, domain: Domain, problem: Problem, executor: WrittenExecutor, nature: Nature, commit: bool
+    ) -> None:
+        super().__init__(domain, executor, nature)
+        self.problem = problem
+        self.names = [rule.action.name for rule in self.rules]
+        self.arguments = [getter(rule, rule.action.arguments) for rule in self.rules]
+        self.appliers = [
+            self.engine.applier(schema, 0) if schema.is_deterministic and safe else None
+            for schema, safe in zip(self.schemas, self.safe, strict=True)
+        ]
+        self.committed = CommittedChoice(self.engine) if commit else None
+        self.choose = self.committed or self.engine.choose
+        self.done: list[Action] = []
+
+    @property
+    def steps(self) -> int:
+        return len(self.done)
+
+    def actions(self) -> Sequence[Action]:
+        return self.done
+
+    def advance(self, bound: int) -> Solution | None:
+        choose, arguments_of, appliers, names = self.choose, self.arguments, self.appliers, self.names
+        done, open_goals = self.done, self.engine.open_goals
+        goals_end_it = all(rule.goal_condition for rule in self.rules)
+        while len(done) < bound:
+            if not goals_end_it and not open_goals():
+                return self.stopped(Stop.SOLVED)
+            found = choose()
+            if found is None:
+                return self.stopped(Stop.NO_RULE if open_goals() else Stop.SOLVED)
+            rule, values = found
+            arguments = arguments_of[rule](values)
+            action = Action(names[rule], arguments)
+            apply = appliers[rule]
+            if apply is not None:
+                apply(*arguments)
+            elif not self.act(rule, arguments):
+                return self.stopped(Stop.NOT_APPLICABLE, str(action))
+            done.append(action)
+        return None
+
+    def advance_looking_for_circles(self, bound: int) -> Solution | None:
+        state = set(final_state(self.domain, self.problem, Plan(self.done, self.moves))[0])
+        asked = {relation.name for relation in relations_asked(self.rules, self.domain) if relation.kind == "state"}
+        asked |= closures_in(self.rules, self.domain)
+        fingerprint, mark, patience = 0, self.steps, 1
+        marked = fingerprint, self._aim
+        while self.steps < bound:
+            stop = self.advance(self.steps + 1)
+            if stop is not None:
+                return stop
+            outcome = outcome_of(self.domain, self.done[-1], self.moves.get(self.steps - 1))
+            for fact in (outcome.delete - outcome.add) & state | outcome.add - state:
+                if fact.predicate in asked or fact in self.problem.goal:
+                    fingerprint ^= hash(fact)
+            state -= outcome.delete
+            state |= outcome.add
+            here = fingerprint, self._aim
+            if here == marked and self.last_move < mark:
+                return self.circled(mark)
+            if self.steps - mark == patience:
+                mark, marked, patience = self.steps, here, 2 * patience
+        return None
+
+    @property
+    def _aim(self) -> object:
+        """The goal that is being served, if the policy commits to one."""
+        return self.committed.goal if self.committed else None
+
+
+def rollout(
+    domain: Domain, problem: Problem | PackedProblem, rules: Sequence[Rule], rng: random.Random, commit: bool
+) -> Rollout:
+    """Return a rollout of the rules from the problem's initial state."""
+    rules = in_order(rules)
+    if isinstance(problem, PackedProblem):
+        if find(COMPILED) and domain.is_deterministic:
+            executor = CompiledExecutor.of_packed(rules, domain, problem, commit)
+            return CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
+        problem = problem.unpacked
+    nature = Nature(domain, problem.all_objects(domain), rng)
+    made = executor_for(rules, domain, problem.state, problem.goal, nature.objects, commit)
+    if isinstance(made, CompiledExecutor):
+        return CompiledRollout(domain, made, nature)
+    return WrittenRollout(domain, problem, made, nature, commit)
+
+
+def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:
+    """Return the state after a plan and the objects there are by then."""
+    state: set[Atom] = set(problem.state)
+    objects = problem.all_objects(domain)
+    for step, action in enumerate(plan.actions):
+        move = plan.moves.get(step)
+        if move is not None:
+            chosen = domain.schemas[action.name].outcomes[move.outcome].chosen
+            objects |= {move.binding[v.name]: v.type for v in chosen if move.binding[v.name] not in objects}
+        outcome = outcome_of(domain, action, move)
+        state -= outcome.delete
+        state |= outcome.add
+    return frozenset(state), objects
+
+
+def outcome_of(domain: Domain, action: Action, move: NaturesMove | None) -> Outcome:
+    """Return what an action changes, given what nature did where there was a choice."""
+    schema = domain.schemas[action.name]
+    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
+    if move is None:
+        return bind_outcome(schema.outcomes[0], binding)
+    return bind_outcome(schema.outcomes[move.outcome], {**binding, **move.binding})

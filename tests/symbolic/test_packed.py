@@ -1,0 +1,165 @@
+"""Problems as integers: the compiled reader reads what the ordinary one reads, or leaves it to that one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bilevel.compiled import PURE
+from bilevel.symbolic.domain import Domain, Problem
+from bilevel.symbolic.expressions import Misread
+from bilevel.symbolic.packed import pack, read_packed
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_problem
+from bilevel.symbolic.pddl_problem import problem_from_text
+from bilevel.tabletop.problems import DOMAINS, shipped_domain, training_problems
+from drawn_domains import PATIENT, draw_mutated, problems
+
+reading = pytest.importorskip("bilevel.symbolic._reading")
+
+DELIVERY = parse_domain(
+    """(define (domain delivery)
+      (:types truck drone - vehicle parcel vehicle - movable movable spot)
+      (:constants depot - spot)
+      (:predicates (at ?m - movable ?s - spot) (seen ?x) (between ?a ?b ?c - spot) (done))
+      (:functions (total-cost) (distance ?a ?b - spot))
+      (:action drive :parameters (?v - vehicle ?s - spot) :effect (at ?v ?s)))"""
+)
+TEXT = """
+(define (problem one) (:domain delivery)
+  (:objects t2 t1 - truck p1 - parcel a b - spot something)
+  (:init (at t1 depot) (at p1 b) (seen something) (between b a depot) (between a b depot))
+  (:goal (and (at p1 depot) (seen t1))))
+"""
+PROBLEM = problem_from_text(TEXT, DELIVERY)
+
+
+def test_objects_are_numbered_by_their_names() -> None:
+    packed = pack(PROBLEM, DELIVERY)
+    assert packed.names.listed == ["a", "b", "depot", "p1", "something", "t1", "t2"]
+    assert [packed.type_names[kind] for kind in packed.types] == [
+        *("spot", "spot", "spot", "parcel", "object", "truck", "truck")
+    ]
+    assert packed.declared.tolist() == [6, 5, 3, 0, 1, 4]
+    assert (packed.state["between"].size, packed.state["between"].terms.tolist()) == (2, [0, 1, 2, 1, 0, 2])
+    assert packed.state["done"].size == 0
+    assert packed.goals == 2
+
+
+def test_a_packed_problem_can_be_unpacked() -> None:
+    unpacked = pack(PROBLEM, DELIVERY).unpacked
+    assert unpacked == PROBLEM
+    assert list(unpacked.objects) == list(PROBLEM.objects)
+
+
+def read(text: str, domain: Domain = DELIVERY) -> Problem | None:
+    """The problem that the compiled reader reads, if it does, which is then the one that the careful reader reads."""
+    packed = reading.packed_problem(text.encode(), domain)
+    if packed is None:
+        return None
+    problem = problem_from_text(text, domain)
+    assert packed == pack(problem, domain)
+    assert list(packed.unpacked.objects) == list(problem.objects)
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("(at t1 depot)", "( AT\tT1\r\nDepot ) ; comment (at\n"),
+        ("(at t1 depot)", "(at t1 depot) (at t1 depot) (done) (done)"),
+        ("(at t1 depot)", "(= (total-cost) 0) (= (distance a b) 3.5e-2) (at t1 depot)"),
+        ("(and (at p1 depot) (seen t1))", "(seen t1)"),
+        ("(and (at p1 depot) (seen t1))", "(done)"),
+        ("(and (at p1 depot) (seen t1))", "(and)"),
+        ("a b - spot", "a b depot - spot"),
+        ("something)\n", "something - object)\n"),
+        ("(:objects", "(:requirements :typing) (:objects"),
+        ("(seen t1))))", "(seen t1)))\n(:metric minimize (+ (total-cost) (* 2 (total-cost)))))"),
+        (TEXT[TEXT.index("(:objects") : TEXT.index("(:goal")], "(:objects p1 - parcel t1 - truck)"),
+    ],
+)
+def test_what_is_plain_is_read(old: str, new: str) -> None:
+    assert old in TEXT
+    assert read(TEXT.replace(old, new)) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(at t1 depot)", "(at t1 p1)"),
+        ("(at t1 depot)", "(at t1 nowhere)"),
+        ("(at t1 depot)", "(at t1)"),
+        ("(at t1 depot)", "(at t1 depot a)"),
+        ("(at t1 depot)", "(at t1 (depot))"),
+        ("(at t1 depot)", "(no t1 depot)"),
+        ("(at t1 depot)", "(not (at t1 a))"),
+        ("(at t1 depot)", "(= (total-cost) x)"),
+        ("(at t1 depot)", "at"),
+        ("(at p1 depot)", "(= t1 t1)"),
+        ("(at p1 depot)", "(= (total-cost) 0)"),
+        ("(at p1 depot)", "(not (at p1 depot))"),
+        ("t2 t1 - truck", "t1 t1 - truck"),
+        ("t2 t1 - truck", "- truck"),
+        ("t2 t1 - truck", "t1 - ship"),
+        ("t2 t1 - truck", "t1 - (either truck drone)"),
+        ("t2 t1 - truck", "-t2 t1 - truck"),
+        ("t2 t1 - truck", "#t2 t1 - truck"),
+        ("a b - spot", "a b - spot depot - truck"),
+        ("(:domain delivery)", "(:domain deliveries)"),
+        ("(:domain delivery)", ""),
+        ("(:init", "(:init) (:init"),
+        ("(:init", "(:facts"),
+        ("(:objects", "(:init) (:goal (done)) (:objects"),
+        ("(problem one)", "(problem :one)"),
+        ("something", "sömething"),
+        ("something", "some\x1fthing"),
+        ("(seen t1))))", "(seen t1)))"),
+        ("(seen t1))))", "(seen t1)))))"),
+        ("(seen t1))))", "(seen t1)))) more"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_ordinary_reader(old: str, new: str) -> None:
+    assert old in TEXT
+    assert reading.packed_problem(TEXT.replace(old, new).encode(), DELIVERY) is None
+
+
+@settings(PATIENT, max_examples=200)
+@given(problems(), st.data())
+def test_both_readers_agree(given_problem: tuple[Domain, Problem], data: st.DataObject) -> None:
+    domain, problem = given_problem
+    text = write_problem(problem, domain)
+    if text.isascii():
+        assert read(text, domain) == problem
+    try:
+        read(draw_mutated(data.draw, text), domain)
+    except Misread as error:
+        raise AssertionError("the compiled reader reads what the careful one refuses") from error
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_own_problems_are_plain(name: str) -> None:
+    domain = shipped_domain(name)
+    for problem in training_problems(name):
+        assert read(write_problem(problem, domain), domain) == problem
+
+
+def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "problem.pddl"
+    file.write_text(TEXT)
+    assert read_packed(file, DELIVERY) == pack(PROBLEM, DELIVERY)
+    assert read_packed(tmp_path / "missing.pddl", DELIVERY) is None
+    monkeypatch.setenv(PURE, "1")
+    assert read_packed(file, DELIVERY) is None
+
+
+def test_a_problem_is_read_whatever_its_size() -> None:
+    names = [f"spot{number}" for number in range(3_000, 0, -1)]
+    facts = "".join(f"(seen {name})" for name in names)
+    problem = read(TEXT.replace("a b - spot", f"a b {' '.join(names)} - spot").replace("(seen something)", facts))
+    assert problem is not None
+    assert len(problem.state) == 3_004
+    assert parse_problem(write_problem(problem, DELIVERY), DELIVERY) == problem
