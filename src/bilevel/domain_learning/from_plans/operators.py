@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, permutations, product
 
+import numpy as np
+
 from bilevel.domain_learning.approach import UNSEEN
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.from_plans.conditions import Clause, clauses_of
 from bilevel.domain_learning.from_plans.effects import Change, changes_of
 from bilevel.domain_learning.from_plans.language import declared_types
-from bilevel.domain_learning.from_plans.steps import Steps, is_type, kind_of
+from bilevel.domain_learning.from_plans.rows import rows_of
+from bilevel.domain_learning.from_plans.steps import STATE, Numbers, Steps, is_type, kind_of
 from bilevel.domain_learning.learned import LearnedDomain, Operator
 from bilevel.domain_learning.naming import named
 from bilevel.symbolic.domain import EQUALITY, BadInput, Domain, Facts, Outcome, Parameter, is_variable
@@ -29,8 +32,19 @@ def learn_from_plans(episodes: Sequence[Episode], frame: Domain) -> LearnedDomai
     steps = Steps(episodes, frame)
     if not steps.counts:
         raise BadInput("no fact changes in any plan, so there is no operator to learn")
-    found = [_operator(change, clause, steps) for change in changes_of(steps) for clause in clauses_of(change, steps)]
+    changes = list(changes_of(steps))
+    steps.weigh(_possible(changes, steps))
+    found = [_operator(change, clause, steps) for change in changes for clause in clauses_of(change, steps)]
     return named(frame, _grouped(found), (), ())
+
+
+def _possible(changes: Sequence[Change], steps: Steps) -> Numbers:
+    """(states,): how many changes are possible in each state, as far as visits tell that all weigh the same."""
+    found = np.zeros(len(steps.states), np.int64)
+    for change in changes:
+        for clause in clauses_of(change, steps):
+            found += np.bincount(rows_of(change, clause.literals, steps).table[STATE], minlength=len(found))
+    return found
 
 
 def _operator(change: Change, clause: Clause, steps: Steps) -> Operator:

@@ -18,7 +18,7 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rows:
-    """States and objects for variables, how often the change was seen there, and how often the state was visited."""
+    """States and objects for variables, how often the change was seen there, and what visits to the state weigh."""
 
     table: Table
     counts: Weights
@@ -56,7 +56,7 @@ def rows_of(change: Change, literals: Iterable[Literal], steps: Steps) -> Rows:
     for one in literals:
         if one.atom.predicate == EQUALITY or not one.present:
             keep = keep & (steps.holds(table, one.atom) == one.present)
-    return Rows(table, counts.astype(np.float64), steps.visits[table[STATE]].astype(np.float64))[keep]
+    return Rows(table, counts.astype(np.float64), steps.weights[table[STATE]])[keep]
 
 
 def joined(table: Table, atoms: Sequence[Atom], steps: Steps) -> Table:

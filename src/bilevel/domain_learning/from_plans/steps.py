@@ -68,6 +68,12 @@ class Steps:
             self.never |= {kind for name, kind in objects.items() if name not in mentioned}
         self.states = list(numbers)
         self.visits = np.bincount(np.array(visits, np.int64), minlength=len(self.states))
+        self.weights: NDArray[np.float64] = self.visits.astype(np.float64)
+
+    def weigh(self, possible: Numbers) -> None:
+        """Let a visit weigh less where more changes are possible: each of them is then seen less often."""
+        shares = self.visits / np.maximum(possible, 1)
+        self.weights = shares * (self.visits.sum() / shares.sum())
 
     def _tabulate(self) -> None:
         self.nothing = max(map(len, self.worlds), default=1)  # the number of no object
