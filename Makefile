@@ -66,7 +66,7 @@ fuzz: $(VENV)/installed
 	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
 	$(BIN)/python tests/rules/engine/test_engine.py 10000
 
-$(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx")
+$(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.hpp")
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }

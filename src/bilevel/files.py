@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bilevel.symbolic.domain import BadInput
+
+if sys.platform != "win32":
+    import fcntl
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None:
@@ -48,11 +51,13 @@ def require_writable(path: Path) -> None:
 
 def taken_by_another(handle: int) -> bool:
     """Return whether another process has locked this open file or folder; if none has, we have, until it is closed."""
+    if sys.platform == "win32":  # which knows no such locks
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # some file systems know no locks
+    except OSError:  # neither do some file systems
         return False
     return False
 
@@ -91,7 +96,7 @@ def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     try:
         with open(temporary, "xb") as file:
             if path.exists():
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
+                temporary.chmod(path.stat().st_mode & 0o777)
             file.writelines(blocks)
             file.flush()
             os.fsync(file.fileno())  # else a power failure may leave the new name with nothing behind it
