@@ -1,6 +1,7 @@
 """The engine chooses exactly what the definition says, on random domains, rules, states and updates.
 
-The tests take a few hundred random cases; `python tests/rules/engine/test_engine.py 10000` takes as many as it is told.
+With either executor. The tests take a few hundred random cases; `python tests/rules/engine/test_engine.py 10000` takes
+as many as it is told.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from bilevel.compiled import PURE, find
 from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.engine import Instance, RuleEngine
+from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
 from bilevel.rules.matching import Match, best_matches, bind_action, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
@@ -26,6 +29,19 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
 )
+
+EXECUTORS = {"compiled": "0", "written": "1"}  # the variable that chooses between them
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The executor that engines have in the test."""
+    name = str(request.param)
+    monkeypatch.setenv(PURE, EXECUTORS[name])
+    if name == "compiled" and not find(COMPILED):
+        pytest.skip("the compiled executor is not built")
+    return name
+
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ["box", "disc", "thing", "spot", "object"]
@@ -141,13 +157,20 @@ def follow(seed: int, updates: int) -> None:
     objects = random_objects(rng)
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
     engine = RuleEngine(rules, domain, state, goal, objects, commit=True)
+    if seed % 2 and isinstance(engine.executor, CompiledExecutor):
+        engine.executor.it.rest_after(1)  # views are given up and built again all the time
     for _ in range(updates):
         expected = next(iter(best_matches(rules, domain, state, goal, objects)), None)
-        assert chosen(engine) == outputs(expected), f"seed {seed}\n{engine.executor}"
+        assert chosen(engine) == outputs(expected), f"seed {seed}"
         assert engine.open_goals() == len(goal - state)
         check_serving(rng, engine, rules, domain, state, goal, objects)
         if expected is not None and rng.random() < 0.5:
             state = apply(engine, domain, state, expected)
+        elif rng.random() < 0.2:
+            name, kind = f"o{rng.randint(0, 99)}", rng.choice(KINDS[:4])
+            if name not in objects:
+                objects[name] = kind
+                engine.declare(name, kind)
         else:
             for fact in sorted(random_facts(rng, domain, objects, 3)):
                 state = state - {fact} if fact in state else state | {fact}
@@ -194,7 +217,7 @@ def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Fac
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_engine_agrees_with_the_definition(block: int) -> None:
+def test_engine_agrees_with_the_definition(block: int, executor: str) -> None:
     for seed in range(block * 100, block * 100 + 100):
         follow(seed, updates=12)
 
@@ -220,7 +243,7 @@ def test_engine_agrees_with_the_definition(block: int) -> None:
         "-",
     ],
 )
-def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -> None:
+def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str, executor: str) -> None:
     parameter = Parameter("?x", "box")
     predicates = {p: Predicate(p, (parameter,)) for p in (name, "p", "b_1", "b-1")}
     outcome = Outcome(frozenset({Atom("p", ("?x",))}), frozenset({Atom(name, ("?x",))}))
@@ -241,7 +264,7 @@ def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -
     assert engine.open_goals() == 0
 
 
-def test_variables_that_are_spelt_alike_stay_apart() -> None:
+def test_variables_that_are_spelt_alike_stay_apart(executor: str) -> None:
     box = Parameter("?x", "box")
     predicates = {"p": Predicate("p", (box, box)), "q": Predicate("q", (box, box))}
     pair = (Parameter("?b-1", "box"), Parameter("?b_1", "box"))

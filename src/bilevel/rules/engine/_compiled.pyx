@@ -95,6 +95,7 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         vector[Serving] servings
         vector[int] goal, arguments
         int operation
+        bool is_awake
 
     cdef cppclass CppExecutor "bilevel::Executor":
         Order order
@@ -105,12 +106,13 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int chosen
         vector[int] found, arguments, done_arguments
         vector[int] done
-        int64_t marked_step, last_chance
+        int64_t marked_step, last_chance, rest_after
         Source* add_relation(int, bool)
         View* add_view(int)
         Change* add_change(View*, Source*, bool)
         Rule* add_rule()
         Rule* rule(size_t)
+        size_t rule_count()
         void load(Source*, const int*, size_t)
         void mark_achieved(Source*, const int*, size_t)
         void close(Source&)
@@ -292,6 +294,16 @@ cdef class Executor:
     def search_rule(self, size_t number):
         """Leave it to the caller to find the instances of a rule."""
         self.it.rule(number).state = SEARCHED
+
+    def rest_after(self, int64_t changes):
+        """Look after so many changes of facts which views nobody needs any more."""
+        self.it.rest_after = changes
+
+    @property
+    def awake(self):
+        """How many rules' views are kept up to date."""
+        cdef size_t number
+        return sum(self.it.rule(number).is_awake for number in range(self.it.rule_count()))
 
     # Asking and acting
 

@@ -78,6 +78,7 @@ class Executor : public Views {
   std::vector<int> done;
   std::vector<Object> done_arguments;
 
+  int64_t rest_after = 4096;  // changes of facts before it is looked which views nobody needs any more
   bool commits = false;
   Source* committed = nullptr;
   std::vector<Object> committed_terms;
@@ -87,6 +88,7 @@ class Executor : public Views {
     return rules_.back().get();
   }
   Rule* rule(size_t number) { return rules_[number].get(); }
+  size_t rule_count() const { return rules_.size(); }
 
   int64_t open_goals() const {
     int64_t count = 0;
@@ -96,6 +98,7 @@ class Executor : public Views {
 
   // Find the first instance of the first rule that has one, from some rule on.
   Status choose(size_t from = 0) {
+    if (changes_ >= rest_after) put_to_sleep();
     for (chosen = int(from); chosen < int(rules_.size()); ++chosen) {
       Rule& rule = *rules_[chosen];
       if (!can_apply(rule)) continue;
@@ -154,7 +157,6 @@ class Executor : public Views {
       values_of(effect.terms, arguments, row_);
       if (!is_added(operation, effect, arguments)) set(effect.predicate, row_.data(), false);
     }
-    if (++applied_ % 1024 == 0) put_to_sleep();
   }
 
   // Make a fact hold or cease to.
@@ -162,6 +164,7 @@ class Executor : public Views {
     if (predicate.state) {
       Number number = predicate.state->relation.find(row);
       if ((number != NONE) == present) return;
+      ++changes_;
       if (is_watching) fingerprint_ ^= hash(predicate.state, row);
       if (present) add_row(*predicate.state, row);
       else remove_row(*predicate.state, number, row);
@@ -305,6 +308,7 @@ class Executor : public Views {
 
   // Let go of the views of rules that nobody has asked for so long that building them again would have been cheaper.
   void put_to_sleep() {
+    changes_ = 0;
     for (auto& rule : rules_) {
       if (!rule->is_awake) continue;
       int64_t now = work(*rule), cost = 0;
@@ -314,7 +318,7 @@ class Executor : public Views {
         continue;
       }
       for (const View* view : rule->views) cost += view->cost;
-      if (now - rule->work <= 2 * cost + 1024) continue;
+      if (now - rule->work <= 2 * cost + rest_after) continue;
       rule->is_awake = false;
       for (View* view : rule->views) cease_to_use(view);
     }
@@ -346,8 +350,8 @@ class Executor : public Views {
 
   std::vector<std::unique_ptr<Rule>> rules_;
   std::vector<Object> row_, terms_, first_found_;
-  uint64_t applied_ = 0, fingerprint_ = 0, marked_fingerprint_ = 0;
-  int64_t patience_ = 1;
+  uint64_t fingerprint_ = 0, marked_fingerprint_ = 0;
+  int64_t patience_ = 1, changes_ = 0;
   Source* marked_goal_ = nullptr;
   std::vector<Object> marked_terms_;
 };
