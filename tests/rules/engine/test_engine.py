@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.compiled import PURE, find
 from bilevel.rules.closures import can_be_chained, closure
 from bilevel.rules.engine import Instance, RuleEngine
-from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
+from bilevel.rules.engine.compiled_executor import CompiledExecutor
 from bilevel.rules.matching import Match, best_matches, bind_action, bindings, output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import (
@@ -29,19 +28,6 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
 )
-
-EXECUTORS = {"compiled": "0", "written": "1"}  # the variable that chooses between them
-
-
-@pytest.fixture(params=EXECUTORS)
-def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The executor that engines have in the test."""
-    name = str(request.param)
-    monkeypatch.setenv(PURE, EXECUTORS[name])
-    if name == "compiled" and not find(COMPILED):
-        pytest.skip("the compiled executor is not built")
-    return name
-
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ["box", "disc", "thing", "spot", "object"]
@@ -158,7 +144,7 @@ def follow(seed: int, updates: int) -> None:
     state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
     engine = RuleEngine(rules, domain, state, goal, objects, commit=True)
     if seed % 2 and isinstance(engine.executor, CompiledExecutor):
-        engine.executor.it.rest_after(1)  # views are given up and built again all the time
+        engine.executor.it.rest_after(rng.randint(0, 1))  # views are let go of and built again all the time
     for _ in range(updates):
         expected = next(iter(best_matches(rules, domain, state, goal, objects)), None)
         assert chosen(engine) == outputs(expected), f"seed {seed}"

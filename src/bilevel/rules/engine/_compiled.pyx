@@ -296,7 +296,7 @@ cdef class Executor:
         self.it.rule(number).state = SEARCHED
 
     def rest_after(self, int64_t changes):
-        """Look after so many changes of facts which views nobody needs any more."""
+        """Look after so many changes of facts which views nobody needs any more; 0 lets go of all, at every choice."""
         self.it.rest_after = changes
 
     @property

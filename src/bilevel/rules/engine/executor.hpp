@@ -78,7 +78,7 @@ class Executor : public Views {
   std::vector<int> done;
   std::vector<Object> done_arguments;
 
-  int64_t rest_after = 4096;  // changes of facts before it is looked which views nobody needs any more
+  int64_t rest_after = 4096;  // changes of facts before it is looked which views nobody needs; with 0 all are let go
   bool commits = false;
   Source* committed = nullptr;
   std::vector<Object> committed_terms;
@@ -310,18 +310,18 @@ class Executor : public Views {
   void put_to_sleep() {
     changes_ = 0;
     for (auto& rule : rules_) {
-      if (!rule->is_awake) continue;
-      int64_t now = work(*rule), cost = 0;
-      if (rule->was_asked) {
-        rule->was_asked = false;
-        rule->work = now;
-        continue;
-      }
-      for (const View* view : rule->views) cost += view->cost;
-      if (now - rule->work <= 2 * cost + rest_after) continue;
+      if (!rule->is_awake || (rest_after && is_worth_keeping(*rule))) continue;
       rule->is_awake = false;
       for (View* view : rule->views) cease_to_use(view);
     }
+  }
+
+  bool is_worth_keeping(Rule& rule) {
+    int64_t now = work(rule), cost = 0;
+    if (rule.was_asked) rule.work = now;
+    rule.was_asked = false;
+    for (const View* view : rule.views) cost += view->cost;
+    return now - rule.work <= 2 * cost + rest_after;
   }
 
   uint64_t hash(const Source* source, Row row) const {
