@@ -26,6 +26,7 @@ from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.tabletop.problems import shipped_domain
+from executors import executor as executor
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 
 pytestmark = pytest.mark.usefixtures("executor")

@@ -28,6 +28,9 @@ from bilevel.symbolic.domain import (
     Predicate,
     Schema,
 )
+from executors import executor as executor
+
+pytestmark = pytest.mark.usefixtures("executor")
 
 TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
 KINDS = ["box", "disc", "thing", "spot", "object"]
@@ -203,7 +206,7 @@ def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Fac
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_engine_agrees_with_the_definition(block: int, executor: str) -> None:
+def test_engine_agrees_with_the_definition(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):
         follow(seed, updates=12)
 
@@ -229,7 +232,7 @@ def test_engine_agrees_with_the_definition(block: int, executor: str) -> None:
         "-",
     ],
 )
-def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str, executor: str) -> None:
+def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str) -> None:
     parameter = Parameter("?x", "box")
     predicates = {p: Predicate(p, (parameter,)) for p in (name, "p", "b_1", "b-1")}
     outcome = Outcome(frozenset({Atom("p", ("?x",))}), frozenset({Atom(name, ("?x",))}))
@@ -250,7 +253,7 @@ def test_names_in_the_domain_do_not_clash_with_names_in_the_program(name: str, e
     assert engine.open_goals() == 0
 
 
-def test_variables_that_are_spelt_alike_stay_apart(executor: str) -> None:
+def test_variables_that_are_spelt_alike_stay_apart() -> None:
     box = Parameter("?x", "box")
     predicates = {"p": Predicate("p", (box, box)), "q": Predicate("q", (box, box))}
     pair = (Parameter("?b-1", "box"), Parameter("?b_1", "box"))

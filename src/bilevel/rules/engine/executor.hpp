@@ -46,8 +46,6 @@ struct Serving {
 };
 
 struct Rule {
-  enum State { NEW, PLANNED, SEARCHED };  // the instances of a searched rule are found by whoever runs this
-  State state = NEW;
   std::vector<Source*> needs;  // if one of them is empty the rule does not apply
   Join ground;                 // conditions without variables
   Join guards;                 // views that have something; the values are those of the reading
@@ -58,13 +56,13 @@ struct Rule {
   std::vector<Term> goal;  // the terms of the goal condition that commitment is about, the first of `served`
   std::vector<Term> arguments;
   int operation = -1;  // what the action does, if that is certain
-  bool is_awake = false, was_asked = false;
+  bool is_planned = false, is_awake = false, was_asked = false;
   int64_t work = 0;  // of the views when it was last asked
 };
 
 class Executor : public Views {
  public:
-  enum Status { DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING, SEARCH };
+  enum Status { DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING };
 
   std::vector<Operation> operations;
   std::vector<Source*> goals;
@@ -102,7 +100,7 @@ class Executor : public Views {
     for (chosen = int(from); chosen < int(rules_.size()); ++chosen) {
       Rule& rule = *rules_[chosen];
       if (!can_apply(rule)) continue;
-      if (rule.state != Rule::PLANNED) return rule.state == Rule::NEW ? PLAN : SEARCH;
+      if (!rule.is_planned) return PLAN;
       if (holds(rule.guards, rule.guards.steps) && holds(rule.guards, rule.reading.filters) &&
           read(rule.reading, rule.guards.values, 0, found))
         return FOUND;
@@ -115,7 +113,7 @@ class Executor : public Views {
     for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
       Rule& rule = *rules_[chosen];
       if (std::find(rule.served.begin(), rule.served.end(), goal) == rule.served.end() || !can_apply(rule)) continue;
-      if (rule.state != Rule::PLANNED) return rule.state == Rule::NEW ? PLAN : SEARCH;
+      if (!rule.is_planned) return PLAN;
       if (rule.servings.empty()) return PLAN_SERVING;
       bool any = false;
       for (size_t place = 0; place < rule.served.size(); ++place)
@@ -226,7 +224,7 @@ class Executor : public Views {
       if (!source->relation.size()) return false;
     if (!holds(rule.ground, rule.ground.steps)) return false;
     rule.was_asked = true;
-    if (rule.state == Rule::PLANNED && !rule.is_awake) wake(rule);
+    if (rule.is_planned && !rule.is_awake) wake(rule);
     return true;
   }
 

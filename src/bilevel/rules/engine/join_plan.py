@@ -261,9 +261,7 @@ def _gather(
         if variable in variables:
             parts.append(literal)
             columns |= variables
-    for literal in literals:  # types keep the view small
-        if literal.relation.kind == "type" and variable not in literal.terms and columns.issuperset(literal.terms):
-            parts.append(literal)
+    parts += [x for x in literals if x.relation.kind == "type" and x not in parts and columns.issuperset(x.terms)]
     parts += [x for x in filters if variable in x.terms and x.variables <= columns]
     return tuple(parts), tuple(sorted(columns - {variable}))
 

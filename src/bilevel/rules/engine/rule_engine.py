@@ -6,7 +6,7 @@ with the first of `matching.best_matches`, which is its definition and its test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
@@ -22,7 +22,7 @@ Executor = CompiledExecutor | WrittenExecutor
 def executor_for(
     rules: tuple[Rule, ...],
     domain: Domain,
-    state: Iterable[Atom],
+    state: Collection[Atom],
     goal: Facts,
     objects: Mapping[str, str],
     commit: bool,
@@ -47,7 +47,7 @@ class RuleEngine:
         self,
         rules: Sequence[Rule],
         domain: Domain,
-        state: Iterable[Atom],
+        state: Collection[Atom],
         goal: Facts,
         objects: Mapping[str, str],
         *,

@@ -1,4 +1,4 @@
-"""Tests of the rule engine are run with either executor."""
+"""A fixture for tests of the rule engine: they are run with either executor."""
 
 from __future__ import annotations
 
