@@ -256,7 +256,7 @@ class CompiledExecutor:
         return [self._relations[relation] for relation in types if self.domain.is_subtype(kind, relation.name)]
 
     def follower(self, schema: Schema, outcome: int) -> Callable[[Iterable[str]], int]:
-        """Return the function that does the chosen action, given an outcome and nature's choices; it returns a status."""
+        """Return a function that does the chosen action, given what nature chose in an outcome; it gives a status."""
         operation = self._operation(schema, outcome)
         types = [self._types(variable.type) for variable in schema.outcomes[outcome].chosen]
 
