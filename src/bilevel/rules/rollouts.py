@@ -13,7 +13,10 @@ from bilevel.rules.commitment import CommittedChoice, Values, getter
 from bilevel.rules.engine import Executor, is_safe
 from bilevel.rules.engine.asked import in_order, relations_asked
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
+from bilevel.rules.engine.explosion import exploding
 from bilevel.rules.engine.rule_engine import executor_for
+from bilevel.rules.engine.sampled_tables import packed_tables
+from bilevel.rules.engine.searching_executor import SearchingExecutor
 from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
@@ -187,7 +190,12 @@ class WrittenRollout(Rollout):
     """Step by step in Python."""
 
     def __init__(
-        self, domain: Domain, problem: Problem, executor: WrittenExecutor, nature: Nature, commit: bool
+        self,
+        domain: Domain,
+        problem: Problem,
+        executor: WrittenExecutor | SearchingExecutor,
+        nature: Nature,
+        commit: bool,
     ) -> None:
         super().__init__(domain, executor, nature)
         self.problem = problem
@@ -264,7 +272,8 @@ def rollout(
     """Return a rollout of the rules from the problem's initial state."""
     rules = in_order(rules)
     if isinstance(problem, PackedProblem):
-        if find(COMPILED) and domain.is_deterministic:
+        tables = packed_tables(rules, domain, problem)
+        if find(COMPILED) and domain.is_deterministic and not exploding(rules, domain, len(problem.types), tables):
             executor = CompiledExecutor.of_packed(rules, domain, problem, commit)
             return CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
         problem = problem.unpacked

@@ -11,12 +11,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
+from bilevel.rules.engine.explosion import exploding
+from bilevel.rules.engine.sampled_tables import tables_for
+from bilevel.rules.engine.searched_rules import SearchedRules
+from bilevel.rules.engine.searching_executor import SearchingExecutor
 from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
 
-Executor = CompiledExecutor | WrittenExecutor
+Executor = CompiledExecutor | WrittenExecutor | SearchingExecutor
 
 
 def executor_for(
@@ -27,10 +31,18 @@ def executor_for(
     objects: Mapping[str, str],
     commit: bool,
 ) -> Executor:
-    """Return the compiled executor where there is one."""
+    """Return the compiled executor where there is one, and one that searches for rules that explode."""
+    searched = exploding(rules, domain, len(objects), tables_for(rules, domain, state, goal, objects))
+    viewed = tuple(rule for place, rule in enumerate(rules) if place not in searched)
+    executor: CompiledExecutor | WrittenExecutor
     if find(COMPILED):
-        return CompiledExecutor.of_facts(rules, domain, state, goal, objects, commit)
-    return WrittenExecutor(rules, domain, state, goal, objects, commit)
+        executor = CompiledExecutor.of_facts(viewed, domain, state, goal, objects, commit)
+    else:
+        executor = WrittenExecutor(viewed, domain, state, goal, objects, commit)
+    if not searched:
+        return executor
+    found = SearchedRules({place: rules[place] for place in searched}, domain, state, goal, objects)
+    return SearchingExecutor(executor, found, rules)
 
 
 class RuleEngine:
@@ -40,7 +52,8 @@ class RuleEngine:
     not follow from the facts it occurs in. `choose` returns the instance that fires, or `None` where no rule applies.
     With `commit` the engine can also be asked for the first rule that serves one given goal fact.
 
-    The compiled executor follows the plans as data; without it a Python program is written for them.
+    The compiled executor follows the plans as data; without it a Python program is written for them. Rules that explode
+    have no views and are searched.
     """
 
     def __init__(
