@@ -64,7 +64,7 @@ benchmark: $(VENV)/installed
 
 fuzz: $(VENV)/installed
 	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
-	$(BIN)/python tests/rules/engine/test_engine.py 10000
+	$(BIN)/python benchmarks/engine_agreement.py --cases 10000
 
 $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.hpp")
 	$(PYTHON) -m venv $(VENV) \

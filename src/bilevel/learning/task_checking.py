@@ -15,8 +15,8 @@ import numpy as np
 
 from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.rollout import NO_ACTION, Transition, rollout
+from bilevel.rules.instances import Instances
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.matching import bindings
 from bilevel.rules.nearest_action import how_it_differs
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, traces_from_states
@@ -305,7 +305,8 @@ def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], foun
     never = []
     for name, schema in domain.schemas.items():
         rule = _as_rule(schema)
-        if not any(any(bindings(rule, domain, state, NO_FACTS, objects)) for state, objects in situations.items()):
+        instances = Instances([rule], domain)
+        if not any(any(instances.in_order(state, NO_FACTS, objects)) for state, objects in situations.items()):
             needed = sorted({fact.predicate for fact in rule.state_condition} - labelled)
             never.append(name)
             reason = f"'{needed[0]}' was never labelled" if needed else "its precondition never held as a whole"

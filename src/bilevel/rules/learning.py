@@ -11,10 +11,12 @@ from functools import lru_cache
 from itertools import product
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
+from bilevel.rules.engine.search import IndexedRelation, first_solution
+from bilevel.rules.engine.views import Literal, Relation
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, is_variable
 from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
 
 
@@ -213,4 +215,33 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
             if variable.name in binding
         )
 
-    return any(map(holds, join(conditions, {})))
+    if len(types) ** len(general.variables) <= MOST_JOINED:
+        return any(map(holds, join(conditions, {})))
+    return _is_joinable(conditions, general, known, types, domain)
+
+
+MOST_JOINED = 1_000_000  # bindings; where there may be more, it is searched whether there is one
+
+
+def _is_joinable(
+    conditions: Sequence[tuple[Atom, Facts]], general: Rule, known: Rule, types: Mapping[str, str], domain: Domain
+) -> bool:
+    """Return whether there are values for the variables such that each atom is one of its facts, and all else fits."""
+    literals = [Literal(Relation(str(i), atom.predicate), atom.terms) for i, (atom, _) in enumerate(conditions)]
+    relations = {
+        literal.relation: IndexedRelation(fact.terms for fact in facts if fact.predicate == atom.predicate)
+        for literal, (atom, facts) in zip(literals, conditions, strict=True)
+    }
+    bound = {term for literal in literals for term in literal.terms}
+    if any(is_variable(term) and term not in bound for pair in general.inequalities for term in pair):
+        return False
+    different = Relation("different", "")
+    relations[different] = IndexedRelation(p for a, b in known.inequalities for p in ((a, b), (b, a)))
+    literals += [Literal(different, pair) for pair in general.inequalities]
+    names = {term for _, facts in conditions for fact in facts for term in fact.terms}
+    for variable in (v for v in general.variables if v.name in bound):
+        fitting = Relation("type", variable.type)
+        rows = ((n,) for n in names if domain.is_subtype(types.get(n, ROOT_TYPE), variable.type))
+        relations.setdefault(fitting, IndexedRelation(rows))
+        literals.append(Literal(fitting, (variable.name,)))
+    return first_solution(general, literals, relations, {}, ()) is not None

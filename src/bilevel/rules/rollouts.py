@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
 
 from bilevel.compiled import find
 from bilevel.rules.closures import closures_in
@@ -14,11 +13,14 @@ from bilevel.rules.commitment import CommittedChoice, Values, getter
 from bilevel.rules.engine import Executor, is_safe
 from bilevel.rules.engine.asked import in_order, relations_asked
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
+from bilevel.rules.engine.explosion import exploding
 from bilevel.rules.engine.rule_engine import executor_for
+from bilevel.rules.engine.sampled_tables import packed_tables
+from bilevel.rules.engine.searching_executor import SearchingExecutor
 from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.rule import Rule
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem
-from bilevel.symbolic.packed import PackedProblem
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
+from bilevel.symbolic.packed import Names, PackedProblem
 from bilevel.symbolic.packed_plans import PackedActions
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
@@ -139,6 +141,7 @@ class CompiledRollout(Rollout):
     ) -> None:
         super().__init__(domain, executor, nature)
         self.executor, self.it, self.packed = executor, executor.it, packed
+        self._followers: dict[tuple[str, int], Callable[[Iterable[str]], int]] = {}
 
     @property
     def steps(self) -> int:
@@ -147,11 +150,8 @@ class CompiledRollout(Rollout):
 
     def actions(self) -> Sequence[Action]:
         schemas, numbers = self.executor.actions()
-        if self.packed:
-            return PackedActions(self.domain, self.packed.names, schemas, numbers)
-        heads = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
-        names = map(self.executor.objects.names.__getitem__, numbers)
-        return [Action(name, tuple(islice(names, arity))) for name, arity in map(heads.__getitem__, schemas)]
+        names = self.packed.names if self.packed else Names.of(self.executor.objects.names)
+        return PackedActions(self.domain, names, schemas, numbers)
 
     def advance(self, bound: int) -> Solution | None:
         while True:
@@ -162,7 +162,9 @@ class CompiledRollout(Rollout):
                 return None
             if status in (Status.NO_RULE, Status.SOLVED):
                 return self.stopped(Stop.SOLVED if status == Status.SOLVED else Stop.NO_RULE)
-            if status == Status.FOUND:
+            if status == Status.FOUND and self.safe[self.it.chosen]:
+                status = self._follow_nature(self.schemas[self.it.chosen])
+            elif status == Status.FOUND:
                 rule = self.it.chosen
                 arguments = tuple(self.executor.objects.names[number] for number in self.it.arguments)
                 if not self.act(rule, arguments):
@@ -170,6 +172,14 @@ class CompiledRollout(Rollout):
                 status = self.it.note_done(self.last_move)
             if status == Status.LOOP:
                 return self.circled(self.it.marked_step)
+
+    def _follow_nature(self, schema: Schema) -> int:
+        move = self.nature.move(schema)
+        follow = self._followers.get((schema.name, move.outcome))
+        if follow is None:
+            follow = self._followers[schema.name, move.outcome] = self.executor.follower(schema, move.outcome)
+        self.moves[self.steps] = move
+        return follow(move.binding.values())
 
     def advance_looking_for_circles(self, bound: int) -> Solution | None:
         self.it.watch()
@@ -180,7 +190,12 @@ class WrittenRollout(Rollout):
     """Step by step in Python."""
 
     def __init__(
-        self, domain: Domain, problem: Problem, executor: WrittenExecutor, nature: Nature, commit: bool
+        self,
+        domain: Domain,
+        problem: Problem,
+        executor: WrittenExecutor | SearchingExecutor,
+        nature: Nature,
+        commit: bool,
     ) -> None:
         super().__init__(domain, executor, nature)
         self.problem = problem
@@ -257,7 +272,8 @@ def rollout(
     """Return a rollout of the rules from the problem's initial state."""
     rules = in_order(rules)
     if isinstance(problem, PackedProblem):
-        if find(COMPILED) and domain.is_deterministic:
+        tables = packed_tables(rules, domain, problem)
+        if find(COMPILED) and domain.is_deterministic and not exploding(rules, domain, len(problem.types), tables):
             executor = CompiledExecutor.of_packed(rules, domain, problem, commit)
             return CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
         problem = problem.unpacked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, ROOT_TYPE, Action, Atom, Domain, Facts, Parameter
 from bilevel.symbolic.semantics import substitute_all
@@ -21,7 +21,8 @@ class Rule:
 
     `state_condition` must be present and `negative_condition` absent from the state; `goal_condition` must be among
     the goals not yet achieved. A negative `=` atom says that two terms differ. Two different terms of the action
-    always stand for different objects; other variables may coincide. An inequality's terms are kept in order.
+    always stand for different objects; other variables may coincide. An inequality's terms are kept in order. `source`
+    says where the rule was read, such as `blocks.rules:4`.
     """
 
     priority: int
@@ -30,6 +31,7 @@ class Rule:
     goal_condition: Facts
     action: Action
     negative_condition: Facts = NO_FACTS
+    source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         stated = (inequality(*a.terms) if a.predicate == EQUALITY else a for a in self.negative_condition)

@@ -164,6 +164,7 @@ def _rule(written: WrittenRule, types: Mapping[str, str]) -> Rule:
         goal_condition=atoms("goal"),
         action=Action(written.action.name.text, tuple(term.text for term in written.action.terms)),
         negative_condition=atoms("not", "!="),
+        source=f"{written.priority.filename}:{written.priority.line}",
     )
     return in_normal_order(rule)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bilevel.rules.commitment import CommittedChoice
 from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.explanation.why_not import why_not
-from bilevel.rules.matching import Match, bind_action, bindings, matches_in_order
+from bilevel.rules.instances import Instances
+from bilevel.rules.matching import Match, bind_action
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import require_open_world
 from bilevel.symbolic.domain import NO_FACTS, Action, Domain, Facts
@@ -63,8 +64,11 @@ class RulePolicy:
 
         This asks every rule about the whole state, so it takes longer.
         """
-        found = matches_in_order(self.rules, self.domain, state, goal, self._objects)
-        yield from dict.fromkeys(match.action for match in found)
+        seen = set()
+        for match in Instances(self.rules, self.domain).in_order(state, goal, self._objects):
+            if match.action not in seen:
+                seen.add(match.action)
+                yield match.action
 
     def explain(self, state: Facts, goal: Facts) -> Match | None:
         """Return the rule that fires, with all its variables bound."""
@@ -72,9 +76,8 @@ class RulePolicy:
         instance = self._choose()
         if instance is None:
             return None
-        rule, known = engine.rules[instance[0]], engine.binding(instance).items()
-        full = [b for b in bindings(rule, self.domain, state, goal, self._objects) if known <= b.items()]
-        return Match(rule, min(full, key=lambda binding: sorted(binding.items())))
+        rule = Instances([engine.rules[instance[0]]], self.domain)
+        return next(rule.in_order(state, goal, self._objects, engine.binding(instance)))
 
     def why_not(self, state: Facts, goal: Facts) -> str:
         """Return why no rule applies: the rules that came closest and what each of them lacks, a line each."""

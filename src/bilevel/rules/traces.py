@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import groupby, pairwise, product
+from itertools import groupby, islice, pairwise, product
 from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
@@ -32,6 +32,7 @@ from bilevel.symbolic.domain import (
 from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import GroundAction, applicable, bind_outcome, ground, progress, substitute
 
+MOST_ARGUMENTS = 10_000  # combinations of objects for parameters of which a change says nothing
 MOST_LOOKED_PAST = 50  # states in a row, however short-lived: labels that never settle cost linear time
 
 
@@ -246,7 +247,7 @@ def _explaining_bindings(
 ) -> Iterator[Binding]:
     """Yield bindings under which the precondition holds before and the outcome accounts for each fact that changed.
 
-    Parameters that this leaves open range over the objects of their type.
+    Parameters that this leaves open range over the objects of their type, the first combinations of them.
     """
     changes = [(fact, outcome.add) for fact in sorted(after - before)]
     changes += [(fact, outcome.delete) for fact in sorted(before - after)]
@@ -274,7 +275,7 @@ def _explaining_bindings(
                 [name for name in ([binding[p.name]] if p.name in binding else sorted(objects)) if fits(name, p)]
                 for p in schema.parameters
             )
-            for arguments in product(*candidates):
+            for arguments in islice(product(*candidates), MOST_ARGUMENTS):
                 yield binding | dict(zip((p.name for p in schema.parameters), arguments, strict=True))
 
 

@@ -26,6 +26,10 @@ class Names:
 
     text: bytes
 
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        return cls("".join(f"{name}\n" for name in names).encode())
+
     @cached_property
     def listed(self) -> list[str]:
         return self.text.decode("utf-8").split("\n")[:-1]

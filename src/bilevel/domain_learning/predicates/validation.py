@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.learned import LearnedDomain
 from bilevel.domain_learning.operators import learn_operators
+from bilevel.rules.instances import Instances
 from bilevel.rules.learning import learn_rules
-from bilevel.rules.matching import matches_in_order
 from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.rules.traces import Abstraction, TraceStep, traces_from_states
@@ -56,8 +55,7 @@ def _explained(domain: Domain, episode: Episode) -> Abstraction:
 
 def _agrees(rules: Sequence[Rule], domain: Domain, step: TraceStep, objects: Mapping[str, str]) -> bool:
     """Return whether what was done is among what the first rules that apply say; these are all of one priority."""
-    matches = matches_in_order(rules, domain, step.state, step.goal, objects)
-    first = next((list(group) for _, group in groupby(matches, key=lambda match: match.rule.priority)), [])
+    first = Instances(rules, domain).best(step.state, step.goal, objects)
     return any(match.action == step.action.action for match in first)
 
 

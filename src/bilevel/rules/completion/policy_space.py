@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from bilevel.rules.closures import closures_in, with_closures
+from bilevel.rules.instances import Instances
 from bilevel.rules.matching import Binding, asked_types, bind_action, free_variables, output_variables, unify
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import TraceStep
@@ -25,6 +26,7 @@ from bilevel.symbolic.semantics import ground_action, substitute, substitute_all
 Node = tuple[int, int]  # a state, and the goal fact that the policy is committed to; both by their numbers
 NOTHING = -1  # what a policy is committed to at first, and one without memory always
 FAR = sys.maxsize
+MOST_LISTED = 1_000_000  # bindings of a rule; where there may be more they are not all listed, but searched
 
 
 class Instance(NamedTuple):
@@ -96,7 +98,11 @@ class PolicySpace:
         free = {v: [o for o, kind in objects.items() if domain.is_subtype(kind, asked[v])] for v in unbound}
         outputs = output_variables(rule)
         found: dict[tuple[str, ...], Instance] = {}
-        for binding in all_bindings(conditions, free, {}):
+        bindings = all_bindings(conditions, free, {})
+        if len(objects) ** len(rule.variables) > MOST_LISTED:
+            searched = Instances([rule], domain).in_order(state, frozenset(self.goal_facts), objects)
+            bindings = (match.binding for match in searched)
+        for binding in bindings:
             self.looked_at += 1
             if (
                 all(domain.is_subtype(objects.get(binding[v], ROOT_TYPE), kind) for v, kind in asked.items())

@@ -1,6 +1,9 @@
 # cython: boundscheck=False, wraparound=False
 """The compiled executor: it is handed plans as integers (see `lowering`) and follows them."""
 
+from cpython.dict cimport PyDict_GetItem
+from cpython.ref cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from libcpp cimport bool
@@ -81,12 +84,8 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         Join join
         Reading rest
 
-    cdef enum State "bilevel::Rule::State":
-        PLANNED "bilevel::Rule::PLANNED"
-        SEARCHED "bilevel::Rule::SEARCHED"
-
     cdef cppclass Rule:
-        State state
+        bool is_planned
         vector[Source*] needs
         Join ground, guards
         Reading reading
@@ -95,6 +94,7 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         vector[Serving] servings
         vector[int] goal, arguments
         int operation
+        bool is_awake
 
     cdef cppclass CppExecutor "bilevel::Executor":
         Order order
@@ -105,12 +105,13 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         int chosen
         vector[int] found, arguments, done_arguments
         vector[int] done
-        int64_t marked_step, last_chance
+        int64_t marked_step, last_chance, rest_after
         Source* add_relation(int, bool)
         View* add_view(int)
         Change* add_change(View*, Source*, bool)
         Rule* add_rule()
         Rule* rule(size_t)
+        size_t rule_count()
         void load(Source*, const int*, size_t)
         void mark_achieved(Source*, const int*, size_t)
         void close(Source&)
@@ -142,6 +143,31 @@ cdef object listed(vector[int]& values):
         view = made
         memcpy(&view[0], values.data(), values.size() * sizeof(int))
     return made
+
+
+def rows_of(facts, dict numbers, predicates):
+    """Return for each predicate how many facts it has and their terms, one after another; each term needs a number."""
+    cdef vector[vector[int]] terms_of
+    cdef vector[int] counts
+    cdef PyObject* found
+    cdef dict places = {name: place for place, name in enumerate(predicates)}
+    cdef tuple terms
+    cdef int place
+    terms_of.resize(len(places))
+    counts.resize(len(places))
+    for atom in facts:
+        found = PyDict_GetItem(places, <object>PyTuple_GET_ITEM(atom, 0))
+        if found == NULL:
+            continue
+        place = <object>found
+        counts[place] += 1
+        terms = <tuple>PyTuple_GET_ITEM(atom, 1)
+        for term in terms:
+            found = PyDict_GetItem(numbers, term)
+            if found == NULL:
+                raise KeyError(term)
+            terms_of[place].push_back(<int><object>found)
+    return {name: (counts[place], listed(terms_of[place])) for name, place in places.items()}
 
 
 def objects_of(int[::1] types, vector[char] wanted):
@@ -277,7 +303,7 @@ cdef class Executor:
             rule.views.push_back(self.it.views[<int>view])
         rule.guards = self._join(values, guards)
         rule.reading = self._reading(reading)
-        rule.state = PLANNED
+        rule.is_planned = True
         self.it.wake(rule[0])
 
     def plan_serving(self, size_t number, servings):
@@ -289,9 +315,15 @@ cdef class Executor:
             serving.rest = self._reading(rest)
             self.it.rule(number).servings.push_back(serving)
 
-    def search_rule(self, size_t number):
-        """Leave it to the caller to find the instances of a rule."""
-        self.it.rule(number).state = SEARCHED
+    def rest_after(self, int64_t changes):
+        """Look after so many changes of facts which views nobody needs any more; 0 lets go of all, at every choice."""
+        self.it.rest_after = changes
+
+    @property
+    def awake(self):
+        """How many rules' views are kept up to date."""
+        cdef size_t number
+        return sum(self.it.rule(number).is_awake for number in range(self.it.rule_count()))
 
     # Asking and acting
 
@@ -337,6 +369,20 @@ cdef class Executor:
     def note_done(self, int64_t last_chance):
         """Note that the chosen action was done, and with which step nature last had to do; return a status."""
         self.it.last_chance = last_chance
+        return self.it.note_done()
+
+    def follow_chance(self, int operation, vector[int] chosen, list types):
+        """Do the chosen action with nature's choices, which become known as objects of types; return a status."""
+        cdef Predicate predicate
+        cdef size_t place
+        self.it.arguments.insert(self.it.arguments.end(), chosen.begin(), chosen.end())
+        for place in range(chosen.size()):
+            for relation in types[place]:
+                predicate = self._predicate(relation, -1)
+                self.it.set(predicate, &chosen[place], True)
+        self.it.apply(self.it.operations[operation], self.it.arguments)
+        self.it.arguments.resize(self.it.arguments.size() - chosen.size())
+        self.it.last_chance = self.it.done.size()
         return self.it.note_done()
 
     def watch(self):

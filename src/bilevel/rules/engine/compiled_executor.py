@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -27,7 +27,7 @@ NO_ROWS = Rows(0, array(NUMBER))
 class Status:
     """What the compiled executor says: see `executor.hpp`."""
 
-    DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING, SEARCH = range(8)
+    DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING = range(7)
 
 
 class Objects:
@@ -106,27 +106,28 @@ class CompiledExecutor:
         cls,
         rules: tuple[Rule, ...],
         domain: Domain,
-        state: Iterable[Atom],
+        state: Collection[Atom],
         goal: Facts,
         objects: Mapping[str, str],
         commit: bool,
     ) -> CompiledExecutor:
         """Begin with facts as atoms, and the types of the objects."""
-        asked = {r.name for r in relations_to_keep(rules, domain, {atom.predicate for atom in goal})}
-        state_terms, goal_terms = _terms_by_predicate(state, asked), _terms_by_predicate(goal, asked)
-        mentioned = chain.from_iterable((*state_terms.values(), *goal_terms.values()))
-        names = sorted(set(objects).union(chain.from_iterable(mentioned)))
-        numbered = Objects(names, len(names))
-        numbers = numbered.numbers
-
-        def rows(terms: list[tuple[str, ...]]) -> Rows:
-            return Rows(len(terms), array(NUMBER, [numbers[name] for name in chain.from_iterable(terms)]))
+        goals = {atom.predicate for atom in goal}
+        asked = sorted({r.name for r in relations_to_keep(rules, domain, goals) if r.kind != "type"})
+        rows_of = find(COMPILED).rows_of
+        numbered = Objects(sorted(objects), len(objects))
+        try:
+            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
+        except KeyError:  # a label speaks of an object that nobody has declared
+            mentioned = {term for atom in chain(state, goal) for term in atom.terms}.union(objects)
+            numbered = Objects(sorted(mentioned), len(mentioned))
+            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
 
         def of_type(kind: str) -> Rows:
-            return rows([(name,) for name, own in objects.items() if domain.is_subtype(own, kind)])
+            found = [numbered.numbers[name] for name, own in objects.items() if domain.is_subtype(own, kind)]
+            return Rows(len(found), array(NUMBER, found))
 
-        state_rows = {name: rows(terms) for name, terms in state_terms.items()}
-        goal_rows = {name: rows(terms) for name, terms in goal_terms.items()}
+        state_rows, goal_rows = ({p: Rows(*rows) for p, rows in found.items()} for found in (holding, wanted))
         return cls(rules, domain, numbered, state_rows, goal_rows, of_type, commit)
 
     @classmethod
@@ -246,9 +247,24 @@ class CompiledExecutor:
             self.it.set(*predicate, self._numbers(fact.terms), present)
 
     def declare(self, name: str, kind: str) -> None:
-        for relation, number in self._relations.items():
-            if relation.kind == "type" and self.domain.is_subtype(kind, relation.name):
-                self.it.set(number, -1, self._numbers([name]), True)
+        for number in self._types(kind):
+            self.it.set(number, -1, self._numbers([name]), True)
+
+    def _types(self, kind: str) -> list[int]:
+        """Return the relations that hold the objects of a type."""
+        types = [relation for relation in self._relations if relation.kind == "type"]
+        return [self._relations[relation] for relation in types if self.domain.is_subtype(kind, relation.name)]
+
+    def follower(self, schema: Schema, outcome: int) -> Callable[[Iterable[str]], int]:
+        """Return a function that does the chosen action, given what nature chose in an outcome; it gives a status."""
+        operation = self._operation(schema, outcome)
+        types = [self._types(variable.type) for variable in schema.outcomes[outcome].chosen]
+
+        def follow(chosen: Iterable[str]) -> int:
+            status: int = self.it.follow_chance(operation, self._numbers(chosen), types)
+            return status
+
+        return follow
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
         operation = self._operation(schema, outcome)
@@ -264,15 +280,6 @@ def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str
     arities = relations_asked(rules, domain)
     arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
     return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
-
-
-def _terms_by_predicate(facts: Iterable[Atom], asked: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
-    terms_of: dict[str, list[tuple[str, ...]]] = {name: [] for name in asked}
-    for predicate, terms in facts:
-        found = terms_of.get(predicate)
-        if found is not None:
-            found.append(terms)
-    return terms_of
 
 
 class Table:

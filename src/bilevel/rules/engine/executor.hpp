@@ -46,8 +46,6 @@ struct Serving {
 };
 
 struct Rule {
-  enum State { NEW, PLANNED, SEARCHED };  // the instances of a searched rule are found by whoever runs this
-  State state = NEW;
   std::vector<Source*> needs;  // if one of them is empty the rule does not apply
   Join ground;                 // conditions without variables
   Join guards;                 // views that have something; the values are those of the reading
@@ -58,13 +56,13 @@ struct Rule {
   std::vector<Term> goal;  // the terms of the goal condition that commitment is about, the first of `served`
   std::vector<Term> arguments;
   int operation = -1;  // what the action does, if that is certain
-  bool is_awake = false, was_asked = false;
+  bool is_planned = false, is_awake = false, was_asked = false;
   int64_t work = 0;  // of the views when it was last asked
 };
 
 class Executor : public Views {
  public:
-  enum Status { DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING, SEARCH };
+  enum Status { DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING };
 
   std::vector<Operation> operations;
   std::vector<Source*> goals;
@@ -78,6 +76,7 @@ class Executor : public Views {
   std::vector<int> done;
   std::vector<Object> done_arguments;
 
+  int64_t rest_after = 4096;  // changes of facts before it is looked which views nobody needs; with 0 all are let go
   bool commits = false;
   Source* committed = nullptr;
   std::vector<Object> committed_terms;
@@ -87,6 +86,7 @@ class Executor : public Views {
     return rules_.back().get();
   }
   Rule* rule(size_t number) { return rules_[number].get(); }
+  size_t rule_count() const { return rules_.size(); }
 
   int64_t open_goals() const {
     int64_t count = 0;
@@ -96,10 +96,11 @@ class Executor : public Views {
 
   // Find the first instance of the first rule that has one, from some rule on.
   Status choose(size_t from = 0) {
+    if (changes_ >= rest_after) put_to_sleep();
     for (chosen = int(from); chosen < int(rules_.size()); ++chosen) {
       Rule& rule = *rules_[chosen];
       if (!can_apply(rule)) continue;
-      if (rule.state != Rule::PLANNED) return rule.state == Rule::NEW ? PLAN : SEARCH;
+      if (!rule.is_planned) return PLAN;
       if (holds(rule.guards, rule.guards.steps) && holds(rule.guards, rule.reading.filters) &&
           read(rule.reading, rule.guards.values, 0, found))
         return FOUND;
@@ -112,7 +113,7 @@ class Executor : public Views {
     for (chosen = 0; chosen < int(rules_.size()); ++chosen) {
       Rule& rule = *rules_[chosen];
       if (std::find(rule.served.begin(), rule.served.end(), goal) == rule.served.end() || !can_apply(rule)) continue;
-      if (rule.state != Rule::PLANNED) return rule.state == Rule::NEW ? PLAN : SEARCH;
+      if (!rule.is_planned) return PLAN;
       if (rule.servings.empty()) return PLAN_SERVING;
       bool any = false;
       for (size_t place = 0; place < rule.served.size(); ++place)
@@ -154,7 +155,6 @@ class Executor : public Views {
       values_of(effect.terms, arguments, row_);
       if (!is_added(operation, effect, arguments)) set(effect.predicate, row_.data(), false);
     }
-    if (++applied_ % 1024 == 0) put_to_sleep();
   }
 
   // Make a fact hold or cease to.
@@ -162,6 +162,7 @@ class Executor : public Views {
     if (predicate.state) {
       Number number = predicate.state->relation.find(row);
       if ((number != NONE) == present) return;
+      ++changes_;
       if (is_watching) fingerprint_ ^= hash(predicate.state, row);
       if (present) add_row(*predicate.state, row);
       else remove_row(*predicate.state, number, row);
@@ -223,7 +224,7 @@ class Executor : public Views {
       if (!source->relation.size()) return false;
     if (!holds(rule.ground, rule.ground.steps)) return false;
     rule.was_asked = true;
-    if (rule.state == Rule::PLANNED && !rule.is_awake) wake(rule);
+    if (rule.is_planned && !rule.is_awake) wake(rule);
     return true;
   }
 
@@ -305,19 +306,20 @@ class Executor : public Views {
 
   // Let go of the views of rules that nobody has asked for so long that building them again would have been cheaper.
   void put_to_sleep() {
+    changes_ = 0;
     for (auto& rule : rules_) {
-      if (!rule->is_awake) continue;
-      int64_t now = work(*rule), cost = 0;
-      if (rule->was_asked) {
-        rule->was_asked = false;
-        rule->work = now;
-        continue;
-      }
-      for (const View* view : rule->views) cost += view->cost;
-      if (now - rule->work <= 2 * cost + 1024) continue;
+      if (!rule->is_awake || (rest_after && is_worth_keeping(*rule))) continue;
       rule->is_awake = false;
       for (View* view : rule->views) cease_to_use(view);
     }
+  }
+
+  bool is_worth_keeping(Rule& rule) {
+    int64_t now = work(rule), cost = 0;
+    if (rule.was_asked) rule.work = now;
+    rule.was_asked = false;
+    for (const View* view : rule.views) cost += view->cost;
+    return now - rule.work <= 2 * cost + rest_after;
   }
 
   uint64_t hash(const Source* source, Row row) const {
@@ -346,8 +348,8 @@ class Executor : public Views {
 
   std::vector<std::unique_ptr<Rule>> rules_;
   std::vector<Object> row_, terms_, first_found_;
-  uint64_t applied_ = 0, fingerprint_ = 0, marked_fingerprint_ = 0;
-  int64_t patience_ = 1;
+  uint64_t fingerprint_ = 0, marked_fingerprint_ = 0;
+  int64_t patience_ = 1, changes_ = 0;
   Source* marked_goal_ = nullptr;
   std::vector<Object> marked_terms_;
 };

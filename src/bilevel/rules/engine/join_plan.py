@@ -40,6 +40,7 @@ from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain
 
 MOST_PERMUTED = 6  # outputs; with more of them the order is chosen greedily
+SAVING = 100  # how many entries less per goal must be touched to pay for trying one more elimination
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
 
 
@@ -51,9 +52,11 @@ class Planner:
         self.statistics = statistics
         self.typed = typed
         self.volatile = volatile  # the predicates whose facts the policy's own actions change
+        self._goals = statistics.goals()
         self.views: list[View] = []
         self._names: dict[Shape, str] = {}
         self.expected = cache(self._expected)
+        self._view_cost = cache(self._cost)
         self._changes = cache(self._change_rate)
 
     def plan(self, rule: Rule) -> RulePlan:
@@ -65,7 +68,7 @@ class Planner:
         uses: dict[str, View] = {}
         inner = sorted({v for literal in literals for v in literal.variables} - set(outputs))
         while inner:
-            cheapest = min(inner, key=lambda v: self._greedy_cost(v, literals))
+            _, _, cheapest = min(self._greedy_cost(v, literals) for v in inner)
             inner.remove(cheapest)
             uses[cheapest], literals = self._eliminate(cheapest, literals, filters)
         for variable in self._best_order(outputs, literals, filters):
@@ -78,27 +81,33 @@ class Planner:
 
     def _greedy_cost(self, variable: str, literals: list[Literal]) -> tuple[int, float, str]:
         """Return what to eliminate by: narrow views first, as a view with a long key holds combinations."""
-        return len(_gather(variable, literals, [])[1]), self._elimination_cost(variable, literals), variable
+        parts, key = _gather(variable, literals, [])
+        return len(key), self._view_cost(parts, frozenset({*key, variable})), variable
 
     def _best_order(self, outputs: Sequence[str], literals: list[Literal], filters: list[Literal]) -> tuple[str, ...]:
-        """Search all orders in which the outputs can be eliminated, the most promising first, and return the best."""
+        """Search the orders in which the outputs can be eliminated, the most promising first, and return the best.
+
+        The search ends when it has taken longer than a better order could save: small problems are solved meanwhile.
+        """
         best: tuple[str, ...] = ()
         least = float("inf")
+        tried = 0
 
         def search(order: tuple[str, ...], uses: dict[str, View], literals: list[Literal], cost: float) -> None:
-            nonlocal best, least
+            nonlocal best, least, tried
             left = [v for v in reversed(outputs) if v not in order]
             if not left:
                 cost += self._comparisons(outputs, uses)
-            if cost >= least:
-                return
-            if not left:
-                best, least = order, cost
-            for variable in sorted(left, key=lambda v: self._greedy_cost(v, literals)):
-                added = self._elimination_cost(variable, literals)
-                if cost + added < least:
-                    use, rest = self._eliminate(variable, literals, filters)
-                    search((*order, variable), {**uses, variable: use}, rest, cost + added)
+                if cost < least:
+                    best, least = order, cost
+            tried += len(left)
+            for _, added, variable in sorted(self._greedy_cost(v, literals) for v in left):
+                if tried > self._goals * least / SAVING:
+                    break
+                if cost + added >= least:
+                    continue
+                use, rest = self._eliminate(variable, literals, filters)
+                search((*order, variable), {**uses, variable: use}, rest, cost + added)
                 if len(outputs) > MOST_PERMUTED:
                     break
 
@@ -110,14 +119,12 @@ class Planner:
         compared = (uses[variable] for variable in inverted(outputs, reading_order(outputs, uses)))
         return sum(self.expected(use.literals, frozenset(use.key), frozenset({use.variable})) for use in compared)
 
-    def _elimination_cost(self, variable: str, literals: list[Literal]) -> float:
-        """Return the entries of the view that an update touches, summed over the literals whose facts change.
+    def _cost(self, parts: tuple[Literal, ...], columns: frozenset[str]) -> float:
+        """Return the entries of a view that an update touches, summed over the literals whose facts change.
 
         A view that is larger than the relations it joins costs too, even if its facts never change: whoever asks about
         it has more to look at.
         """
-        parts, key = _gather(variable, literals, [])
-        columns = frozenset({*key, variable})
         rows = self.expected(parts, frozenset(), columns)
         largest = max(self._degree(part, frozenset()) for part in parts if part.enumerable)
         return self._touched(parts, columns) + BLOW_UP * max(0.0, rows / max(largest, 1.0) - 1.0)
@@ -139,7 +146,7 @@ class Planner:
     def _eliminate(self, variable: str, literals: list[Literal], filters: list[Literal]) -> tuple[View, list[Literal]]:
         parts, key = _gather(variable, literals, filters)
         use = self._add_view(key, variable, parts)
-        rest = [literal for literal in literals if variable not in literal.variables]
+        rest = [literal for literal in literals if variable not in literal.terms]
         return use, [*rest, Literal(use.relation, use.key)]
 
     def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> View:
@@ -247,12 +254,16 @@ def _gather(
 
     Filters join where the view has all their variables.
     """
-    parts = [literal for literal in literals if variable in literal.variables]
-    key = {v for literal in parts for v in literal.variables} - {variable}
-    parts += [x for x in literals if x.relation.kind == "type" and x.variables <= key]  # keeps the view small
-    columns = key | {variable}
-    parts += [x for x in filters if variable in x.variables and x.variables <= columns]
-    return tuple(parts), tuple(sorted(key))
+    parts: list[Literal] = []
+    columns: set[str] = set()
+    for literal in literals:
+        variables = variables_of(literal.terms)
+        if variable in variables:
+            parts.append(literal)
+            columns |= variables
+    parts += [x for x in literals if x.relation.kind == "type" and x not in parts and columns.issuperset(x.terms)]
+    parts += [x for x in filters if variable in x.terms and x.variables <= columns]
+    return tuple(parts), tuple(sorted(columns - {variable}))
 
 
 Shape = tuple[tuple[Relation, tuple[str, ...], bool], ...]

@@ -6,31 +6,43 @@ with the first of `matching.best_matches`, which is its definition and its test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
+from bilevel.rules.engine.explosion import exploding
+from bilevel.rules.engine.sampled_tables import tables_for
+from bilevel.rules.engine.searched_rules import SearchedRules
+from bilevel.rules.engine.searching_executor import SearchingExecutor
 from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
 
-Executor = CompiledExecutor | WrittenExecutor
+Executor = CompiledExecutor | WrittenExecutor | SearchingExecutor
 
 
 def executor_for(
     rules: tuple[Rule, ...],
     domain: Domain,
-    state: Iterable[Atom],
+    state: Collection[Atom],
     goal: Facts,
     objects: Mapping[str, str],
     commit: bool,
 ) -> Executor:
-    """Return the compiled executor where there is one."""
+    """Return the compiled executor where there is one, and one that searches for rules that explode."""
+    searched = exploding(rules, domain, len(objects), tables_for(rules, domain, state, goal, objects))
+    viewed = tuple(rule for place, rule in enumerate(rules) if place not in searched)
+    executor: CompiledExecutor | WrittenExecutor
     if find(COMPILED):
-        return CompiledExecutor.of_facts(rules, domain, state, goal, objects, commit)
-    return WrittenExecutor(rules, domain, state, goal, objects, commit)
+        executor = CompiledExecutor.of_facts(viewed, domain, state, goal, objects, commit)
+    else:
+        executor = WrittenExecutor(viewed, domain, state, goal, objects, commit)
+    if not searched:
+        return executor
+    found = SearchedRules({place: rules[place] for place in searched}, domain, state, goal, objects)
+    return SearchingExecutor(executor, found, rules)
 
 
 class RuleEngine:
@@ -40,14 +52,15 @@ class RuleEngine:
     not follow from the facts it occurs in. `choose` returns the instance that fires, or `None` where no rule applies.
     With `commit` the engine can also be asked for the first rule that serves one given goal fact.
 
-    The compiled executor follows the plans as data; without it a Python program is written for them.
+    The compiled executor follows the plans as data; without it a Python program is written for them. Rules that explode
+    have no views and are searched.
     """
 
     def __init__(
         self,
         rules: Sequence[Rule],
         domain: Domain,
-        state: Iterable[Atom],
+        state: Collection[Atom],
         goal: Facts,
         objects: Mapping[str, str],
         *,

@@ -168,6 +168,10 @@ class Statistics:
         agreeing_pairs = sum(n * (n - 1) for n in counts.values())
         return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
 
+    def goals(self) -> int:
+        """Return how many goals there are."""
+        return sum(size for relation, size in self._sizes.items() if relation.kind == "goal")
+
     def magnitudes(self) -> frozenset[tuple[Relation, int, tuple[int, ...]]]:
         """Return sizes, and degrees by each argument, in powers of eight: data that agree in these are joined alike."""
 

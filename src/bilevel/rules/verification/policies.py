@@ -15,7 +15,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from bilevel.rules.matching import Match, best_matches
+from bilevel.rules.instances import Instances
+from bilevel.rules.matching import Match
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import check_rules
 from bilevel.rules.verification.state_space import Situation, StateSpace
@@ -156,10 +157,12 @@ def follow_policy(
     first in the list fires, as always, and only ties between names are followed every way.
     """
 
+    instances = Instances(rules, space.domain)
+
     def choices_in(node: int) -> list[Choice[int, Match]] | None:
         if goal <= space.facts(node):
             return None
-        matches = best_matches(rules, space.domain, space.facts(node), goal, space.objects_in(node))
+        matches = instances.best(space.facts(node), goal, space.objects_in(node))
         followed = matches if every_tie or len(space.situations[node].made) > 1 else matches[:1]
         if not rule_ties:
             followed = [match for match in followed if match.rule is matches[0].rule]

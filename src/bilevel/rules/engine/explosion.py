@@ -1,0 +1,131 @@
+"""Which rules explode: to keep views of them would take more memory or time than there is.
+
+Where the view that eliminates a variable has columns that no single condition has, it holds combinations, and these may
+be as many as the product of what it joins. Whether they are is estimated from the data by the planner, but only for
+rules for which the sizes of the relations do not rule it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
+from typing import NamedTuple
+
+from bilevel.rules.engine.asked import changed_predicates, keeps_types
+from bilevel.rules.engine.join_plan import Planner
+from bilevel.rules.engine.views import (
+    Relation,
+    RulePlan,
+    Statistics,
+    Table,
+    inverted,
+    reading_order,
+    rule_literals,
+    variables_of,
+)
+from bilevel.rules.matching import output_variables
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import Domain
+
+MOST_ROWS = 1_000_000  # in the views of a rule, or that one decision has to look at
+MOST_KEYS = 5  # columns of a view's key
+
+Part = tuple[frozenset[str], float]  # the variables of a condition, and how many instances it has
+Tables = Callable[[set[Relation]], Mapping[Relation, Table]]
+
+
+def exploding(rules: Sequence[Rule], domain: Domain, objects: int, tables: Tables) -> list[int]:
+    """Return the places of the rules that explode; `tables` is asked for the rows of relations, if for any."""
+    suspects = [place for place, rule in enumerate(rules) if _is_suspect(rule, objects)]
+    if not suspects:
+        return []
+    literals = {place: list(rule_literals(rules[place], domain, typed=False)) for place in suspects}
+    found = tables({literal.relation for needed in literals.values() for literal in needed})
+    schemas = [domain.schemas[rule.action.name] for rule in rules]
+    planner = Planner(domain, Statistics(found), changed_predicates(schemas, found), keeps_types(rules, domain))
+
+    def explodes(place: int) -> bool:
+        sizes = {literal: len(found[literal.relation]) for literal in literals[place]}
+        largest = _largest_view(
+            [(literal.variables, size) for literal, size in sizes.items() if literal.enumerable],
+            [size for literal, size in sizes.items() if not literal.positive and len(literal.variables) > 1],
+            output_variables(rules[place]),
+        )
+        if largest.keys > MOST_KEYS or largest.rows <= MOST_ROWS:
+            return largest.keys > MOST_KEYS
+        return _is_too_large(planner, planner.plan(rules[place]), sum(sizes.values()))
+
+    return [place for place in suspects if explodes(place)]
+
+
+def _is_suspect(rule: Rule, objects: int) -> bool:
+    """Return whether a rule can explode with so many objects, whatever the facts are."""
+    positive = [(variables_of(atom.terms), inf) for atom in rule.state_condition | rule.goal_condition]
+    absent = [inf for atom in rule.absent if len(variables_of(atom.terms)) > 1]
+    largest = _largest_view(positive, absent, output_variables(rule))
+    columns = len(rule.variables) if len(absent) > 1 else largest.keys + 1
+    return largest.keys > MOST_KEYS or (largest.rows > MOST_ROWS and objects**columns > MOST_ROWS)
+
+
+class Largest(NamedTuple):
+    """Bounds on the rows of the views that hold combinations, and on the columns of their keys."""
+
+    rows: float
+    keys: int
+
+
+def _largest_view(parts: Sequence[Part], absences: Sequence[float], outputs: Sequence[str]) -> Largest:
+    """Return bounds that follow from the sizes of conditions alone.
+
+    Variables are eliminated as the planner does: those that are no outputs first, and always one whose view is narrow.
+    Absences that tie variables may make as many combinations be tried as they have facts.
+    """
+    beside: dict[str, set[str]] = {}
+    for variables, _ in parts:
+        for variable in variables:
+            beside.setdefault(variable, set()).update(variables)
+    most_rows, most_keys = prod(absences) if len(absences) > 1 else 0.0, 0
+    for group in (beside.keys() - set(outputs), beside.keys() & set(outputs)):
+        left = sorted(group)
+        while left and most_keys <= MOST_KEYS:
+            variable = min(left, key=lambda v: len(beside[v]))
+            left.remove(variable)
+            columns = beside.pop(variable)
+            touched = [part for part in parts if variable in part[0]]
+            parts = [part for part in parts if variable not in part[0]]
+            rows, is_combined = _most_rows(touched, columns)
+            columns.discard(variable)
+            if is_combined:
+                most_rows, most_keys = max(most_rows, rows), max(most_keys, len(columns))
+            if columns:
+                parts.append((frozenset(columns), rows))
+            for other in columns:
+                beside[other] |= columns
+                beside[other].discard(variable)
+    return Largest(most_rows, most_keys)
+
+
+def _most_rows(parts: Sequence[Part], columns: set[str]) -> tuple[float, bool]:
+    """Return a bound on the rows of a view, and whether no single condition has all its columns."""
+    whole = [size for variables, size in parts if len(variables) == len(columns)]
+    if whole:
+        return min(whole), False
+    rows, covered = 1.0, set[str]()
+    for variables, size in sorted(parts, key=lambda part: (-len(part[0]), part[1])):
+        if not variables <= covered:
+            rows, covered = rows * size, covered | variables
+    return rows, True
+
+
+def _is_too_large(planner: Planner, plan: RulePlan, facts: int) -> bool:
+    """Return whether a plan's views, or the candidates that one decision has to look at, are too many by estimate."""
+    pools = {v: planner.expected(use.literals, frozenset(use.key), frozenset({v})) for v, use in plan.uses.items()}
+    rows = sum(planner.expected(use.literals, frozenset(), frozenset({*use.key, v})) for v, use in plan.uses.items())
+    order = reading_order(plan.read, plan.uses)
+    tied = {v for literal in plan.filters if not literal.positive for v in literal.variables}
+    compared = inverted(plan.outputs, [v for v in order if v in plan.outputs])
+    return (
+        rows > MOST_ROWS + 10 * facts
+        or (len(tied) > 2 and prod(pools[v] for v in tied) > MOST_ROWS)
+        or prod(pools[v] for v in compared) > MOST_ROWS
+    )

@@ -1,0 +1,185 @@
+"""Random domains, rules, states and updates on which engine and definition are compared, decision by decision."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from bilevel.rules.closures import can_be_chained, closure
+from bilevel.rules.engine import Instance, RuleEngine
+from bilevel.rules.engine.compiled_executor import CompiledExecutor
+from bilevel.rules.matching import Match, best_matches, bind_action, bindings, output_variables
+from bilevel.rules.rule import Rule
+from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Parameter, Predicate, Schema
+
+TYPES = {"box": "thing", "disc": "thing", "thing": "object", "spot": "object"}
+KINDS = ["box", "disc", "thing", "spot", "object"]
+
+
+def random_domain(rng: random.Random) -> Domain:
+    predicates = {}
+    for number in range(rng.randint(2, 5)):
+        arity = rng.choice([0, 1, 1, 2, 2, 2, 3])
+        parameters = tuple(Parameter(f"?{i}", rng.choice(KINDS)) for i in range(arity))
+        predicates[f"p-{number}"] = Predicate(f"p-{number}", parameters)
+    domain = Domain("random", predicates, {}, TYPES, {"c0": "spot"})
+    schemas = {}
+    for number in range(rng.randint(1, 3)):
+        parameters = tuple(Parameter(f"?v{i}", rng.choice(KINDS)) for i in range(rng.randint(0, 3)))
+        outcome = Outcome(random_atoms(rng, domain, parameters, 3), random_atoms(rng, domain, parameters, 3))
+        schemas[f"do-{number}"] = Schema(f"do-{number}", parameters, frozenset(), (outcome,))
+    return Domain("random", predicates, schemas, TYPES, {"c0": "spot"})
+
+
+def random_atoms(rng: random.Random, domain: Domain, parameters: Sequence[Parameter], most: int) -> Facts:
+    """Atoms over the parameters and the constant whose types may fit."""
+    atoms = set()
+    for _ in range(rng.randint(0, most)):
+        predicate = domain.predicates[rng.choice(sorted(domain.predicates))]
+        terms = []
+        for wanted in predicate.parameters:
+            fitting = [p.name for p in parameters if related(domain, p.type, wanted.type)]
+            if domain.is_subtype("spot", wanted.type) and rng.random() < 0.15:
+                fitting = ["c0"]
+            terms.append(rng.choice(fitting) if fitting else None)
+        if None not in terms:
+            atoms.add(Atom(predicate.name, tuple(t for t in terms if t is not None)))
+    return frozenset(atoms)
+
+
+def related(domain: Domain, one: str, other: str) -> bool:
+    return domain.is_subtype(one, other) or domain.is_subtype(other, one)
+
+
+def random_rule(rng: random.Random, domain: Domain) -> Rule:
+    variables = tuple(Parameter(f"?{name}", rng.choice(KINDS)) for name in "xyzuv"[: rng.randint(1, 5)])
+    schema = domain.schemas[rng.choice(sorted(domain.schemas))]
+    arguments = []
+    for parameter in schema.parameters:
+        fitting = [v.name for v in variables if related(domain, v.type, parameter.type)]
+        arguments.append(rng.choice([*fitting, *(["c0"] if rng.random() < 0.1 else [])] or ["c0"]))
+    state = with_random_closures(rng, domain, random_atoms(rng, domain, variables, 4))
+    goal = random_atoms(rng, domain, variables, 2)
+    used = {t for atom in state | goal for t in atom.terms} | set(arguments)
+    negative = {
+        a for a in sorted(random_atoms(rng, domain, variables, 2)) if set(a.terms) <= used and rng.random() < 0.5
+    }
+    negative = set(with_random_closures(rng, domain, frozenset(negative)))
+    names = [v.name for v in variables if v.name in used]
+    if len(names) > 1 and rng.random() < 0.3:
+        negative.add(Atom(EQUALITY, tuple(rng.sample(names, 2))))
+    return Rule(
+        priority=rng.randint(1, 3),
+        variables=tuple(v for v in variables if v.name in used),
+        state_condition=state,
+        goal_condition=goal,
+        action=Action(schema.name, tuple(arguments)),
+        negative_condition=frozenset(negative),
+    )
+
+
+def with_random_closures(rng: random.Random, domain: Domain, atoms: Facts) -> Facts:
+    """The atoms, some of them as closures where that makes sense."""
+
+    def chained(atom: Atom) -> bool:
+        return can_be_chained(domain.predicates[atom.predicate], domain) and rng.random() < 0.3
+
+    return frozenset(closure(atom) if chained(atom) else atom for atom in sorted(atoms))
+
+
+def random_facts(rng: random.Random, domain: Domain, objects: dict[str, str], most: int) -> Facts:
+    facts = set()
+    for _ in range(rng.randint(0, most)):
+        predicate = domain.predicates[rng.choice(sorted(domain.predicates))]
+        choices = [
+            [o for o, kind in sorted(objects.items()) if domain.is_subtype(kind, parameter.type)]
+            for parameter in predicate.parameters
+        ]
+        if all(choices):
+            facts.add(Atom(predicate.name, tuple(rng.choice(c) for c in choices)))
+    return frozenset(facts)
+
+
+def random_objects(rng: random.Random) -> dict[str, str]:
+    names = [f"o{i}" for i in range(rng.randint(1, 6))]
+    rng.shuffle(names)
+    return {"c0": "spot", **{name: rng.choice(KINDS[:4]) for name in names}}
+
+
+def chosen(engine: RuleEngine) -> tuple[Rule, list[str]] | None:
+    return instance_of(engine, engine.choose())
+
+
+def instance_of(engine: RuleEngine, instance: Instance | None) -> tuple[Rule, list[str]] | None:
+    return None if instance is None else (engine.rules[instance[0]], list(instance[1]))
+
+
+def outputs(match: Match | None) -> tuple[Rule, list[str]] | None:
+    return None if match is None else (match.rule, [match.binding[v] for v in output_variables(match.rule)])
+
+
+def follow(seed: int, updates: int) -> None:
+    """Compare engine and definition along one random sequence of updates."""
+    rng = random.Random(seed)
+    domain = random_domain(rng)
+    rules = [random_rule(rng, domain) for _ in range(rng.choice([1, 2, 3, 4, 8]))]
+    objects = random_objects(rng)
+    state, goal = random_facts(rng, domain, objects, 14), random_facts(rng, domain, objects, 6)
+    engine = RuleEngine(rules, domain, state, goal, objects, commit=True)
+    if seed % 2 and isinstance(engine.executor, CompiledExecutor):
+        engine.executor.it.rest_after(rng.randint(0, 1))  # views are let go of and built again all the time
+    for _ in range(updates):
+        expected = next(iter(best_matches(rules, domain, state, goal, objects)), None)
+        assert chosen(engine) == outputs(expected), f"seed {seed}"
+        assert engine.open_goals() == len(goal - state)
+        check_serving(rng, engine, rules, domain, state, goal, objects)
+        if expected is not None and rng.random() < 0.5:
+            state = apply(engine, domain, state, expected)
+        elif rng.random() < 0.2:
+            name, kind = f"o{rng.randint(0, 99)}", rng.choice(KINDS[:4])
+            if name not in objects:
+                objects[name] = kind
+                engine.declare(name, kind)
+        else:
+            for fact in sorted(random_facts(rng, domain, objects, 3)):
+                state = state - {fact} if fact in state else state | {fact}
+                (engine.add if fact in state else engine.remove)(fact)
+
+
+def check_serving(
+    rng: random.Random,
+    engine: RuleEngine,
+    rules: Sequence[Rule],
+    domain: Domain,
+    state: Facts,
+    goal: Facts,
+    objects: dict[str, str],
+) -> None:
+    """For one open goal: the engine's first rule that serves it is the definition's."""
+    if not goal - state:
+        return
+    fact = rng.choice(sorted(goal - state))
+    found = instance_of(engine, engine.server(fact.predicate)(*fact.terms))
+    expected = None
+    for rule in sorted(rules, key=lambda rule: rule.priority):
+        serving = [
+            Match(rule, b)
+            for b in bindings(rule, domain, state, goal, objects)
+            if fact in {Atom(a.predicate, tuple(b.get(t, t) for t in a.terms)) for a in rule.goal_condition}
+        ]
+        if serving:
+            expected = min([m.binding[v] for v in output_variables(rule)] for m in serving)
+            assert found == (rule, expected), fact
+            return
+    assert found is None
+
+
+def apply(engine: RuleEngine, domain: Domain, state: Facts, match: Match) -> Facts:
+    action = bind_action(match.rule.action, match.binding)
+    schema = domain.schemas[action.name]
+    binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
+    outcome = schema.outcomes[0]
+    engine.applier(schema, 0)(*action.arguments)
+    add = frozenset(Atom(a.predicate, tuple(binding.get(t, t) for t in a.terms)) for a in outcome.add)
+    delete = frozenset(Atom(a.predicate, tuple(binding.get(t, t) for t in a.terms)) for a in outcome.delete)
+    return (state - delete) | add
