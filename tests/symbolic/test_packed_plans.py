@@ -15,7 +15,7 @@ from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import NUMBER, Names, pack
 from bilevel.symbolic.packed_plans import PackedActions, plan_blocks, validate_packed
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.plans import Plan, PlanCheck, parse_plan, validate, write_plan
+from bilevel.symbolic.plans import NaturesMove, Plan, PlanCheck, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import ground, progress
 from bilevel.tabletop.problems import shipped_domain
 
@@ -104,6 +104,15 @@ def test_a_packed_plan_is_written_like_an_ordinary_one() -> None:
         plan = Plan(packed(actions, MAIL, pack(random_problem(rng), MAIL).names))
         text = write_plan(Plan(actions))
         assert b"".join(plan_blocks(plan)).decode() == text == write_plan(plan)
+
+
+def test_what_nature_did_is_written_too() -> None:
+    names = pack(random_problem(Random(2)), MAIL).names
+    actions = packed([Action("close", ())] * 5, MAIL, names)
+    moves = {4: NaturesMove(1, {"?x": "l1", "?y": "new"}), 0: NaturesMove(0, {}), 3: NaturesMove(2, {"?x": "a"})}
+    text = b"".join(plan_blocks(Plan(actions, moves))).decode()
+    assert text == write_plan(Plan(actions, moves))
+    assert text.splitlines()[3:5] == ["(close) ; outcome 3 ?x=a", "(close) ; outcome 2 ?x=l1 ?y=new"]
 
 
 def test_a_long_plan_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

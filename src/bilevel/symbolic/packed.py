@@ -22,7 +22,7 @@ NUMBER = "i"  # the type code of arrays: C's int
 
 @dataclass(frozen=True)
 class Names:
-    """The names of all objects in alphabetical order, as one text in which each is followed by a newline."""
+    """The names of all objects by number, as one text in which each is followed by a newline."""
 
     text: bytes
 
@@ -76,9 +76,17 @@ class PackedProblem:
     @cached_property
     def unpacked(self) -> Problem:
         """The ordinary problem, which is made when it is first asked for."""
+        return Problem(self.name, self.domain_name, self.objects, self._facts(self.state), self._facts(self.goal))
+
+    @cached_property
+    def objects(self) -> dict[str, str]:
+        """The objects with their types, without the domain's constants."""
         names = self.names.listed
-        objects = {names[number]: self.type_names[self.types[number]] for number in self.declared}
-        return Problem(self.name, self.domain_name, objects, self._facts(self.state), self._facts(self.goal))
+        return {names[number]: self.type_names[self.types[number]] for number in self.declared}
+
+    def all_objects(self, domain: Domain) -> dict[str, str]:
+        """The domain's constants and the problem's objects, with their types."""
+        return {**domain.constants, **self.objects}
 
     @property
     def goals(self) -> int:
@@ -112,7 +120,7 @@ def contents_of(path: str | PathLike[str]) -> bytes | None:
 def pack(problem: Problem, domain: Domain) -> PackedProblem:
     """The problem, which has no negative goal, as integers."""
     objects = problem.all_objects(domain)
-    names = Names("".join(f"{name}\n" for name in sorted(objects)).encode("utf-8"))
+    names = Names.of(sorted(objects))
     type_names = types_of(domain)
     return PackedProblem(
         problem.name,
