@@ -9,6 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Action, Domain, Problem
@@ -18,6 +20,7 @@ from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.plans import NaturesMove, Plan, PlanCheck, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import ground, progress
 from bilevel.tabletop.problems import shipped_domain
+from drawn_domains import PATIENT, draw_mutated
 
 plans = pytest.importorskip("bilevel.symbolic._plans")
 
@@ -171,6 +174,14 @@ def test_other_plans_are_left_to_the_ordinary_reader(old: str, new: str) -> None
     assert old in SOLUTION
     names = pack(TWO_BLOCKS, BLOCKS).names
     assert plans.packed_actions(SOLUTION.replace(old, new, 1).encode(), BLOCKS, names) is None
+
+
+@settings(PATIENT, max_examples=200)
+@given(st.data())
+def test_both_readers_agree_on_mutated_plans(data: st.DataObject) -> None:
+    text = draw_mutated(data.draw, SOLUTION)
+    actions = plans.packed_actions(text.encode(), BLOCKS, pack(TWO_BLOCKS, BLOCKS).names)
+    assert actions is None or Plan(list(actions)) == parse_plan(text, BLOCKS)
 
 
 def test_plan_files_are_validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

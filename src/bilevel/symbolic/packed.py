@@ -9,13 +9,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import repeat
+from functools import cached_property, partial
+from itertools import chain, repeat
 from os import PathLike
 from typing import NamedTuple
 
 from bilevel.compiled import find
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
+from bilevel.symbolic.pddl_problem import no_garbage_collection
 
 NUMBER = "i"  # the type code of arrays: C's int
 
@@ -76,7 +77,8 @@ class PackedProblem:
     @cached_property
     def unpacked(self) -> Problem:
         """The ordinary problem, which is made when it is first asked for."""
-        return Problem(self.name, self.domain_name, self.objects, self._facts(self.state), self._facts(self.goal))
+        with no_garbage_collection():
+            return Problem(self.name, self.domain_name, self.objects, self._facts(self.state), self._facts(self.goal))
 
     @cached_property
     def objects(self) -> dict[str, str]:
@@ -94,7 +96,9 @@ class PackedProblem:
         return sum(rows.size for rows in self.goal.values())
 
     def _facts(self, relations: Mapping[str, Rows]) -> Facts:
-        return frozenset(Atom(name, terms) for name, rows in relations.items() for terms in self._terms(rows))
+        make = partial(tuple.__new__, Atom)  # which takes half the time of calling Atom
+        atoms = (map(make, zip(repeat(name), self._terms(rows), strict=False)) for name, rows in relations.items())
+        return frozenset(chain.from_iterable(atoms))
 
     def _terms(self, rows: Rows) -> Iterable[tuple[str, ...]]:
         words = list(map(self.names.listed.__getitem__, rows.terms))
