@@ -46,6 +46,7 @@ TABLES: Mapping[str, Place] = {
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),
     "learning times": Place(render.learning_table, "learning.jsonl", "docs/policies.md"),
     "step times": Place(render.step_table, "step-speed.jsonl", "docs/policies.md"),
+    "large problems": Place(render.large_problem_table, "large-problems.jsonl", "docs/architecture.md"),
     "start-up": Place(render.startup_table, "startup.jsonl", "docs/architecture.md"),
     "reproduction": Place(of_report(render.short_table), FOUND, "README.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),

@@ -9,15 +9,18 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import NUMBER, Names, pack
 from bilevel.symbolic.packed_plans import PackedActions, plan_blocks, validate_packed
 from bilevel.symbolic.pddl import parse_domain, parse_problem
-from bilevel.symbolic.plans import Plan, PlanCheck, parse_plan, validate, write_plan
+from bilevel.symbolic.plans import NaturesMove, Plan, PlanCheck, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import ground, progress
 from bilevel.tabletop.problems import shipped_domain
+from drawn_domains import PATIENT, draw_mutated
 
 plans = pytest.importorskip("bilevel.symbolic._plans")
 
@@ -106,6 +109,15 @@ def test_a_packed_plan_is_written_like_an_ordinary_one() -> None:
         assert b"".join(plan_blocks(plan)).decode() == text == write_plan(plan)
 
 
+def test_what_nature_did_is_written_too() -> None:
+    names = pack(random_problem(Random(2)), MAIL).names
+    actions = packed([Action("close", ())] * 5, MAIL, names)
+    moves = {4: NaturesMove(1, {"?x": "l1", "?y": "new"}), 0: NaturesMove(0, {}), 3: NaturesMove(2, {"?x": "a"})}
+    text = b"".join(plan_blocks(Plan(actions, moves))).decode()
+    assert text == write_plan(Plan(actions, moves))
+    assert text.splitlines()[3:5] == ["(close) ; outcome 3 ?x=a", "(close) ; outcome 2 ?x=l1 ?y=new"]
+
+
 def test_a_long_plan_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     names = pack(TWO_BLOCKS, BLOCKS).names
     plan = Plan(packed([Action("pick", ("b1",)), Action("place", ("b1", "p2"))] * 60_000, BLOCKS, names))
@@ -162,6 +174,14 @@ def test_other_plans_are_left_to_the_ordinary_reader(old: str, new: str) -> None
     assert old in SOLUTION
     names = pack(TWO_BLOCKS, BLOCKS).names
     assert plans.packed_actions(SOLUTION.replace(old, new, 1).encode(), BLOCKS, names) is None
+
+
+@settings(PATIENT, max_examples=200)
+@given(st.data())
+def test_both_readers_agree_on_mutated_plans(data: st.DataObject) -> None:
+    text = draw_mutated(data.draw, SOLUTION)
+    actions = plans.packed_actions(text.encode(), BLOCKS, pack(TWO_BLOCKS, BLOCKS).names)
+    assert actions is None or Plan(list(actions)) == parse_plan(text, BLOCKS)
 
 
 def test_plan_files_are_validated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

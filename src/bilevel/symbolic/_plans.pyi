@@ -1,11 +1,11 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bilevel.symbolic.domain import Domain
 from bilevel.symbolic.packed import Names, PackedProblem
 from bilevel.symbolic.packed_plans import PackedActions
 
 class Lines(Iterator[bytes]):
-    def __init__(self, actions: PackedActions) -> None: ...
+    def __init__(self, actions: PackedActions, ends: Mapping[int, str]) -> None: ...
     def __next__(self) -> bytes: ...
 
 def packed_actions(data: bytes, domain: Domain, names: Names) -> PackedActions | None: ...

@@ -33,11 +33,12 @@ from bilevel.symbolic.tables cimport (
 )
 
 LARGEST = 2**31 - 1  # bytes of a text
+NO_END = (-1, "")
 cdef int BLOCK = 50_000  # steps written at a time
 
 
 cdef class Lines:
-    """The lines of some actions, as blocks of bytes."""
+    """The lines of some actions as blocks of bytes; some lines have further ends."""
 
     cdef bytes text
     cdef NameText names
@@ -45,8 +46,11 @@ cdef class Lines:
     cdef vector[int32_t] arities
     cdef const int32_t[::1] schemas, arguments
     cdef Py_ssize_t step, argument
+    cdef object ends  # steps and what their lines end with
+    cdef object end  # the next one
+    cdef Py_ssize_t end_step
 
-    def __init__(self, actions):
+    def __init__(self, actions, ends):
         self.text = actions.names.text
         self.names.split(view(self.text))
         for schema in actions.domain.schemas.values():
@@ -54,6 +58,8 @@ cdef class Lines:
             self.arities.push_back(len(schema.parameters))
         self.schemas, self.arguments = actions.schemas, actions.arguments
         self.step = self.argument = 0
+        self.ends = iter(sorted(ends.items()))
+        self.end_step, self.end = next(self.ends, NO_END)
 
     def __iter__(self):
         return self
@@ -73,7 +79,11 @@ cdef class Lines:
                 lines.push_back(c" ")
                 lines.append(name.data(), name.size())
                 self.argument += 1
-            lines.append(b")\n")
+            lines.push_back(c")")
+            if step == self.end_step:
+                lines.append(<string>self.end.encode())
+                self.end_step, self.end = next(self.ends, NO_END)
+            lines.push_back(c"\n")
         self.step = end
         return <bytes>lines
 

@@ -13,7 +13,7 @@ from typing import overload
 from bilevel.compiled import find
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.packed import Names, PackedProblem, contents_of
-from bilevel.symbolic.plans import Plan, PlanCheck, cost_line, write_plan
+from bilevel.symbolic.plans import Plan, PlanCheck, cost_line, record_of, write_plan
 
 COMPILED = "bilevel.symbolic._plans"
 
@@ -53,10 +53,10 @@ class PackedActions(Sequence[Action]):
 def plan_blocks(plan: Plan) -> Iterator[bytes]:
     """The text of `write_plan` in blocks, which is made of integers where the plan is."""
     compiled = find(COMPILED)
-    if compiled is None or not isinstance(plan.actions, PackedActions) or plan.moves:
+    if compiled is None or not isinstance(plan.actions, PackedActions):
         yield write_plan(plan).encode()
     else:
-        yield from compiled.Lines(plan.actions)
+        yield from compiled.Lines(plan.actions, {step: f" ; {record_of(move)}" for step, move in plan.moves.items()})
         yield cost_line(plan).encode()
 
 

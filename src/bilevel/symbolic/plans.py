@@ -52,7 +52,7 @@ def write_plan(plan: Plan) -> str:
     """The plan as text, its cost in the last line."""
     lines = [f"({name} {' '.join(arguments)})" if arguments else f"({name})" for name, arguments in plan.actions]
     for step, move in plan.moves.items():
-        lines[step] += f" ; {_record(move)}"
+        lines[step] += f" ; {record_of(move)}"
     lines.append(cost_line(plan))
     return "\n".join(lines)
 
@@ -61,7 +61,8 @@ def cost_line(plan: Plan) -> str:
     return f"; cost = {len(plan.actions)} (unit cost)\n"
 
 
-def _record(move: NaturesMove) -> str:
+def record_of(move: NaturesMove) -> str:
+    """What the comment on a step says of nature."""
     return " ".join([RECORD, str(move.outcome + 1), *(f"{name}={value}" for name, value in move.binding.items())])
 
 
