@@ -477,9 +477,9 @@ def test_subsumption_is_the_same_by_search(seed: int, monkeypatch: pytest.Monkey
     domain = random_domain(rng)
     rules = [random_rule(rng, domain) for _ in range(3)]
     pairs = list(product([*rules, *(specialised(rng, domain, rule) for rule in rules)], repeat=2))
-    joined = [subsumes(*pair, domain) for pair in pairs]
+    joined = [subsumes(one, other, domain) for one, other in pairs]
     monkeypatch.setattr(learning, "MOST_JOINED", 0)
-    assert [subsumes(*pair, domain) for pair in pairs] == joined
+    assert [subsumes(one, other, domain) for one, other in pairs] == joined
 
 
 def test_variables_that_must_differ_do_not_stand_for_variables_that_may_coincide() -> None:

@@ -7,7 +7,7 @@ with the first of `matching.best_matches`, which is its definition and its test.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bilevel.rules.engine.searching_executor import SearchingExecutor
     from bilevel.rules.engine.written_executor import WrittenExecutor
 
-    Executor = CompiledExecutor | WrittenExecutor | SearchingExecutor
+    Executor: TypeAlias = CompiledExecutor | WrittenExecutor | SearchingExecutor
 
 
 def executor_for(
