@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import product
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
-from bilevel.rules.engine.search import IndexedRelation, first_solution
+from bilevel.rules.engine.indexed_relations import IndexedRelation
+from bilevel.rules.engine.search import first_solution
 from bilevel.rules.engine.views import Literal, Relation
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, canonical, inequality

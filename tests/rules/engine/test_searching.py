@@ -163,3 +163,19 @@ def test_where_it_cannot_be_helped_the_rule_is_named(
     assert code == 2
     assert err.startswith(f"bilevel: {tmp_path / 'some.rules'}:3: whether this rule applies")
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("objects", [11, 12])
+def test_an_action_with_more_arguments_than_there_are_objects(objects: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders of the objects are not tried one after the other."""
+    monkeypatch.setattr(search, "MOST_WORK", 100_000)
+    names = [f"c{number:02}" for number in range(objects)]
+    parameters = " ".join(f"?p{number}" for number in range(12))
+    schema = f"(:action wide :parameters ({parameters} - cell) :precondition () :effect (done ?p0))"
+    domain = parse_domain(GRID.replace("(:action act ", f"{schema}\n  (:action act "))
+    variables = ", ".join(f"?p{number} - cell" for number in range(12))
+    text = f"variables: {variables}\n1: goal done(?p0) -> wide({parameters.replace(' ', ', ')})"
+    goal = frozenset({Atom("done", ("c03",))})
+    engine = RuleEngine(parse_rules(text, domain=domain), domain, frozenset(), goal, dict.fromkeys(names, "cell"))
+    others = tuple(name for name in names if name != "c03")
+    assert engine.choose() == ((0, ("c03", *others)) if objects == 12 else None)

@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine import compiled_executor
 from bilevel.rules.engine.explosion import Tables
+from bilevel.rules.engine.indexed_relations import Row
 from bilevel.rules.engine.views import UNEQUAL, Relation, Table
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, PackedProblem, Rows
-
-Row = tuple[str, ...]
 
 
 def rows_of(

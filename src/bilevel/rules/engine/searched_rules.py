@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine.asked import relations_asked
-from bilevel.rules.engine.rows import Row, rows_of
-from bilevel.rules.engine.search import IndexedRelation, first_solution
+from bilevel.rules.engine.indexed_relations import IndexedRelation, Row
+from bilevel.rules.engine.rows import rows_of
+from bilevel.rules.engine.search import first_solution
 from bilevel.rules.engine.views import Relation, rule_literals
 from bilevel.rules.matching import output_variables, unify
 from bilevel.rules.rule import Rule
