@@ -179,3 +179,17 @@ def test_an_action_with_more_arguments_than_there_are_objects(objects: int, monk
     engine = RuleEngine(parse_rules(text, domain=domain), domain, frozenset(), goal, dict.fromkeys(names, "cell"))
     others = tuple(name for name in names if name != "c03")
     assert engine.choose() == ((0, ("c03", *others)) if objects == 12 else None)
+
+
+def test_a_predicate_with_many_arguments() -> None:
+    """Not every order of them is tried for a view's key."""
+    terms = [f"?x{number:02}" for number in range(12)]
+    predicate = f"(wide {' '.join(terms)} - cell)"
+    domain = parse_domain(GRID.replace("(done ?x - cell)", f"(done ?x - cell) {predicate}"))
+    found = parse_rules(f"1: wide({', '.join(terms)}) & goal done(?x03) -> act(?x03)", domain=domain)
+    fact = Atom("wide", tuple(f"c{number:02}" for number in range(12)))
+    goal = frozenset({Atom("done", ("c03",))})
+    engine = RuleEngine(found, domain, frozenset({fact}), goal, dict.fromkeys(fact.terms, "cell"))
+    assert engine.choose() == (0, ("c03",))
+    engine.remove(fact)
+    assert engine.choose() is None
