@@ -216,12 +216,12 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
             if variable.name in binding
         )
 
-    if len(types) ** len(general.variables) <= MOST_JOINED:
+    if len(general.variables) <= MOST_JOINED:
         return any(map(holds, join(conditions, {})))
     return _is_joinable(conditions, general, known, types, domain)
 
 
-MOST_JOINED = 1_000_000  # bindings; where there may be more, it is searched whether there is one
+MOST_JOINED = 16  # variables of a rule; where there are more, a join may take for ever, and a search is worth its cost
 
 
 def _is_joinable(
