@@ -5,6 +5,7 @@ Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -130,16 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(words: list[str]) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
     try:
-        import tyro
-
-        kind, known = _command(words)
-        command = tyro.cli(
-            kind,
-            prog=" ".join(["bilevel", *words[:known]]),
-            args=words[known:],
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
-        code: int = command.run()
+        code: int = _read(words).run()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -158,6 +150,19 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         _forget_output()
         return _complain(f"the output cannot be written: {error.strerror}", 2)
+
+
+def _read(words: list[str]) -> Any:
+    """Return the command that the words are, with its options."""
+    gc.disable()  # nothing that is imported is garbage
+    try:
+        import tyro
+
+        kind, known = _command(words)
+        program = " ".join(["bilevel", *words[:known]])
+        return tyro.cli(kind, prog=program, args=words[known:], config=(tyro.conf.FlagCreatePairsOff,))
+    finally:
+        gc.enable()
 
 
 def _complain(message: str, code: int) -> int:

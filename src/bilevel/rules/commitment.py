@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from bilevel.rules.engine import Executor, Instance, RuleEngine
+from bilevel.rules.engine import Instance, RuleEngine
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import is_variable
+
+if TYPE_CHECKING:
+    from bilevel.rules.engine import Executor
 
 Values = tuple[str, ...]
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from bilevel.rules.closures import closures_in, with_closures
-from bilevel.rules.engine.search import IndexedRelation, RuleTooCostly, Search, TooMuchWork
-from bilevel.rules.engine.searched_rules import rows_of
+from bilevel.rules.engine.indexed_relations import IndexedRelation
+from bilevel.rules.engine.rows import rows_of
+from bilevel.rules.engine.search import RuleTooCostly, Search, TooMuchWork
 from bilevel.rules.engine.views import UNEQUAL, rule_literals
 from bilevel.rules.matching import Match, output_variables
 from bilevel.rules.rule import Rule

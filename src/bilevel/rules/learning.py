@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import product
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
-from bilevel.rules.engine.search import IndexedRelation, first_solution
+from bilevel.rules.engine.indexed_relations import IndexedRelation
+from bilevel.rules.engine.search import first_solution
 from bilevel.rules.engine.views import Literal, Relation
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.rule import Rule, canonical, inequality
@@ -215,12 +216,12 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
             if variable.name in binding
         )
 
-    if len(types) ** len(general.variables) <= MOST_JOINED:
+    if len(general.variables) <= MOST_JOINED:
         return any(map(holds, join(conditions, {})))
     return _is_joinable(conditions, general, known, types, domain)
 
 
-MOST_JOINED = 1_000_000  # bindings; where there may be more, it is searched whether there is one
+MOST_JOINED = 16  # variables of a rule; where there are more, a join may take for ever, and a search is worth its cost
 
 
 def _is_joinable(

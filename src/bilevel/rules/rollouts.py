@@ -6,24 +6,28 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from bilevel.compiled import find
 from bilevel.rules.closures import closures_in
 from bilevel.rules.commitment import CommittedChoice, Values, getter
-from bilevel.rules.engine import Executor, is_safe
+from bilevel.rules.engine import is_safe
 from bilevel.rules.engine.asked import in_order, relations_asked
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
 from bilevel.rules.engine.explosion import exploding
+from bilevel.rules.engine.rows import packed_tables
 from bilevel.rules.engine.rule_engine import executor_for
-from bilevel.rules.engine.sampled_tables import packed_tables
-from bilevel.rules.engine.searching_executor import SearchingExecutor
-from bilevel.rules.engine.written_executor import WrittenExecutor
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
 from bilevel.symbolic.packed import Names, PackedProblem
 from bilevel.symbolic.packed_plans import PackedActions
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
+
+if TYPE_CHECKING:
+    from bilevel.rules.engine import Executor
+    from bilevel.rules.engine.searching_executor import SearchingExecutor
+    from bilevel.rules.engine.written_executor import WrittenExecutor
 
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 

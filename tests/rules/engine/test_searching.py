@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bilevel.rules.engine import RuleEngine, rule_engine, search
 from bilevel.rules.engine.searching_executor import SearchingExecutor
-from bilevel.rules.rule import Rule
+from bilevel.rules.learning import subsumes
+from bilevel.rules.rule import Rule, canonical
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.symbolic.domain import Atom, Domain, Facts
+from bilevel.rules.traces import MOST_ARGUMENTS, explain_change
+from bilevel.rules.verification.policies import Answer, verify
+from bilevel.symbolic.domain import Atom, Domain, Facts, Problem
 from bilevel.symbolic.pddl import parse_domain
 from command_line import run
 from engine_cases import follow
+from executors import executor as executor
 
 GRID = """(define (domain grid) (:requirements :strips :typing) (:types cell)
   (:predicates (right ?x ?y - cell) (down ?x ?y - cell) (done ?x - cell))
@@ -47,16 +52,15 @@ def rules(text: str) -> tuple[Rule, ...]:
     return parse_rules(text, "some.rules", grid_domain())
 
 
-@pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.usefixtures("executor")
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_searched_rules_agree_with_the_definition(share: float, pure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searched_rules_agree_with_the_definition(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """As well alone as among others that have views, whichever executor keeps these."""
     rng = random.Random(0)
 
     def some(rules: Sequence[object], *_: object) -> list[int]:
         return [place for place in range(len(rules)) if rng.random() < share]
 
-    monkeypatch.setenv("BILEVEL_PURE", pure)
     monkeypatch.setattr(rule_engine, "exploding", some)
     for seed in range(1000, 1100):
         follow(seed, updates=12)
@@ -118,6 +122,32 @@ def test_which_rules_explode(text: str, size: int, explodes: bool) -> None:
     assert engine.choose() is not None
 
 
+def test_a_grid_subsumes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_WORK", 1_000_000)
+    (rule,) = rules(grid_rule())
+    smaller = rules(grid_rule(9))[0]
+    assert subsumes(rule, canonical(rule, grid_domain()), grid_domain())
+    assert subsumes(smaller, rule, grid_domain())
+    assert not subsumes(rule, smaller, grid_domain())
+
+
+def test_a_grid_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_WORK", 1_000_000)
+    state, objects = grid(10)
+    problem = Problem("p", "grid", objects, state, frozenset({Atom("done", ("c00-00",))}))
+    assert verify(rules(grid_rule()), grid_domain(), problem).answer is Answer.SOLVED
+    other = replace(problem, goal=frozenset({Atom("done", ("c00-01",))}))
+    assert verify(rules(grid_rule()), grid_domain(), other).answer is Answer.REFUTED
+
+
+def test_of_actions_that_explain_a_change_equally_well_the_first_are_listed() -> None:
+    objects = {f"c{number:04}": "cell" for number in range(1000)}
+    found = explain_change(grid_domain(), frozenset(), frozenset({Atom("done", ("c0007",))}), objects)
+    assert str(found[0][0].action) == "act(c0007)"
+    assert str(found[1][0].action) == "act5(c0007, c0000, c0000, c0000, c0000)"
+    assert len(found) == MOST_ARGUMENTS + 1
+
+
 def test_where_it_cannot_be_helped_the_rule_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,3 +163,33 @@ def test_where_it_cannot_be_helped_the_rule_is_named(
     assert code == 2
     assert err.startswith(f"bilevel: {tmp_path / 'some.rules'}:3: whether this rule applies")
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("objects", [11, 12])
+def test_an_action_with_more_arguments_than_there_are_objects(objects: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders of the objects are not tried one after the other."""
+    monkeypatch.setattr(search, "MOST_WORK", 100_000)
+    names = [f"c{number:02}" for number in range(objects)]
+    parameters = " ".join(f"?p{number}" for number in range(12))
+    schema = f"(:action wide :parameters ({parameters} - cell) :precondition () :effect (done ?p0))"
+    domain = parse_domain(GRID.replace("(:action act ", f"{schema}\n  (:action act "))
+    variables = ", ".join(f"?p{number} - cell" for number in range(12))
+    text = f"variables: {variables}\n1: goal done(?p0) -> wide({parameters.replace(' ', ', ')})"
+    goal = frozenset({Atom("done", ("c03",))})
+    engine = RuleEngine(parse_rules(text, domain=domain), domain, frozenset(), goal, dict.fromkeys(names, "cell"))
+    others = tuple(name for name in names if name != "c03")
+    assert engine.choose() == ((0, ("c03", *others)) if objects == 12 else None)
+
+
+def test_a_predicate_with_many_arguments() -> None:
+    """Not every order of them is tried for a view's key."""
+    terms = [f"?x{number:02}" for number in range(12)]
+    predicate = f"(wide {' '.join(terms)} - cell)"
+    domain = parse_domain(GRID.replace("(done ?x - cell)", f"(done ?x - cell) {predicate}"))
+    found = parse_rules(f"1: wide({', '.join(terms)}) & goal done(?x03) -> act(?x03)", domain=domain)
+    fact = Atom("wide", tuple(f"c{number:02}" for number in range(12)))
+    goal = frozenset({Atom("done", ("c03",))})
+    engine = RuleEngine(found, domain, frozenset({fact}), goal, dict.fromkeys(fact.terms, "cell"))
+    assert engine.choose() == (0, ("c03",))
+    engine.remove(fact)
+    assert engine.choose() is None

@@ -29,6 +29,7 @@ from bilevel.symbolic.domain import Domain
 
 MOST_ROWS = 1_000_000  # in the views of a rule, or that one decision has to look at
 MOST_KEYS = 5  # columns of a view's key
+MOST_DIFFERENT = 8  # variables of an action, which all differ: to try all orders of so many objects takes no time
 
 Part = tuple[frozenset[str], float]  # the variables of a condition, and how many instances it has
 Tables = Callable[[set[Relation]], Mapping[Relation, Table]]
@@ -51,8 +52,10 @@ def exploding(rules: Sequence[Rule], domain: Domain, objects: int, tables: Table
             [size for literal, size in sizes.items() if not literal.positive and len(literal.variables) > 1],
             output_variables(rules[place]),
         )
-        if largest.keys > MOST_KEYS or largest.rows <= MOST_ROWS:
-            return largest.keys > MOST_KEYS
+        if largest.keys > MOST_KEYS:
+            return True
+        if largest.rows <= MOST_ROWS and len(set(rules[place].action.arguments)) <= MOST_DIFFERENT:
+            return False
         return _is_too_large(planner, planner.plan(rules[place]), sum(sizes.values()))
 
     return [place for place in suspects if explodes(place)]
@@ -63,6 +66,8 @@ def _is_suspect(rule: Rule, objects: int) -> bool:
     positive = [(variables_of(atom.terms), inf) for atom in rule.state_condition | rule.goal_condition]
     absent = [inf for atom in rule.absent if len(variables_of(atom.terms)) > 1]
     largest = _largest_view(positive, absent, output_variables(rule))
+    if len(set(rule.action.arguments)) > MOST_DIFFERENT:
+        return True
     columns = len(rule.variables) if len(absent) > 1 else largest.keys + 1
     return largest.keys > MOST_KEYS or (largest.rows > MOST_ROWS and objects**columns > MOST_ROWS)
 
@@ -123,9 +128,11 @@ def _is_too_large(planner: Planner, plan: RulePlan, facts: int) -> bool:
     rows = sum(planner.expected(use.literals, frozenset(), frozenset({*use.key, v})) for v, use in plan.uses.items())
     order = reading_order(plan.read, plan.uses)
     tied = {v for literal in plan.filters if not literal.positive for v in literal.variables}
+    different = sorted(pools[v] for v in plan.outputs if v in plan.rule.action.arguments and pools[v] > 1)
     compared = inverted(plan.outputs, [v for v in order if v in plan.outputs])
     return (
         rows > MOST_ROWS + 10 * facts
         or (len(tied) > 2 and prod(pools[v] for v in tied) > MOST_ROWS)
+        or (any(pool < number for number, pool in enumerate(different, 1)) and prod(different) > MOST_ROWS)
         or prod(pools[v] for v in compared) > MOST_ROWS
     )

@@ -39,7 +39,7 @@ from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain
 
-MOST_PERMUTED = 6  # outputs; with more of them the order is chosen greedily
+MOST_PERMUTED = 6  # outputs, of which more are ordered greedily; columns of a key, of which more stay as they are
 SAVING = 100  # how many entries less per goal must be touched to pay for trying one more elimination
 BLOW_UP = 0.1  # the cost of a view that is twice as large as what it joins, in entries touched per update
 
@@ -151,7 +151,8 @@ class Planner:
 
     def _add_view(self, key: tuple[str, ...], variable: str, literals: tuple[Literal, ...]) -> View:
         """Return a new view, or an old one of the same shape."""
-        shapes = {_shape(order, variable, literals): order for order in permutations(key)}
+        orders = permutations(key) if len(key) <= MOST_PERMUTED else (key,)
+        shapes = {_shape(order, variable, literals): order for order in orders}
         shape = min(shapes)
         name = self._names.setdefault(shape, str(len(self.views)))
         view = View(name, shapes[shape], variable, literals)

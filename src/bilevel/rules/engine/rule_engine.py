@@ -7,20 +7,22 @@ with the first of `matching.best_matches`, which is its definition and its test.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
 from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
 from bilevel.rules.engine.explosion import exploding
-from bilevel.rules.engine.sampled_tables import tables_for
-from bilevel.rules.engine.searched_rules import SearchedRules
-from bilevel.rules.engine.searching_executor import SearchingExecutor
-from bilevel.rules.engine.written_executor import WrittenExecutor
+from bilevel.rules.engine.rows import tables_for
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
 
-Executor = CompiledExecutor | WrittenExecutor | SearchingExecutor
+if TYPE_CHECKING:
+    from bilevel.rules.engine.searching_executor import SearchingExecutor
+    from bilevel.rules.engine.written_executor import WrittenExecutor
+
+    Executor: TypeAlias = CompiledExecutor | WrittenExecutor | SearchingExecutor
 
 
 def executor_for(
@@ -38,9 +40,14 @@ def executor_for(
     if find(COMPILED):
         executor = CompiledExecutor.of_facts(viewed, domain, state, goal, objects, commit)
     else:
+        from bilevel.rules.engine.written_executor import WrittenExecutor
+
         executor = WrittenExecutor(viewed, domain, state, goal, objects, commit)
     if not searched:
         return executor
+    from bilevel.rules.engine.searched_rules import SearchedRules
+    from bilevel.rules.engine.searching_executor import SearchingExecutor
+
     found = SearchedRules({place: rules[place] for place in searched}, domain, state, goal, objects)
     return SearchingExecutor(executor, found, rules)
 

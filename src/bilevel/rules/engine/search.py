@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bilevel.rules.engine.indexed_relations import IndexedRelation
+from bilevel.rules.engine.search_links import AllDifferent, Domains, Link, Unequal, all_different, link_of
 from bilevel.rules.engine.views import UNEQUAL, Literal, Relation
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import BadInput, is_variable
 
 MOST_WORK = 20_000_000  # values looked at in one search: a few seconds
 
-Row = tuple[str, ...]
-Domains = dict[str, set[str]]
 Case = tuple[int, tuple[str, ...]]
 
 
@@ -57,54 +57,6 @@ def first_solution(
     return None if found is None else {**given, **found}
 
 
-class IndexedRelation:
-    """A set of rows, and tables of those that fit an atom, which are kept until the rows change."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = set(rows)
-        self._tables: dict[tuple[str | int, ...], Table] = {}
-
-    def set(self, row: Row, present: bool) -> bool:
-        """Make a row one of the relation or none; return whether that is new."""
-        if (row in self.rows) == present:
-            return False
-        (self.rows.add if present else self.rows.discard)(row)
-        self._tables.clear()
-        return True
-
-    def table(self, terms: Sequence[str]) -> Table:
-        """Return the rows that fit the terms, with a column for each of their variables."""
-        names = list(dict.fromkeys(filter(is_variable, terms)))
-        pattern = tuple(names.index(term) if is_variable(term) else term for term in terms)
-        if pattern not in self._tables:
-            self._tables[pattern] = Table(self.rows, pattern, len(names))
-        return self._tables[pattern]
-
-
-class Table:
-    """The values of an atom's variables in the rows that fit it: `rows`, and by column those with each value."""
-
-    def __init__(self, rows: Iterable[Row], pattern: Sequence[str | int], width: int) -> None:
-        first = [pattern.index(column) for column in range(width)]
-        fixed = [(i, term) for i, term in enumerate(pattern) if isinstance(term, str)]
-        same = [(i, first[term]) for i, term in enumerate(pattern) if isinstance(term, int) and first[term] != i]
-        self.rows = {
-            tuple(row[i] for i in first)
-            for row in rows
-            if all(row[i] == term for i, term in fixed) and all(row[i] == row[j] for i, j in same)
-        }
-        self.columns: list[dict[str, set[Row]]] = [{} for _ in range(width)]
-        for row in self.rows:
-            for value, column in zip(row, self.columns, strict=True):
-                column.setdefault(value, set()).add(row)
-        self.partners: list[dict[str, set[str]]] = []  # in a table of two columns, what each value stands beside
-        if width == 2:
-            self.partners = [
-                {value: {row[1 - i] for row in found} for value, found in column.items()}
-                for i, column in enumerate(self.columns)
-            ]
-
-
 class Search:
     """One search: the domains of a rule's variables, and what links them. Domains are replaced, never changed."""
 
@@ -113,12 +65,15 @@ class Search:
     ) -> None:
         self.work = 0
         self.domains: Domains = {}
-        self._links: dict[str, list[_Link]] = {}
+        self._links: dict[str, list[Link]] = {}
         self._trail: list[tuple[str, set[str]]] = []
         self._failed: set[Case] = set()
         self._around: dict[int, list[str]] = {}
         literals = [literal._replace(terms=tuple(given.get(t, t) for t in literal.terms)) for literal in literals]
         self.is_consistent = all(self._note(literal, relations) for literal in sorted(literals, key=_rank))
+        different = all_different(literals)
+        for variable in different:
+            self._links.setdefault(variable, []).append(AllDifferent(different))
         self.is_consistent = self.is_consistent and self._propagate(self.domains)
         self._bits = {variable: 1 << number for number, variable in enumerate(self.domains)}
 
@@ -130,7 +85,7 @@ class Search:
                 names = [term for term in literal.terms if not is_variable(term)]
                 different = len(set(literal.terms)) == 2
                 return different and not self._narrow(variables, [names] if variables else [], False)
-            link: _Link = _Unequal(variables)
+            link: Link = Unequal(variables)
         else:
             table = relations[literal.relation].table(literal.terms)
             if not variables:
@@ -139,7 +94,7 @@ class Search:
                 values = [column.keys() for column in table.columns]
                 if self._narrow(variables, values, literal.positive):
                     return False
-            link = _LINKS[literal.positive, len(variables) > 2](variables, table)
+            link = link_of(literal, variables, table)
         if len(variables) > 1:
             for variable in variables:
                 self._links.setdefault(variable, []).append(link)
@@ -297,79 +252,3 @@ class Search:
 def _rank(literal: Literal) -> tuple[bool, int]:
     """Return an order in which positive literals, few variables first, give domains to those that narrow them."""
     return not literal.enumerable, len(literal.variables)
-
-
-# Links: literals of two or more variables. `narrowed` yields what a changed domain leaves of others.
-
-
-class _Link:
-    def __init__(self, variables: Sequence[str]) -> None:
-        self.variables = variables
-
-    def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        raise NotImplementedError
-
-
-class _Unequal(_Link):
-    """Two variables that differ."""
-
-    def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        if len(domains[changed]) == 1:
-            other = self.variables[self.variables[0] == changed]
-            if not domains[changed].isdisjoint(domains[other]):
-                yield other, domains[other] - domains[changed]
-
-
-class _Tabled(_Link):
-    def __init__(self, variables: Sequence[str], table: Table) -> None:
-        super().__init__(variables)
-        self.table = table
-
-
-class _Pair(_Tabled):
-    """A fact about two variables."""
-
-    def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        place = int(self.variables[0] != changed)
-        other = self.variables[1 - place]
-        here, there = domains[changed], domains[other]
-        if len(here) <= len(there):
-            partners = self.table.partners[place]
-            yield other, there.intersection(set().union(*(partners[value] for value in here)))
-        else:
-            partners = self.table.partners[1 - place]
-            yield other, {value for value in there if not partners[value].isdisjoint(here)}
-
-
-class _Fact(_Tabled):
-    """A fact about three or more variables."""
-
-    def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        place, values = min(enumerate(map(domains.__getitem__, self.variables)), key=lambda found: len(found[1]))
-        column = self.table.columns[place]
-        allowed = [domains[variable] for variable in self.variables]
-        rows = [
-            row for value in values for row in column.get(value, ())
-            if all(value in domain for value, domain in zip(row, allowed, strict=True))
-        ]  # fmt: skip
-        for number, variable in enumerate(self.variables):
-            yield variable, {row[number] for row in rows}
-
-
-class _Absence(_Tabled):
-    """A fact about two or more variables that must be absent: it says something when all but one are settled."""
-
-    def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        open_places = [i for i, variable in enumerate(self.variables) if len(domains[variable]) > 1]
-        if len(open_places) > 1:
-            return
-        place = open_places[0] if open_places else 0
-        settled = [(i, next(iter(domains[v]))) for i, v in enumerate(self.variables) if i != place]
-        found = set.intersection(*(self.table.columns[i].get(value, set()) for i, value in settled))
-        excluded = {row[place] for row in found}
-        variable = self.variables[place]
-        if not excluded.isdisjoint(domains[variable]):
-            yield variable, domains[variable] - excluded
-
-
-_LINKS = {(True, False): _Pair, (True, True): _Fact, (False, False): _Absence, (False, True): _Absence}

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine.asked import relations_asked
-from bilevel.rules.engine.search import IndexedRelation, Row, first_solution
+from bilevel.rules.engine.indexed_relations import IndexedRelation, Row
+from bilevel.rules.engine.rows import rows_of
+from bilevel.rules.engine.search import first_solution
 from bilevel.rules.engine.views import Relation, rule_literals
 from bilevel.rules.matching import output_variables, unify
 from bilevel.rules.rule import Rule
@@ -104,23 +106,3 @@ class SearchedRules:
             self._relations[relation] = IndexedRelation(atom.terms for atom in chains)
             self._forget(relation)
         self._stale.clear()
-
-
-def rows_of(
-    asked: Iterable[Relation], domain: Domain, state: Iterable[Atom], goal: Facts, objects: Mapping[str, str]
-) -> dict[Relation, list[Row]]:
-    """Return the rows of these relations: facts of the state, open goals, objects of types."""
-    rows: dict[Relation, list[Row]] = {relation: [] for relation in asked}
-    achieved = set()
-    for atom in state:
-        if ("state", atom.predicate) in rows:
-            rows[Relation("state", atom.predicate)].append(atom.terms)
-        if ("goal", atom.predicate) in rows and atom in goal:
-            achieved.add(atom)
-    for atom in goal:
-        if ("goal", atom.predicate) in rows and atom not in achieved:
-            rows[Relation("goal", atom.predicate)].append(atom.terms)
-    for relation, found in rows.items():
-        if relation.kind == "type":
-            found += [(name,) for name, kind in objects.items() if domain.is_subtype(kind, relation.name)]
-    return rows

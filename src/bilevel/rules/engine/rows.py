@@ -1,18 +1,38 @@
-"""The rows of relations, for estimates, of a state as atoms or of a packed problem: see `explosion`."""
+"""The rows of relations, of a state as atoms or of a packed problem: to keep, or for estimates as in `explosion`."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine import compiled_executor
 from bilevel.rules.engine.explosion import Tables
-from bilevel.rules.engine.searched_rules import rows_of
+from bilevel.rules.engine.indexed_relations import Row
 from bilevel.rules.engine.views import UNEQUAL, Relation, Table
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.packed import NUMBER, PackedProblem, Rows
+
+
+def rows_of(
+    asked: Iterable[Relation], domain: Domain, state: Iterable[Atom], goal: Facts, objects: Mapping[str, str]
+) -> dict[Relation, list[Row]]:
+    """Return the rows of these relations: facts of the state, open goals, objects of types."""
+    rows: dict[Relation, list[Row]] = {relation: [] for relation in asked}
+    achieved = set()
+    for atom in state:
+        if ("state", atom.predicate) in rows:
+            rows[Relation("state", atom.predicate)].append(atom.terms)
+        if ("goal", atom.predicate) in rows and atom in goal:
+            achieved.add(atom)
+    for atom in goal:
+        if ("goal", atom.predicate) in rows and atom not in achieved:
+            rows[Relation("goal", atom.predicate)].append(atom.terms)
+    for relation, found in rows.items():
+        if relation.kind == "type":
+            found += [(name,) for name, kind in objects.items() if domain.is_subtype(kind, relation.name)]
+    return rows
 
 
 def tables_for(
