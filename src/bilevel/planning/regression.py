@@ -1,0 +1,165 @@
+"""Shortest plans by regression: backwards from the goal, guided by what can hold together after so many steps.
+
+Rules are learned from one goal fact at a time, and few objects matter for it. Search forward from the state goes
+through all that the others could do meanwhile; regression asks only for what the goal needs. Its nodes are conditions,
+that is, sets of bits that must be set. Before it begins, it is found out which pairs of bits can be set after each
+number of steps: a condition needs at least as many steps as its last pair (the heuristic h² of Haslum and Geffner),
+and one with a pair that never comes up is left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of
+from bilevel.planning.planner import Deadline
+
+MOST_BITS = 500  # of a task; the pairs are that many squared
+
+Masks = list[int]  # for each bit the bits that can be set together with it
+
+
+class Layers(NamedTuple):
+    """What can be set together after 0, 1, 2, … steps.
+
+    `beside` has for each operator the bits that can be set where it applies, `first` the number of steps after which
+    it can apply, or -1 where it never does.
+    """
+
+    pairs: list[Masks]
+    beside: list[int]
+    first: list[int]
+
+    def distance(self, condition: int, least: int = 0) -> int | None:
+        """Return how many steps at least, not less than `least`, lead to the condition; `None` where none do."""
+        bits = [*bits_of(condition)]
+        for steps in range(least, len(self.pairs)):
+            pairs = self.pairs[steps]
+            for bit in bits:
+                if condition & ~pairs[bit]:
+                    break
+            else:
+                return steps
+        return None
+
+
+def shortest_by_regression(
+    task: Task, deadline: Deadline, most_conditions: int
+) -> tuple[bool, list[GroundOperator] | None]:
+    """Whether the search came to an end within so many conditions, and if so a shortest plan if there is one.
+
+    Of all shortest plans it is the first in the order of the operators, which is the one of breadth-first search.
+    """
+    if not most_conditions or len(task.literals) > MOST_BITS:
+        return False, None
+    steps_to = conditions_of_shortest_plans(task, deadline, most_conditions)
+    if steps_to is None:
+        return False, None
+    lengths = [steps for condition, steps in steps_to.items() if condition & task.state == condition]
+    return True, _first_plan(task, steps_to, min(lengths), deadline) if lengths else None
+
+
+def reached_pairs(task: Task, deadline: Deadline) -> Layers:
+    """Return the pairs of bits that can be set after each number of steps, until no more come up."""
+    operators, reached = task.operators, task.state
+    conditions = [list(bits_of(operator.precondition)) for operator in operators]
+    pairs = [reached if reached >> bit & 1 else 0 for bit in range(len(task.literals))]
+    layers = Layers([pairs], [-1] * len(operators), [-1] * len(operators))
+    while True:
+        new = pairs.copy()
+        for index, operator in enumerate(operators):
+            deadline.check()
+            beside = reached
+            for bit in conditions[index]:
+                beside &= pairs[bit]
+            if operator.precondition & ~beside or beside == layers.beside[index]:
+                continue
+            layers.beside[index] = beside
+            if layers.first[index] < 0:
+                layers.first[index] = len(layers.pairs) - 1
+            after = beside & ~operator.delete | operator.add
+            for bit in bits_of(operator.add):
+                for other in bits_of(after & ~new[bit]):
+                    new[bit] |= 1 << other
+                    new[other] |= 1 << bit
+        if new == pairs:
+            return layers
+        pairs = new
+        layers.pairs.append(pairs)
+        reached = sum(1 << bit for bit, others in enumerate(pairs) if others)
+
+
+def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions: int) -> dict[int, int] | None:
+    """Return the conditions that can come up on a shortest plan, and others, with their numbers of steps to the goal.
+
+    Conditions are taken up in the order of the least length of a plan through them, until one of them holds in the
+    task's state; then the others of that length are, too. `None` where there are more than `most_conditions`.
+    """
+    layers = reached_pairs(task, deadline)
+    achievers = _achievers(task, layers)
+    length = layers.distance(task.goal)
+    steps_to = {task.goal: 0}
+    waiting = {} if length is None else {length: [task.goal]}
+    found = False
+    while waiting and not found:
+        length = min(waiting)
+        queue = waiting.pop(length)
+        for condition in queue:  # grows while it is read
+            deadline.check()
+            most_conditions -= 1
+            if most_conditions < 0:
+                return None
+            if condition & task.state == condition:
+                found = True
+                continue
+            steps = steps_to[condition] + 1
+            for bit in bits_of(condition):
+                for kept, excluded, precondition, first in achievers[bit]:
+                    rest = condition & kept
+                    before = rest | precondition
+                    if rest & excluded or before in steps_to:
+                        continue
+                    steps_to[before] = steps
+                    distance = layers.distance(before, first)
+                    if distance is not None:
+                        through = distance + steps
+                        (queue if through <= length else waiting.setdefault(through, [])).append(before)
+    return steps_to
+
+
+Achiever = tuple[
+    int, int, int, int
+]  # what it leaves to be asked for, what may not be; its precondition; its first step
+
+
+def _achievers(task: Task, layers: Layers) -> list[list[Achiever]]:
+    """Return for each bit the operators that set it and can apply.
+
+    What must hold besides what an operator sets must not be cleared by it, and able to hold where it applies.
+    """
+    everything = (1 << len(task.literals)) - 1
+    achievers: list[list[Achiever]] = [[] for _ in task.literals]
+    for operator, beside, first in zip(task.operators, layers.beside, layers.first, strict=True):
+        if first >= 0:
+            kept, excluded = everything & ~operator.add, operator.delete | everything & ~beside
+            for bit in bits_of(operator.add):
+                achievers[bit].append((kept, excluded, operator.precondition, first))
+    return achievers
+
+
+def _first_plan(task: Task, steps_to: dict[int, int], length: int, deadline: Deadline) -> list[GroundOperator]:
+    """Return the first shortest plan: at each step the first operator after which the goal is a step nearer."""
+    nearer: list[list[int]] = [[] for _ in range(length)]
+    for condition, steps in steps_to.items():
+        if steps < length:
+            nearer[steps].append(condition)
+    applicable, state, plan = applicable_in(task, deadline), task.state, []
+    for conditions in reversed(nearer):
+        deadline.check()
+        for index in applicable(state):
+            after = apply(state, task.operators[index])
+            if any(condition & after == condition for condition in conditions):
+                plan.append(task.operators[index])
+                state = after
+                break
+    return plan
