@@ -9,6 +9,7 @@ and one with a pair that never comes up is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of
@@ -22,19 +23,17 @@ Masks = list[int]  # for each bit the bits that can be set together with it
 class Layers(NamedTuple):
     """What can be set together after 0, 1, 2, … steps.
 
-    `beside` has for each operator the bits that can be set where it applies, `first` the number of steps after which
-    it can apply, or -1 where it never does.
+    `pairs` has it for each number of steps, `beside` for each operator: from how many steps on it can apply, and what
+    can be set then, with another entry whenever that becomes more.
     """
 
     pairs: list[Masks]
-    beside: list[int]
-    first: list[int]
+    beside: list[list[tuple[int, int]]]
 
-    def distance(self, condition: int, least: int = 0) -> int | None:
-        """Return how many steps at least, not less than `least`, lead to the condition; `None` where none do."""
+    def distance(self, condition: int) -> int | None:
+        """Return how many steps at least lead to the condition; `None` where none do."""
         bits = [*bits_of(condition)]
-        for steps in range(least, len(self.pairs)):
-            pairs = self.pairs[steps]
+        for steps, pairs in enumerate(self.pairs):
             for bit in bits:
                 if condition & ~pairs[bit]:
                     break
@@ -64,7 +63,7 @@ def reached_pairs(task: Task, deadline: Deadline) -> Layers:
     operators, reached = task.operators, task.state
     conditions = [list(bits_of(operator.precondition)) for operator in operators]
     pairs = [reached if reached >> bit & 1 else 0 for bit in range(len(task.literals))]
-    layers = Layers([pairs], [-1] * len(operators), [-1] * len(operators))
+    layers = Layers([pairs], [[] for _ in operators])
     while True:
         new = pairs.copy()
         for index, operator in enumerate(operators):
@@ -72,11 +71,10 @@ def reached_pairs(task: Task, deadline: Deadline) -> Layers:
             beside = reached
             for bit in conditions[index]:
                 beside &= pairs[bit]
-            if operator.precondition & ~beside or beside == layers.beside[index]:
+            known = layers.beside[index]
+            if operator.precondition & ~beside or (known and known[-1][1] == beside):
                 continue
-            layers.beside[index] = beside
-            if layers.first[index] < 0:
-                layers.first[index] = len(layers.pairs) - 1
+            known.append((len(layers.pairs) - 1, beside))
             after = beside & ~operator.delete | operator.add
             for bit in bits_of(operator.add):
                 for other in bits_of(after & ~new[bit]):
@@ -96,7 +94,7 @@ def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions
     task's state; then the others of that length are, too. `None` where there are more than `most_conditions`.
     """
     layers = reached_pairs(task, deadline)
-    achievers = _achievers(task, layers)
+    achievers = _Achievers(task, layers)
     length = layers.distance(task.goal)
     steps_to = {task.goal: 0}
     waiting = {} if length is None else {length: [task.goal]}
@@ -112,39 +110,43 @@ def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions
             if condition & task.state == condition:
                 found = True
                 continue
-            steps = steps_to[condition] + 1
-            for bit in bits_of(condition):
-                for kept, excluded, precondition, first in achievers[bit]:
-                    rest = condition & kept
-                    before = rest | precondition
-                    if rest & excluded or before in steps_to:
-                        continue
+            steps, distances = steps_to[condition] + 1, dict[int, int]()
+            for index in achievers(condition):
+                operator = task.operators[index]
+                rest = condition & ~operator.add
+                before = rest | operator.precondition
+                if before not in steps_to:
                     steps_to[before] = steps
-                    distance = layers.distance(before, first)
-                    if distance is not None:
-                        through = distance + steps
-                        (queue if through <= length else waiting.setdefault(through, [])).append(before)
+                    if rest not in distances:
+                        distances[rest] = layers.distance(rest) or 0
+                    applies = next(first for first, beside in layers.beside[index] if not rest & ~beside)
+                    through = max(distances[rest], applies) + steps
+                    (queue if through <= length else waiting.setdefault(through, [])).append(before)
     return steps_to
 
 
-Achiever = tuple[
-    int, int, int, int
-]  # what it leaves to be asked for, what may not be; its precondition; its first step
+class _Achievers:
+    """Gives the operators that can be the last before a condition: bit i of a mask stands for operator i.
 
-
-def _achievers(task: Task, layers: Layers) -> list[list[Achiever]]:
-    """Return for each bit the operators that set it and can apply.
-
-    What must hold besides what an operator sets must not be cleared by it, and able to hold where it applies.
+    One that sets a bit of it will do if it clears no other, and if the others can be set where it applies.
     """
-    everything = (1 << len(task.literals)) - 1
-    achievers: list[list[Achiever]] = [[] for _ in task.literals]
-    for operator, beside, first in zip(task.operators, layers.beside, layers.first, strict=True):
-        if first >= 0:
-            kept, excluded = everything & ~operator.add, operator.delete | everything & ~beside
-            for bit in bits_of(operator.add):
-                achievers[bit].append((kept, excluded, operator.precondition, first))
-    return achievers
+
+    def __init__(self, task: Task, layers: Layers) -> None:
+        self._setting, self._excluding = [0] * len(task.literals), [0] * len(task.literals)
+        everything = (1 << len(task.literals)) - 1
+        for index, (operator, beside) in enumerate(zip(task.operators, layers.beside, strict=True)):
+            if beside:
+                for bit in bits_of(operator.add):
+                    self._setting[bit] |= 1 << index
+                for bit in bits_of((operator.delete | everything & ~beside[-1][1]) & ~operator.add):
+                    self._excluding[bit] |= 1 << index
+
+    def __call__(self, condition: int) -> Iterator[int]:
+        setting = excluding = 0
+        for bit in bits_of(condition):
+            setting |= self._setting[bit]
+            excluding |= self._excluding[bit]
+        return bits_of(setting & ~excluding)
 
 
 def _first_plan(task: Task, steps_to: dict[int, int], length: int, deadline: Deadline) -> list[GroundOperator]:
