@@ -1,8 +1,9 @@
 """Fewer rules: without those that none of many trials needs.
 
 Learning gives a rule for every situation in a plan, and plans for many problems have many situations that the policy
-itself never gets into, or for which another rule does as well. Trials tell: the problems that were learned from, begun
-anew from where other choices of the rules lead, and with fewer objects and goals. A rule goes if the others solve whatever was solved before.
+itself never gets into, or for which another rule does as well. Trials tell: the problems that were learned from, and
+variants of them, begun from where other choices of the rules lead, or with fewer objects and goals. A rule goes if the
+others solve whatever was solved before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from bilevel.rules.closures import closures_in
 from bilevel.rules.replay import Replays, Run
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
@@ -45,9 +47,12 @@ class Pruning(NamedTuple):
 
 
 def can_be_pruned(rules: Sequence[Rule], domain: Domain) -> bool:
-    """Return whether runs of the rules can be repeated: nature makes no choices, and each rule serves one goal fact."""
-    deterministic = all(schema.is_deterministic for schema in domain.schemas.values())
-    return deterministic and all(len(rule.goal_condition) == 1 for rule in rules)
+    """Return whether runs can be repeated: nature makes no choices, and rules are such as are learned from traces.
+
+    That is, each of them serves one goal fact and has no closures.
+    """
+    one_goal = all(len(rule.goal_condition) == 1 for rule in rules)
+    return domain.is_deterministic and one_goal and not closures_in(rules, domain)
 
 
 def prune_rules(
@@ -108,14 +113,12 @@ class _Trials:
 
     def disturbed(self, problem: Problem, rng: random.Random) -> Problem:
         """Return the problem from a state on that random choices of the rules, each for a random goal, lead to."""
-        state, goals = problem.state, sorted(problem.goal)
-        objects = problem.all_objects(self.replays.domain)
         for _ in range(rng.randrange(MOST_DISTURBED)):
-            goal = rng.choice(goals)
-            choices = self.replays.choices(state, goal, objects, rng) if goal not in state else ()
-            after = self.replays.result(state, rng.choice(choices)) if choices else None
-            state = state if after is None else after
-        return replace(problem, state=state)
+            goal = rng.choice(sorted(problem.goal))
+            choices = self.replays.choices(problem, goal, rng) if goal not in problem.state else ()
+            after = self.replays.result(problem.state, rng.choice(choices)) if choices else None
+            problem = problem if after is None else replace(problem, state=after)
+        return problem
 
     def add(self, problem: Problem, rules: frozenset[int]) -> None:
         """Try a problem, and keep it if the rules solve it."""

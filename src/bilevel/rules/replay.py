@@ -27,6 +27,13 @@ class Run(NamedTuple):
     fired: frozenset[int]
 
 
+class _World(NamedTuple):
+    """The objects of a problem, and for a state and a goal fact what each rule does, as far as it was found out."""
+
+    objects: Mapping[str, str]
+    known: dict[tuple[Facts, Atom], dict[int, tuple[Action, ...]]]
+
+
 class Replays:
     """Runs of rules, each with one goal atom, through problems of a deterministic domain.
 
@@ -41,22 +48,22 @@ class Replays:
         for place, rule in enumerate(self.rules):
             (goal,) = rule.goal_condition
             self._serving.setdefault(goal.predicate, []).append(place)
-        self._known: dict[tuple[Facts, Atom], dict[int, tuple[Action, ...]]] = {}
+        self._worlds: dict[frozenset[tuple[str, str]], _World] = {}
         self._indices: dict[Facts, Index] = {}
         self._after: dict[tuple[Facts, Action], Facts | None] = {}
 
     def run(self, problem: Problem, kept: Collection[int], most_steps: int) -> Run:
         """Follow the kept rules from the problem's state until its goal holds, or there is a reason to stop."""
         state, fired, seen = problem.state, set[int](), set[tuple[Facts, Atom]]()
-        objects = problem.all_objects(self.domain)
+        world = self._world(problem)
         aim: Atom | None = None
         for steps in range(most_steps + 1):
             wanted = problem.goal - state
             if not wanted:
                 return Run(steps, frozenset(fired))
-            found = self._first(state, aim, kept, objects) if aim in wanted else None
+            found = self._first(world, state, aim, kept) if aim in wanted else None
             if found is None:
-                choices = ((self._first(state, goal, kept, objects), goal) for goal in wanted)
+                choices = ((self._first(world, state, goal, kept), goal) for goal in wanted)
                 best = min(((*choice, goal.terms, goal) for choice, goal in choices if choice), default=None)
                 if best is None:
                     break
@@ -71,30 +78,34 @@ class Replays:
             state = after
         return Run(None, frozenset(fired))
 
+    def _world(self, problem: Problem) -> _World:
+        objects = problem.all_objects(self.domain)
+        return self._worlds.setdefault(frozenset(objects.items()), _World(objects, {}))
+
     def _first(
-        self, state: Facts, goal: Atom | None, kept: Collection[int], objects: Mapping[str, str]
+        self, world: _World, state: Facts, goal: Atom | None, kept: Collection[int]
     ) -> tuple[int, Action] | None:
         """Return the first kept rule that serves the goal fact in this state, and its first action."""
         assert goal is not None
         for place in self._serving.get(goal.predicate, ()):
             if place in kept:
-                actions = self._actions(state, goal, place, objects)
+                actions = self._actions(world, state, goal, place)
                 if actions:
                     return place, actions[0]
         return None
 
-    def choices(self, state: Facts, goal: Atom, objects: Mapping[str, str], rng: random.Random) -> tuple[Action, ...]:
-        """Return what some rule can do in this state for the goal fact; of rules that can do anything, any one."""
-        serving = self._serving.get(goal.predicate, ())
-        found = (self._actions(state, goal, place, objects) for place in rng.sample(serving, len(serving)))
+    def choices(self, problem: Problem, goal: Atom, rng: random.Random) -> tuple[Action, ...]:
+        """Return what one of the rules can do in the problem's state for the goal fact; which one is random."""
+        serving, world = self._serving.get(goal.predicate, ()), self._world(problem)
+        found = (self._actions(world, problem.state, goal, place) for place in rng.sample(serving, len(serving)))
         return next(filter(None, found), ())
 
-    def _actions(self, state: Facts, goal: Atom, place: int, objects: Mapping[str, str]) -> tuple[Action, ...]:
-        known = self._known.setdefault((state, goal), {})
+    def _actions(self, world: _World, state: Facts, goal: Atom, place: int) -> tuple[Action, ...]:
+        known = world.known.setdefault((state, goal), {})
         if place not in known:
             if state not in self._indices:
                 self._indices[state] = _index(state)
-            known[place] = self._matchers[place].actions(state, self._indices[state], goal, objects)
+            known[place] = self._matchers[place].actions(state, self._indices[state], goal, world.objects)
         return known[place]
 
     def result(self, state: Facts, action: Action) -> Facts | None:
@@ -177,9 +188,9 @@ class _Matcher:
 
         def note() -> bool:
             arguments = tuple([values[number] for number in self._arguments])
-            if arguments not in found and len(set(arguments)) == len(arguments):
-                if self._search(self._binding, len(self._conditions), values, index, is_met):
-                    found.add(arguments)
+            is_new = arguments not in found and len(set(arguments)) == len(arguments)
+            if is_new and self._search(self._binding, len(self._conditions), values, index, is_met):
+                found.add(arguments)
             return False
 
         if _fits(self._goal_condition, goal.terms, values):
@@ -215,10 +226,7 @@ def _fits(condition: _Condition, terms: Sequence[str], values: Values) -> bool:
             return False
     for place, number in condition.new:
         values[number] = terms[place]
-    for place, number in condition.new:  # one variable may stand in two places
-        if values[number] != terms[place]:
-            return False
-    return True
+    return all(values[number] == terms[place] for place, number in condition.new)  # one may stand in two places
 
 
 def _in_join_order(conditions: Facts, about: set[str], bound: set[str]) -> tuple[list[Atom], int]:
