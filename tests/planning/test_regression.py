@@ -45,7 +45,6 @@ def test_a_pair_that_comes_up_is_found_no_later_than_it_does() -> None:
         for steps in range(len(layers.pairs)):
             for state in states:
                 distance = layers.distance(state)
-                assert distance is not None
                 assert distance <= steps
                 assert all(state & ~layers.pairs[steps][bit] == 0 for bit in bits_of(state))
             states |= {

@@ -30,16 +30,18 @@ class Layers(NamedTuple):
     pairs: list[Masks]
     beside: list[list[tuple[int, int]]]
 
-    def distance(self, condition: int) -> int | None:
-        """Return how many steps at least lead to the condition; `None` where none do."""
+    def distance(self, condition: int, least: int = 0, most: int | None = None) -> int:
+        """Return how many steps, from `least` up to `most`, at least lead to the condition; `most` where none do."""
         bits = [*bits_of(condition)]
-        for steps, pairs in enumerate(self.pairs):
+        most = len(self.pairs) if most is None else most
+        for steps in range(least, most):
+            pairs = self.pairs[steps]
             for bit in bits:
                 if condition & ~pairs[bit]:
                     break
             else:
                 return steps
-        return None
+        return most
 
 
 def shortest_by_regression(
@@ -64,10 +66,13 @@ def reached_pairs(task: Task, deadline: Deadline) -> Layers:
     conditions = [list(bits_of(operator.precondition)) for operator in operators]
     pairs = [reached if reached >> bit & 1 else 0 for bit in range(len(task.literals))]
     layers = Layers([pairs], [[] for _ in operators])
+    changed = reached
     while True:
         new = pairs.copy()
         for index, operator in enumerate(operators):
             deadline.check()
+            if not operator.precondition & changed and operator.precondition:
+                continue
             beside = reached
             for bit in conditions[index]:
                 beside &= pairs[bit]
@@ -80,11 +85,12 @@ def reached_pairs(task: Task, deadline: Deadline) -> Layers:
                 for other in bits_of(after & ~new[bit]):
                     new[bit] |= 1 << other
                     new[other] |= 1 << bit
-        if new == pairs:
+        changed = sum(1 << bit for bit, others in enumerate(new) if others != pairs[bit])
+        if not changed:
             return layers
         pairs = new
         layers.pairs.append(pairs)
-        reached = sum(1 << bit for bit, others in enumerate(pairs) if others)
+        reached |= changed
 
 
 def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions: int) -> dict[int, int] | None:
@@ -97,7 +103,7 @@ def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions
     achievers = _Achievers(task, layers)
     length = layers.distance(task.goal)
     steps_to = {task.goal: 0}
-    waiting = {} if length is None else {length: [task.goal]}
+    waiting = {length: [task.goal]} if length < len(layers.pairs) else {}
     found = False
     while waiting and not found:
         length = min(waiting)
@@ -110,17 +116,16 @@ def conditions_of_shortest_plans(task: Task, deadline: Deadline, most_conditions
             if condition & task.state == condition:
                 found = True
                 continue
-            steps, distances = steps_to[condition] + 1, dict[int, int]()
+            steps = steps_to[condition] + 1
+            far = length - steps + 1  # the condition's own distance, as `length` is the least through it
             for index in achievers(condition):
                 operator = task.operators[index]
                 rest = condition & ~operator.add
                 before = rest | operator.precondition
                 if before not in steps_to:
                     steps_to[before] = steps
-                    if rest not in distances:
-                        distances[rest] = layers.distance(rest) or 0
                     applies = next(first for first, beside in layers.beside[index] if not rest & ~beside)
-                    through = max(distances[rest], applies) + steps
+                    through = steps + (applies if applies >= far else layers.distance(rest, applies, far))
                     (queue if through <= length else waiting.setdefault(through, [])).append(before)
     return steps_to
 
