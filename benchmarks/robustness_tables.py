@@ -132,3 +132,34 @@ def completion_table(rows: Sequence[Row], file: str) -> str:
     header = ["domain", "rules", "seconds", "proved for", "commits", "larger problems, size", "solved", "mean steps"]
     text = f"Rules before and after they are completed, and random problems of ten times the size. {origin(rows, file)}"
     return below(text, header, lines)
+
+
+def generalised_table(rows: Sequence[Row], file: str) -> str:
+    """Return for each domain how many rules were learned, how long that took, and solving with them, then and now."""
+    found = {(row["domain"], row["version"]): row for row in rows}
+    names = sorted({name for name, version in found if version == "after"})
+    lines = []
+    for name in names:
+        pair = [found[name, version] for version in ("before", "after") if (name, version) in found]
+        tests = [*zip(*(row["solved"] for row in pair), strict=True)]
+        valid = [sum(test["valid"] for test in row["solved"]) for row in pair]
+        lines.append(
+            [
+                name,
+                _then_and_now([row["rules"] for row in pair]),
+                _then_and_now([f"{row['seconds']:.1f}" for row in pair]),
+                *(_then_and_now([f"{test['seconds']:.1f}" for test in level]) for level in tests),
+                f"{_then_and_now(valid)} of {len(tests)}",
+            ]
+        )
+    header = ["domain", "rules", "learning", "solving: easy", "medium", "hard", "solved"]
+    text = (
+        "Rules learned from 30 small problems of each domain, and the largest problem of each level solved with them, "
+        f"before and after; CPU seconds of whole commands. {origin(rows, file)}"
+    )
+    return below(text, header, lines)
+
+
+def _then_and_now(values: Sequence[object]) -> str:
+    """Return one value if all are the same."""
+    return " → ".join(map(str, values if len({*map(str, values)}) > 1 else values[-1:]))

@@ -64,6 +64,7 @@ TABLES: Mapping[str, Place] = {
     "disturbed": Place(robustness.disturbed_table, "robustness.jsonl", "README.md"),
     "circles": Place(robustness.circle_table, "robustness.jsonl", "docs/policies.md"),
     "perception": Place(robustness.perception_table, "perception.jsonl", "docs/perception.md"),
+    "learned rules": Place(robustness.generalised_table, "generalised-planning.jsonl", "docs/rules.md"),
     "completed rules": Place(robustness.completion_table, "rule-completion.jsonl", "docs/rules.md"),
     "official tasks": Place(suites.official_table, "ogbench.jsonl", "docs/suites.md"),
     "published figures": Place(suites.published_table, "ogbench.jsonl", "docs/suites.md"),

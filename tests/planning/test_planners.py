@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from plan_oracle import achieves_goal
 
-from bilevel.planning.planner import Planner, PlanResult, PlanStep, Status
+from bilevel.planning.bit_masks import ground_task
+from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status
 from bilevel.planning.planners import PLANNERS, planner_named
+from bilevel.planning.search import Ground
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
@@ -142,13 +144,17 @@ def test_the_search_goes_first_and_fast_downward_takes_over_what_it_cannot_do(mo
     asked: list[tuple[str, float]] = []
 
     def answering(name: str, status: Status) -> Planner:
-        def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-            asked.append((name, time_limit))
+        def planner(domain: Domain, problem: Problem, time_limit: float, ground: Ground = ground_task) -> PlanResult:
+            asked.append((name, round(time_limit, 2)))
             return PlanResult(status)
 
         return planner
 
+    def searching(deadline: Deadline, domain: Domain, problem: Problem, ground: Ground) -> PlanResult:
+        return answering("search", Status.TIMED_OUT)(domain, problem, deadline.seconds_left)
+
     monkeypatch.setattr("bilevel.planning.planners.search", answering("search", Status.TIMED_OUT))
+    monkeypatch.setattr("bilevel.planning.planners.search_until", searching)
     monkeypatch.setattr("bilevel.planning.planners.fast_downward", answering("fast-downward", Status.SOLVED))
     domain, problem = shipped_domain("blocks"), training_problems("blocks")[0]
     assert PLANNERS["auto"](domain, problem, 10.0).status is Status.SOLVED

@@ -281,7 +281,7 @@ def test_the_deadline_ends_the_search() -> None:
     objects = {f"b{i}": "block" for i in range(count)} | {f"l{i}": "place" for i in range(count - 1)}
     state = ", ".join(["free", *(f"clear {name}" for name in objects)])
     goal = ", ".join(f"at b{i} l{i}" for i in range(count - 1)) + f", at b{count - 1} l0"
-    result = search(BLOCKS, make_problem(state, goal, **objects), time_limit=1)
+    result = search(BLOCKS, make_problem(state, goal, **objects), time_limit=1, breadth_first_states=0)
     assert (result.status, result.steps) == (Status.TIMED_OUT, ())
 
 

@@ -36,23 +36,29 @@ class Deadline:
             raise TimeUp
 
 
+CHECKS_PER_LOOK = 16  # at the clock
+
+
 class Effort(Deadline):
-    """A deadline that does not look at the clock: after so many checks it has passed, always at the same place.
+    """A deadline that passes after so many checks, always at the same place, unless the `seconds` have passed before.
 
     Planners check their deadline once for each state and each operator that they take up.
     """
 
-    def __init__(self, checks: int) -> None:
+    def __init__(self, checks: int, seconds: float = math.inf) -> None:
+        super().__init__(seconds)
         self._left = checks
 
     @property
     def seconds_left(self) -> float:
-        return math.inf if self._left > 0 else 0.0
+        return super().seconds_left if self._left > 0 else 0.0
 
     def check(self) -> None:
         self._left -= 1
         if self._left <= 0:
             raise TimeUp
+        if not self._left % CHECKS_PER_LOOK:
+            super().check()
 
 
 class PlanStep(NamedTuple):

@@ -14,27 +14,31 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
+from bilevel.planning.bit_masks import ground_task
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status
-from bilevel.planning.search import search, search_until
+from bilevel.planning.search import Ground, search, search_until
+from bilevel.planning.shared_grounding import SharedGrounding
 from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
 SEARCH_SHARE = 0.2  # of the time limit of `auto`, for the built-in search
+SEARCH_CHECKS = 125_000  # of the states and operators that it takes up meanwhile; beyond, another planner is quicker
 
 
-def search_first(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-    """Plan with the built-in search for a fifth of the time and then, where it is installed, with Fast Downward.
+def search_first(domain: Domain, problem: Problem, time_limit: float, ground: Ground = ground_task) -> PlanResult:
+    """Plan with the built-in search and, where that takes too long and it is installed, with Fast Downward.
 
     Small problems, as one learns from, are a hundred times faster without starting a process, and the plans are as
-    short; what the search cannot do in that time the other planner often can. It knows nothing of new objects, though.
+    short; what the search cannot do the other planner often can. It knows nothing of new objects, though. The search
+    has a bounded effort, so that time, of which it gets a fifth, seldom decides who plans.
     """
     if not importlib.util.find_spec("up_fast_downward") or makers_of_new_objects(domain, problem):
-        return search(domain, problem, time_limit)
-    result = search(domain, problem, SEARCH_SHARE * time_limit)
+        return search(domain, problem, time_limit, ground=ground)
+    result = search_until(Effort(SEARCH_CHECKS, SEARCH_SHARE * time_limit), domain, problem, ground=ground)
     if result.status is not Status.TIMED_OUT:
         return result
     return fast_downward(domain, problem, (1 - SEARCH_SHARE) * time_limit)
@@ -48,6 +52,9 @@ PLANNERS: Mapping[str, Planner] = {
     "search": search,
     "fond": fond,
 }
+
+# Those of them that may be told how to ground a problem.
+SEARCHES: Mapping[str, Callable[..., PlanResult]] = {"auto": search_first, "search": search}
 
 
 def planner_named(name: str) -> Planner:
@@ -73,6 +80,8 @@ MOST_CHECKS = 200_000  # of the states and operators that a bounded search takes
 def plan_function(planner: str, time_limit: float) -> Callable[[Domain, Problem], GroundPlan | None]:
     """The planner as a function to a plan spelt out, or `None` where it finds none in time; its failure is an error."""
     find = planner_named(planner)
+    if planner in SEARCHES:
+        find = partial(SEARCHES[planner], ground=SharedGrounding())
 
     def plan_for(domain: Domain, problem: Problem) -> GroundPlan | None:
         result = find(domain, problem, time_limit)

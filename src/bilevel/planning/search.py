@@ -1,39 +1,50 @@
 """A small planner of our own: shortest plans for small problems, greedy heuristic search for larger ones.
 
-Rules are learned from plans, and a detour in a plan becomes a bad rule. So breadth-first search goes first, which
-finds a shortest plan; when it has seen `BREADTH_FIRST_STATES` states, greedy best-first search with the FF heuristic
-takes over, and steps that its plan can do without are dropped. Everything is ordered, so that the same problem
-gives the same plan; only a deadline may change the answer.
+Rules are learned from plans, and a detour in a plan becomes a bad rule. So regression goes first and breadth-first
+search after it, which find the same shortest plan; when the latter has seen `BREADTH_FIRST_STATES` states, greedy
+best-first search with the FF heuristic takes over, and steps that its plan can do without are dropped.
+Everything is ordered, so that the same problem gives the same plan; only a deadline may change the answer.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
+from bilevel.planning.regression import shortest_by_regression
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
 
 BREADTH_FIRST_STATES = 100_000
+STATES_PER_CONDITION = 5  # a condition takes regression about as long as so many states take breadth-first search
 HELPFUL_BOOST = 1000  # turns that the queue of helpful operators gains when the estimate improves, as in LAMA
 POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many objects for nature to make
 
 Operators = list[GroundOperator]
+Ground = Callable[[Domain, Problem, Deadline, int], Task | None]  # `ground_task`, or another that agrees with it
 
 
 def search(
-    domain: Domain, problem: Problem, time_limit: float, breadth_first_states: int = BREADTH_FIRST_STATES
+    domain: Domain,
+    problem: Problem,
+    time_limit: float,
+    breadth_first_states: int = BREADTH_FIRST_STATES,
+    ground: Ground = ground_task,
 ) -> PlanResult:
-    """Plan with the built-in search; the plan is a shortest one if breadth-first search gets that far."""
-    return search_until(Deadline(time_limit), domain, problem, breadth_first_states)
+    """Plan with the built-in search; the plan is a shortest one if regression or breadth-first search get that far."""
+    return search_until(Deadline(time_limit), domain, problem, breadth_first_states, ground)
 
 
 def search_until(
-    deadline: Deadline, domain: Domain, problem: Problem, breadth_first_states: int = BREADTH_FIRST_STATES
+    deadline: Deadline,
+    domain: Domain,
+    problem: Problem,
+    breadth_first_states: int = BREADTH_FIRST_STATES,
+    ground: Ground = ground_task,
 ) -> PlanResult:
     """The same until a deadline of the caller's, which may be one of effort instead of time."""
     if is_solved(problem, problem.state):
@@ -44,8 +55,11 @@ def search_until(
         pools = [goals << doubling for doubling in range(POOL_DOUBLINGS + 1)]
     try:
         for pool in pools:
-            task = ground_task(domain, problem, deadline, pool)
+            task = ground(domain, problem, deadline, pool)
             finished, plan = plan_by_flips(task, deadline) if task else (True, None)
+            if task and not finished:
+                conditions = breadth_first_states // STATES_PER_CONDITION
+                finished, plan = shortest_by_regression(task, deadline, conditions)
             if task and not finished:
                 finished, plan = breadth_first(task, deadline, breadth_first_states)
             if task and not finished:

@@ -22,22 +22,42 @@ from bilevel.symbolic.semantics import Condition, GroundAction, regress, substit
 
 
 def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
-    """Return the rules that the traces show, by priority and then by text.
+    """Return the rules that the traces show, by priority and then by text."""
+    learner = RuleLearner(domain)
+    for trace in traces:
+        learner.add(trace)
+    return learner.rules()
+
+
+class RuleLearner:
+    """Learns from one trace after the other; in which order they come does not matter for the rules.
 
     A rule with inequalities that only keep its own plan from going wrong comes again relaxed, that is, without them,
     after all others: where the only objects at hand coincide, trying is better than standing still.
     """
-    strict: dict[Rule, int] = {}
-    relaxed: dict[Rule, int] = {}
-    for trace in traces:
-        for goal, steps in segments(trace):
-            for rule, without_inequalities in rules_of_segment(goal, steps, trace.objects, domain):
-                _note(strict, rule)
-                _note(relaxed, without_inequalities)
-    longest = max(strict.values(), default=0)
-    rules = [replace(bare, priority=p) for bare, p in strict.items()]
-    rules += [replace(bare, priority=longest + p) for bare, p in relaxed.items() if bare not in strict]
-    return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), domain)
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._strict: dict[Rule, int] = {}
+        self._relaxed: dict[Rule, int] = {}
+
+    def add(self, trace: Trace) -> bool:
+        """Learn from a trace; return whether it shows a rule that is new or has a lower priority than before."""
+        found = [
+            (rule, without_inequalities)
+            for goal, steps in segments(trace)
+            for rule, without_inequalities in rules_of_segment(goal, steps, trace.objects, self._domain)
+        ]
+        news = [_note(self._strict, rule) for rule, _ in found]
+        news += [_note(self._relaxed, relaxed) for _, relaxed in found]
+        return any(news)
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules of all traces so far, by priority and then by text."""
+        longest = max(self._strict.values(), default=0)
+        rules = [replace(bare, priority=p) for bare, p in self._strict.items()]
+        rules += [replace(bare, priority=longest + p) for bare, p in self._relaxed.items() if bare not in self._strict]
+        return without_subsumed(sorted(rules, key=lambda rule: (rule.priority, str(rule))), self._domain)
 
 
 def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
@@ -47,10 +67,13 @@ def extend_rules(rules: Sequence[Rule], traces: Iterable[Trace], domain: Domain)
     return (*rules, *(new for new in learned if not any(subsumes(rule, new, domain) for rule in rules)))
 
 
-def _note(lowest: dict[Rule, int], rule: Rule) -> None:
-    """Keep the lowest priority of equal rules."""
+def _note(lowest: dict[Rule, int], rule: Rule) -> bool:
+    """Keep the lowest priority of equal rules; return whether this one's is lower than those before."""
     bare = replace(rule, priority=0)
-    lowest[bare] = min(rule.priority, lowest.get(bare, rule.priority))
+    if bare in lowest and lowest[bare] <= rule.priority:
+        return False
+    lowest[bare] = rule.priority
+    return True
 
 
 def rules_of_segment(

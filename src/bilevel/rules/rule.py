@@ -128,13 +128,14 @@ def _ranked(keys: Mapping[str, object]) -> Colouring:
 
 def _refined(rule: Rule, colours: Colouring) -> Colouring:
     """Split colours by the atoms their variables occur in, until no colour splits any more."""
+    atoms = _atoms(rule)
     while True:
         coloured = {variable: f"?{colour:04}" for variable, colour in colours.items()}
         keys = {}
         for variable, colour in colours.items():
             seen = sorted(
                 (part, predicate, tuple(i for i, t in enumerate(terms) if t == variable), _renamed(terms, coloured))
-                for part, predicate, terms in _atoms(rule)
+                for part, predicate, terms in atoms
                 if variable in terms
             )
             keys[variable] = repr((f"{colour:04}", seen))
