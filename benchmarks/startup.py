@@ -84,8 +84,8 @@ def main() -> None:
         for command in commands:
             row = compare(earlier, command, Path(name), given.repeats)
             rows.append({**row, "before": given.before, **origin(("tyro",))})
+            write_rows(given.output, rows)
             print(f"{row['seconds_before']:.3f} -> {row['seconds']:.3f}  {command}", flush=True)
-    write_rows(given.output, rows)
 
 
 if __name__ == "__main__":
