@@ -73,6 +73,7 @@ $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -na
 	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(PIP) $(TORCH) \
 	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,dev]'
+	$(BIN)/python -m compileall -q src  # so that commands start fast even where Python may not keep bytecode
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@
