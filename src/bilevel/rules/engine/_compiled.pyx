@@ -13,6 +13,15 @@ from libcpp.vector cimport vector
 from array import array
 
 
+cdef extern from "numbering.hpp" namespace "bilevel" nogil:
+    cdef cppclass Addresses:
+        void reserve(size_t)
+        void put(const void*, int)
+        int find(const void*)
+
+    void sort_rows(vector[int]&, size_t)
+
+
 cdef extern from "executor.hpp" namespace "bilevel" nogil:
     cdef cppclass Order:
         void start(int)
@@ -145,29 +154,47 @@ cdef object listed(vector[int]& values):
     return made
 
 
-def rows_of(facts, dict numbers, predicates):
-    """Return for each predicate how many facts it has and their terms, one after another; each term needs a number."""
-    cdef vector[vector[int]] terms_of
-    cdef vector[int] counts
-    cdef PyObject* found
-    cdef dict places = {name: place for place, name in enumerate(predicates)}
-    cdef tuple terms
-    cdef int place
-    terms_of.resize(len(places))
-    counts.resize(len(places))
-    for atom in facts:
-        found = PyDict_GetItem(places, <object>PyTuple_GET_ITEM(atom, 0))
-        if found == NULL:
-            continue
-        place = <object>found
-        counts[place] += 1
-        terms = <tuple>PyTuple_GET_ITEM(atom, 1)
-        for term in terms:
-            found = PyDict_GetItem(numbers, term)
-            if found == NULL:
-                raise KeyError(term)
-            terms_of[place].push_back(<int><object>found)
-    return {name: (counts[place], listed(terms_of[place])) for name, place in places.items()}
+cdef class Numbers:
+    """The places of names in a list."""
+
+    cdef Addresses addresses
+    cdef list names
+    cdef dict by_name
+
+    def __init__(self, list names):
+        cdef int number
+        self.names = names
+        self.addresses.reserve(len(names))
+        for number in range(len(names)):
+            self.addresses.put(<void*>names[number], number)
+
+    cdef int find(self, name) except -1:
+        cdef int number = self.addresses.find(<void*>name)
+        if number < 0:  # an equal name that is another object
+            if self.by_name is None:
+                self.by_name = {name: number for number, name in enumerate(self.names)}
+            number = self.by_name[name]
+        return number
+
+    def rows(self, facts, predicates):
+        """Return for each predicate how many facts it has and their terms, one after another."""
+        cdef dict places = {name: place for place, name in enumerate(predicates)}
+        cdef vector[vector[int]] terms_of = vector[vector[int]](len(places))
+        cdef vector[int] counts = vector[int](len(places))
+        cdef PyObject* found
+        cdef tuple terms
+        cdef size_t place
+        for atom in facts:
+            found = PyDict_GetItem(places, <object>PyTuple_GET_ITEM(atom, 0))
+            if found != NULL:
+                place = <object>found
+                counts[place] += 1
+                terms = <tuple>PyTuple_GET_ITEM(atom, 1)
+                for term in terms:
+                    terms_of[place].push_back(self.find(term))
+        for place in range(counts.size()):
+            sort_rows(terms_of[place], counts[place])
+        return {name: (counts[place], listed(terms_of[place])) for name, place in places.items()}
 
 
 def objects_of(int[::1] types, vector[char] wanted):

@@ -114,21 +114,18 @@ class CompiledExecutor:
         """Begin with facts as atoms, and the types of the objects."""
         goals = {atom.predicate for atom in goal}
         asked = sorted({r.name for r in relations_to_keep(rules, domain, goals) if r.kind != "type"})
-        rows_of = find(COMPILED).rows_of
-        numbered = Objects(sorted(objects), len(objects))
         try:
-            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
+            names, (holding, wanted) = _numbered(objects, (state, goal), asked)
         except KeyError:  # a label speaks of an object that nobody has declared
             mentioned = {term for atom in chain(state, goal) for term in atom.terms}.union(objects)
-            numbered = Objects(sorted(mentioned), len(mentioned))
-            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
+            names, (holding, wanted) = _numbered(mentioned, (state, goal), asked)
+        numbered = Objects(names, len(names))
 
         def of_type(kind: str) -> Rows:
             found = [numbered.numbers[name] for name, own in objects.items() if domain.is_subtype(own, kind)]
             return Rows(len(found), array(NUMBER, found))
 
-        state_rows, goal_rows = ({p: Rows(*rows) for p, rows in found.items()} for found in (holding, wanted))
-        return cls(rules, domain, numbered, state_rows, goal_rows, of_type, commit)
+        return cls(rules, domain, numbered, holding, wanted, of_type, commit)
 
     @classmethod
     def of_packed(
@@ -280,6 +277,16 @@ def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str
     arities = relations_asked(rules, domain)
     arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
     return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
+
+
+def _numbered(
+    names: Iterable[str], sets: Iterable[Collection[Atom]], asked: Sequence[str]
+) -> tuple[list[str], list[dict[str, Rows]]]:
+    """Return the names sorted, and for each set of facts the rows of each predicate, as places among the names."""
+    ordered = sorted(names)
+    numbers = find(COMPILED).Numbers(ordered)
+    found = [numbers.rows(facts, asked) for facts in sets]
+    return ordered, [{name: Rows(*rows) for name, rows in each.items()} for each in found]
 
 
 class Table:
