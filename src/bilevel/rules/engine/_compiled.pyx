@@ -25,10 +25,10 @@ cdef extern from "numbering.hpp" namespace "bilevel" nogil:
 cdef extern from "executor.hpp" namespace "bilevel" nogil:
     cdef cppclass Order:
         void start(int)
-        int add(string, int)
+        int add(string, int) except +
 
     cdef cppclass Relation:
-        int index(vector[int])
+        int index(vector[int]) except +
         bool has(const int*)
         size_t size()
 
@@ -110,31 +110,30 @@ cdef extern from "executor.hpp" namespace "bilevel" nogil:
         vector[Source*] sources, goals
         vector[View*] views
         vector[Operation] operations
-        bool goals_end_it, commits, is_watching
+        bool goals_end_it, commits
         int chosen
         vector[int] found, arguments, done_arguments
         vector[int] done
         int64_t marked_step, last_chance, rest_after
-        Source* add_relation(int, bool)
-        View* add_view(int)
-        Change* add_change(View*, Source*, bool)
-        Rule* add_rule()
-        Rule* rule(size_t)
+        Source* add_relation(int, bool) except +
+        View* add_view(int) except +
+        Change* add_change(View*, Source*, bool) except +
+        Rule* add_rule() except +
+        Rule* rule(size_t) except +
         size_t rule_count()
-        void load(Source*, const int*, size_t)
-        void mark_achieved(Source*, const int*, size_t)
-        void close(Source&)
-        vector[int] terms(Source&)
-        void wake(Rule&)
-        void set(Predicate, const int*, bool)
-        int64_t open_goals()
-        int choose(size_t)
-        int choose_committed()
-        int serve(Source*, vector[int])
-        int run(size_t)
-        void apply(Operation, vector[int])
-        int note_done()
-        void watch()
+        void load(Source*, const int*, size_t) except +
+        void mark_achieved(Source*, const int*, size_t) except +
+        void close(Source&) except +
+        vector[int] terms(Source&) except +
+        void wake(Rule&) except +
+        void set(Predicate, const int*, bool) except +
+        int64_t open_goals() except +
+        int choose(size_t) except +
+        int serve(Source*, vector[int]) except +
+        int run(size_t) except +
+        void apply(Operation, vector[int]) except +
+        int note_done() except +
+        void watch() except +
 
 
 cdef vector[Place] places(pairs):
@@ -368,9 +367,6 @@ cdef class Executor:
 
     def choose(self, size_t start=0):
         return self.it.choose(start)
-
-    def choose_committed(self):
-        return self.it.choose_committed()
 
     def serve(self, int goal, terms):
         return self.it.serve(self.it.sources[goal], terms)
