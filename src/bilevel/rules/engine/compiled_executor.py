@@ -12,6 +12,7 @@ from typing import Any
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, closures_in
 from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
+from bilevel.rules.engine.explosion import RuleExplodes, explodes, is_suspect
 from bilevel.rules.engine.lowering import Lowering
 from bilevel.rules.engine.rule_plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
@@ -75,6 +76,7 @@ class CompiledExecutor:
     ) -> None:
         """Begin with the facts of each predicate and the objects of each type."""
         self.rules, self.domain, self.objects = rules, domain, objects
+        self.refuses_explosions = False  # that is, raises `RuleExplodes` instead of planning one that does
         self.it = find(COMPILED).Executor(objects.size, commit)
         arities = relations_to_keep(rules, domain, [name for name, rows in goal.items() if rows.size])
         self._relations = {r: self.it.add_relation(arity, is_goal=r.kind == "goal") for r, arity in arities.items()}
@@ -205,6 +207,8 @@ class CompiledExecutor:
         """Plan the rule that the executor got to, if that is why it stopped; return whether it is."""
         rule = self.it.chosen
         if status == Status.PLAN:
+            if self.refuses_explosions and self._explodes(rule):
+                raise RuleExplodes
             self._lowering.plan_rule(rule, self._plans.plan(rule))
         elif status == Status.PLAN_SERVING:
             self._lowering.plan_serving(rule, self._plans.plan(rule), self._plans.servings(rule))
@@ -215,6 +219,12 @@ class CompiledExecutor:
         places = {name: place for place, name in enumerate(self.domain.schemas)}
         done: tuple[array[int], array[int]] = self.it.actions([places[rule.action.name] for rule in self.rules])
         return done
+
+    def _explodes(self, place: int) -> bool:
+        rule, plans = self.rules[place], self._plans
+        return is_suspect(rule, self.objects.size) and explodes(
+            rule, plans.literals(place), plans.planner, lambda _: plans.plan(place)
+        )
 
     def choose(self) -> Instance | None:
         return self._ask(self.it.choose)
