@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from bilevel.compiled import find
-from bilevel.rules.engine.compiled_executor import COMPILED
 from bilevel.rules.engine.explosion import RuleExplodes
+from bilevel.rules.engine.numbering import COMPILED
 from bilevel.rules.rollouts import Solution, Stop, compiled_rollout, final_state, rollout
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem

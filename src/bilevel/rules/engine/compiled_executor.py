@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import Any
 
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, closures_in
 from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
 from bilevel.rules.engine.explosion import RuleExplodes, explodes, is_suspect
 from bilevel.rules.engine.lowering import Lowering
+from bilevel.rules.engine.numbering import COMPILED, Objects, Table, numbered_facts
 from bilevel.rules.engine.rule_plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
-from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
+from bilevel.symbolic.packed import NUMBER, PackedProblem, Rows
 
-COMPILED = "bilevel.rules.engine._compiled"
 NO_ROWS = Rows(0, array(NUMBER))
 
 
@@ -29,36 +26,6 @@ class Status:
     """What the compiled executor says: see `executor.hpp`."""
 
     DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING = range(7)
-
-
-class Objects:
-    """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
-
-    def __init__(self, names: Names | list[str], size: int) -> None:
-        self._at_first, self.size = names, size
-
-    @cached_property
-    def names(self) -> list[str]:
-        return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.names)}
-
-    def number(self, name: str, executor: Any) -> int:
-        """Return an object's number, a new one if nobody has heard of it yet."""
-        found = self.numbers.get(name)
-        if found is None:
-            found = executor.add_object(name, bisect(self.names, name, hi=self.size))
-            self.names.append(name)
-            self.numbers[name] = found
-        return found
-
-    def constant(self, name: str, executor: Any) -> int:
-        """Return the number of one that the rules name, without making a table of all."""
-        if isinstance(self._at_first, Names) and self._at_first.has(name):
-            return self._at_first.number(name)
-        return self.number(name, executor)
 
 
 class CompiledExecutor:
@@ -117,10 +84,10 @@ class CompiledExecutor:
         goals = {atom.predicate for atom in goal}
         asked = sorted({r.name for r in relations_to_keep(rules, domain, goals) if r.kind != "type"})
         try:
-            names, (holding, wanted) = _numbered(objects, (state, goal), asked)
+            names, (holding, wanted) = numbered_facts(objects, (state, goal), asked)
         except KeyError:  # a label speaks of an object that nobody has declared
             mentioned = {term for atom in chain(state, goal) for term in atom.terms}.union(objects)
-            names, (holding, wanted) = _numbered(mentioned, (state, goal), asked)
+            names, (holding, wanted) = numbered_facts(mentioned, (state, goal), asked)
         numbered = Objects(names, len(names))
 
         def of_type(kind: str) -> Rows:
@@ -287,30 +254,3 @@ def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str
     arities = relations_asked(rules, domain)
     arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
     return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
-
-
-def _numbered(
-    names: Iterable[str], sets: Iterable[Collection[Atom]], asked: Sequence[str]
-) -> tuple[list[str], list[dict[str, Rows]]]:
-    """Return the names sorted, and for each set of facts the rows of each predicate, as places among the names."""
-    ordered = sorted(names)
-    numbers = find(COMPILED).Numbers(ordered)
-    found = [numbers.rows(facts, asked) for facts in sets]
-    return ordered, [{name: Rows(*rows) for name, rows in each.items()} for each in found]
-
-
-class Table:
-    """Rows for statistics: of one column as plain numbers, of others as tuples."""
-
-    def __init__(self, arity: int, *parts: Rows) -> None:
-        self._arity, self._parts = arity, parts
-
-    def __len__(self) -> int:
-        return sum(rows.size for rows in self._parts)
-
-    def __getitem__(self, part: slice) -> list[Any]:
-        found: list[Any] = []
-        for rows in self._parts:
-            taken = [rows.terms[column :: self._arity * (part.step or 1)] for column in range(self._arity)]
-            found += taken[0] if self._arity == 1 else zip(*taken, strict=True)
-        return found
