@@ -21,7 +21,7 @@ from revisions import ROOT
 sys.path.append(str(ROOT / "tests"))
 
 from bilevel.compiled import PURE, find
-from bilevel.rules.engine.compiled_executor import COMPILED
+from bilevel.rules.engine.numbering import COMPILED
 from engine_cases import follow
 
 EXECUTORS = {"compiled": "0", "written": "1"}  # what the variable `PURE` is for them

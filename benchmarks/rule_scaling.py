@@ -1,11 +1,11 @@
-"""How solving time grows with the number of objects: rules, the same rules in SQLite, and LAMA.
+"""How solving time grows with the number of objects: rules, compiled or written in Python or in SQLite, and LAMA.
 
     python benchmarks/rule_scaling.py                     # everything, up to a million objects: an hour
     python benchmarks/rule_scaling.py --quick             # a minute
     python benchmarks/rule_scaling.py --shapes depot trays --sizes 1000 10000
 
 Learns each domain's rules from its training problems, then measures every shape of problems (see
-`bilevel.tabletop.problems`) at every size, each time in a fresh process, the rules and SQLite in turns. What is in the
+`bilevel.tabletop.problems`) at every size, each time in a fresh process, rules and SQLite in turns. What is in the
 output file already is not measured again, so an interrupted run can be taken up.
 """
 
@@ -42,7 +42,7 @@ LAMA_SIZES = (10, 30, 100, 200, 300, 500, 1_000, 3_000, 10_000)  # until it firs
 COMMAND_SIZES = (10_000, 100_000, 1_000_000)
 COMMAND_SHAPE = "blocks"
 PLANNING_SECONDS = 60.0
-COMPARED = ("rules", "sqlite")
+COMPARED = ("rules", "written", "sqlite")  # written: without the compiled parts
 METHODS = (*COMPARED, "command", "lama")  # the command is `bilevel solve`
 
 

@@ -68,15 +68,16 @@ def memory(cell: Cell) -> str:
 
 
 def comparison(records: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    measured = ("rules s", "µs/action", "MiB", "SQLite s", "µs/action", "MiB")
+    measured = ("rules s", "µs/action", "MiB", "written s", "SQLite s", "µs/action", "MiB")
     header = ("shape", "size", "actions", *measured, "SQLite/rules s", "µs/action")
     rows: list[tuple[str, ...]] = []
     for shape in shapes_of(records):
         for size in sizes_of(records, "rules", shape):
             rules, sqlite = (select(records, method, shape, size) for method in ("rules", "sqlite"))
+            written = seconds_text(select(records, "written", shape, size))
             columns = [(seconds_text(cell), per_action(cell), memory(cell)) for cell in (rules, sqlite)]
             actions = f"{middle(rules, 'actions'):,.0f}"
-            rows.append((shape, f"{size:,}", actions, *columns[0], *columns[1], *advantage(rules, sqlite)))
+            rows.append((shape, f"{size:,}", actions, *columns[0], written, *columns[1], *advantage(rules, sqlite)))
     return header, rows
 
 

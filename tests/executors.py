@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilevel.compiled import PURE, find
-from bilevel.rules.engine.compiled_executor import COMPILED
+from bilevel.rules.engine.numbering import COMPILED
 
 EXECUTORS = {"compiled": "0", "written": "1"}  # what the variable `PURE` is for them
 

@@ -36,7 +36,7 @@ def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
     options = ["--quick", "--output", str(output), "--figure", str(figure)]
 
     first = run("rule_scaling.py", "--sizes", "10", "30", "--shapes", "blocks", "gacha", *options)
-    assert len(records(output)) == 8
+    assert len(records(output)) == 12
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert "SQLite/rules" in first
 
@@ -44,7 +44,7 @@ def test_small_sizes_are_measured_once_and_drawn(tmp_path: Path) -> None:
     found = records(output)
     measured = {(record["method"], record["shape"], record["size"]) for record in found}
     wanted = {(shape, 10) for shape in UNTANGLED} | {("blocks", 30), ("gacha", 30)}
-    assert measured == {(method, *problem) for method in ("rules", "sqlite") for problem in wanted}
+    assert measured == {(method, *problem) for method in ("rules", "written", "sqlite") for problem in wanted}
     assert len(found) == len(measured)
     assert all(record["solved"] and record["valid"] for record in found)
     assert str(tmp_path) not in output.read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def measured(method: str, rules: str, folder: Path, limit: str = "60") -> dict[s
     return result
 
 
-@pytest.mark.parametrize("method", ["rules", "sqlite", "command"])
+@pytest.mark.parametrize("method", ["rules", "written", "sqlite", "command"])
 def test_every_way_of_following_rules_takes_two_actions_a_block(method: str, tmp_path: Path) -> None:
     result = measured(method, BLOCKS_RULES, tmp_path)
     assert result["solved"]

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bilevel.compiled import find
 from bilevel.rules.closures import closures_in
 from bilevel.rules.commitment import CommittedChoice, Values, getter
 from bilevel.rules.engine import is_safe
 from bilevel.rules.engine.asked import in_order, relations_asked
-from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor, Status
-from bilevel.rules.engine.explosion import exploding
-from bilevel.rules.engine.rows import packed_tables
+from bilevel.rules.engine.compiled_executor import CompiledExecutor, Status
 from bilevel.rules.engine.rule_engine import executor_for
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
@@ -26,8 +23,6 @@ from bilevel.symbolic.semantics import bind_outcome, ground
 
 if TYPE_CHECKING:
     from bilevel.rules.engine import Executor
-    from bilevel.rules.engine.searching_executor import SearchingExecutor
-    from bilevel.rules.engine.written_executor import WrittenExecutor
 
 PATIENCE = 10_000  # steps without a new low of open goals and without nature's doing, before circles are looked for
 
@@ -193,14 +188,7 @@ class CompiledRollout(Rollout):
 class WrittenRollout(Rollout):
     """Step by step in Python."""
 
-    def __init__(
-        self,
-        domain: Domain,
-        problem: Problem,
-        executor: WrittenExecutor | SearchingExecutor,
-        nature: Nature,
-        commit: bool,
-    ) -> None:
+    def __init__(self, domain: Domain, problem: Problem, executor: Executor, nature: Nature, commit: bool) -> None:
         super().__init__(domain, executor, nature)
         self.problem = problem
         self.names = [rule.action.name for rule in self.rules]
@@ -270,22 +258,34 @@ class WrittenRollout(Rollout):
         return self.committed.goal if self.committed else None
 
 
+def compiled_rollout(
+    domain: Domain, problem: Problem | PackedProblem, rules: Sequence[Rule], rng: random.Random, commit: bool
+) -> Rollout:
+    """Return a compiled rollout, which raises `RuleExplodes` if it gets to a rule that does."""
+    if isinstance(problem, PackedProblem) and domain.is_deterministic:
+        executor = CompiledExecutor.of_packed(in_order(rules), domain, problem, commit)
+        made = CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
+    else:
+        task = unpacked(problem)
+        nature = Nature(domain, task.all_objects(domain), rng)
+        executor = CompiledExecutor.of_facts(in_order(rules), domain, task.state, task.goal, nature.objects, commit)
+        made = CompiledRollout(domain, executor, nature)
+    executor.refuses_explosions = True
+    return made
+
+
 def rollout(
     domain: Domain, problem: Problem | PackedProblem, rules: Sequence[Rule], rng: random.Random, commit: bool
 ) -> Rollout:
-    """Return a rollout of the rules from the problem's initial state."""
-    rules = in_order(rules)
-    if isinstance(problem, PackedProblem):
-        tables = packed_tables(rules, domain, problem)
-        if find(COMPILED) and domain.is_deterministic and not exploding(rules, domain, len(problem.types), tables):
-            executor = CompiledExecutor.of_packed(rules, domain, problem, commit)
-            return CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
-        problem = problem.unpacked
-    nature = Nature(domain, problem.all_objects(domain), rng)
-    made = executor_for(rules, domain, problem.state, problem.goal, nature.objects, commit)
-    if isinstance(made, CompiledExecutor):
-        return CompiledRollout(domain, made, nature)
-    return WrittenRollout(domain, problem, made, nature, commit)
+    """Return a rollout step by step, in which rules that explode are searched."""
+    task = unpacked(problem)
+    nature = Nature(domain, task.all_objects(domain), rng)
+    executor = executor_for(in_order(rules), domain, task.state, task.goal, nature.objects, commit)
+    return WrittenRollout(domain, task, executor, nature, commit)
+
+
+def unpacked(problem: Problem | PackedProblem) -> Problem:
+    return problem.unpacked if isinstance(problem, PackedProblem) else problem
 
 
 def final_state(domain: Domain, problem: Problem, plan: Plan) -> tuple[Facts, dict[str, str]]:

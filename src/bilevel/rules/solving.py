@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 
-from bilevel.rules.rollouts import Solution, Stop, final_state, rollout
+from bilevel.compiled import find
+from bilevel.rules.engine.explosion import RuleExplodes
+from bilevel.rules.engine.numbering import COMPILED
+from bilevel.rules.rollouts import Solution, Stop, compiled_rollout, final_state, rollout
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.packed import PackedProblem
@@ -35,4 +39,7 @@ def solve(
     """
     bound = default_bound(problem) if max_steps is None else max_steps
     with no_garbage_collection():
+        if find(COMPILED):
+            with suppress(RuleExplodes):
+                return compiled_rollout(domain, problem, rules, random.Random(seed), commit).until(bound)
         return rollout(domain, problem, rules, random.Random(seed), commit).until(bound)

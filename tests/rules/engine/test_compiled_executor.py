@@ -8,7 +8,8 @@ import pytest
 
 from bilevel.compiled import find
 from bilevel.rules.engine import RuleEngine
-from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
+from bilevel.rules.engine.compiled_executor import CompiledExecutor
+from bilevel.rules.engine.numbering import COMPILED
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Atom
 from bilevel.symbolic.pddl import parse_domain

@@ -7,125 +7,30 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from libcpp cimport bool
-from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from array import array
 
-
-cdef extern from "executor.hpp" namespace "bilevel" nogil:
-    cdef cppclass Order:
-        void start(int)
-        int add(string, int)
-
-    cdef cppclass Relation:
-        int index(vector[int])
-        bool has(const int*)
-        size_t size()
-
-    cdef cppclass Source:
-        Relation relation
-        Source* closure
-
-    cdef cppclass Place:
-        int column, slot
-
-    cdef enum Kind "bilevel::Step::Kind":
-        LIST "bilevel::Step::LIST"
-        UNEQUAL "bilevel::Step::UNEQUAL"
-
-    cdef cppclass Step:
-        Kind kind
-        Relation* relation
-        int index
-        vector[int] slots
-        vector[Place] binds, same
-
-    cdef cppclass Join:
-        vector[int] values
-        vector[Step] steps
-
-    cdef cppclass View:
-        Source source
-        Join building
-        vector[int] key_slots
-        int value_slot
-
-    cdef cppclass Change:
-        Join join
-        vector[Place] binds, same
-
-    cdef cppclass Predicate:
-        Source* state
-        Source* goal
-
-    cdef cppclass Effect:
-        Predicate predicate
-        vector[int] terms
-
-    cdef cppclass Operation:
-        vector[Effect] adds, deletes
-
-    cdef cppclass Read:
-        View* view
-        vector[int] key
-        int slot
-        bool compares
-        vector[Step] filters
-
-    cdef cppclass Reading:
-        vector[Step] filters
-        vector[Read] reads
-        vector[int] outputs
-
-    cdef cppclass Serving:
-        vector[Place] binds, same
-        vector[Step] guards
-        Join join
-        Reading rest
-
-    cdef cppclass Rule:
-        bool is_planned
-        vector[Source*] needs
-        Join ground, guards
-        Reading reading
-        vector[View*] views
-        vector[Source*] served
-        vector[Serving] servings
-        vector[int] goal, arguments
-        int operation
-        bool is_awake
-
-    cdef cppclass CppExecutor "bilevel::Executor":
-        Order order
-        vector[Source*] sources, goals
-        vector[View*] views
-        vector[Operation] operations
-        bool goals_end_it, commits, is_watching
-        int chosen
-        vector[int] found, arguments, done_arguments
-        vector[int] done
-        int64_t marked_step, last_chance, rest_after
-        Source* add_relation(int, bool)
-        View* add_view(int)
-        Change* add_change(View*, Source*, bool)
-        Rule* add_rule()
-        Rule* rule(size_t)
-        size_t rule_count()
-        void load(Source*, const int*, size_t)
-        void mark_achieved(Source*, const int*, size_t)
-        void close(Source&)
-        vector[int] terms(Source&)
-        void wake(Rule&)
-        void set(Predicate, const int*, bool)
-        int64_t open_goals()
-        int choose(size_t)
-        int choose_committed()
-        int serve(Source*, vector[int])
-        int run(size_t)
-        void apply(Operation, vector[int])
-        int note_done()
-        void watch()
+from bilevel.rules.engine.executor cimport (
+    Addresses,
+    Change,
+    CppExecutor,
+    Effect,
+    Join,
+    Kind,
+    LIST,
+    Operation,
+    Place,
+    Predicate,
+    Read,
+    Reading,
+    Rule,
+    Serving,
+    Source,
+    Step,
+    View,
+    sort_rows,
+)
 
 
 cdef vector[Place] places(pairs):
@@ -145,29 +50,47 @@ cdef object listed(vector[int]& values):
     return made
 
 
-def rows_of(facts, dict numbers, predicates):
-    """Return for each predicate how many facts it has and their terms, one after another; each term needs a number."""
-    cdef vector[vector[int]] terms_of
-    cdef vector[int] counts
-    cdef PyObject* found
-    cdef dict places = {name: place for place, name in enumerate(predicates)}
-    cdef tuple terms
-    cdef int place
-    terms_of.resize(len(places))
-    counts.resize(len(places))
-    for atom in facts:
-        found = PyDict_GetItem(places, <object>PyTuple_GET_ITEM(atom, 0))
-        if found == NULL:
-            continue
-        place = <object>found
-        counts[place] += 1
-        terms = <tuple>PyTuple_GET_ITEM(atom, 1)
-        for term in terms:
-            found = PyDict_GetItem(numbers, term)
-            if found == NULL:
-                raise KeyError(term)
-            terms_of[place].push_back(<int><object>found)
-    return {name: (counts[place], listed(terms_of[place])) for name, place in places.items()}
+cdef class Numbers:
+    """The places of names in a list."""
+
+    cdef Addresses addresses
+    cdef list names
+    cdef dict by_name
+
+    def __init__(self, list names):
+        cdef int number
+        self.names = names
+        self.addresses.reserve(len(names))
+        for number in range(len(names)):
+            self.addresses.put(<void*>names[number], number)
+
+    cdef int find(self, name) except -1:
+        cdef int number = self.addresses.find(<void*>name)
+        if number < 0:  # an equal name that is another object
+            if self.by_name is None:
+                self.by_name = {name: number for number, name in enumerate(self.names)}
+            number = self.by_name[name]
+        return number
+
+    def rows(self, facts, predicates):
+        """Return for each predicate how many facts it has and their terms, one after another."""
+        cdef dict places = {name: place for place, name in enumerate(predicates)}
+        cdef vector[vector[int]] terms_of = vector[vector[int]](len(places))
+        cdef vector[int] counts = vector[int](len(places))
+        cdef PyObject* found
+        cdef tuple terms
+        cdef size_t place
+        for atom in facts:
+            found = PyDict_GetItem(places, <object>PyTuple_GET_ITEM(atom, 0))
+            if found != NULL:
+                place = <object>found
+                counts[place] += 1
+                terms = <tuple>PyTuple_GET_ITEM(atom, 1)
+                for term in terms:
+                    terms_of[place].push_back(self.find(term))
+        for place in range(counts.size()):
+            sort_rows(terms_of[place], counts[place])
+        return {name: (counts[place], listed(terms_of[place])) for name, place in places.items()}
 
 
 def objects_of(int[::1] types, vector[char] wanted):
@@ -341,9 +264,6 @@ cdef class Executor:
 
     def choose(self, size_t start=0):
         return self.it.choose(start)
-
-    def choose_committed(self):
-        return self.it.choose_committed()
 
     def serve(self, int goal, terms):
         return self.it.serve(self.it.sources[goal], terms)

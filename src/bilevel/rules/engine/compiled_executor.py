@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import Any
 
 from bilevel.compiled import find
 from bilevel.rules.closures import MARK, closures_in
 from bilevel.rules.engine.asked import Instance, is_safe, relations_asked
+from bilevel.rules.engine.explosion import RuleExplodes, explodes, is_suspect
 from bilevel.rules.engine.lowering import Lowering
+from bilevel.rules.engine.numbering import COMPILED, Objects, Table, numbered_facts
 from bilevel.rules.engine.rule_plans import plans_for
 from bilevel.rules.engine.views import Relation, Statistics
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Atom, Domain, Facts, Schema
-from bilevel.symbolic.packed import NUMBER, Names, PackedProblem, Rows
+from bilevel.symbolic.packed import NUMBER, PackedProblem, Rows
 
-COMPILED = "bilevel.rules.engine._compiled"
 NO_ROWS = Rows(0, array(NUMBER))
 
 
@@ -28,36 +26,6 @@ class Status:
     """What the compiled executor says: see `executor.hpp`."""
 
     DONE, NO_RULE, FOUND, SOLVED, LOOP, PLAN, PLAN_SERVING = range(7)
-
-
-class Objects:
-    """The numbers of the objects: their places in the order of their names; those that come later are numbered on."""
-
-    def __init__(self, names: Names | list[str], size: int) -> None:
-        self._at_first, self.size = names, size
-
-    @cached_property
-    def names(self) -> list[str]:
-        return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(self.names)}
-
-    def number(self, name: str, executor: Any) -> int:
-        """Return an object's number, a new one if nobody has heard of it yet."""
-        found = self.numbers.get(name)
-        if found is None:
-            found = executor.add_object(name, bisect(self.names, name, hi=self.size))
-            self.names.append(name)
-            self.numbers[name] = found
-        return found
-
-    def constant(self, name: str, executor: Any) -> int:
-        """Return the number of one that the rules name, without making a table of all."""
-        if isinstance(self._at_first, Names) and self._at_first.has(name):
-            return self._at_first.number(name)
-        return self.number(name, executor)
 
 
 class CompiledExecutor:
@@ -75,6 +43,7 @@ class CompiledExecutor:
     ) -> None:
         """Begin with the facts of each predicate and the objects of each type."""
         self.rules, self.domain, self.objects = rules, domain, objects
+        self.refuses_explosions = False  # that is, raises `RuleExplodes` instead of planning one that does
         self.it = find(COMPILED).Executor(objects.size, commit)
         arities = relations_to_keep(rules, domain, [name for name, rows in goal.items() if rows.size])
         self._relations = {r: self.it.add_relation(arity, is_goal=r.kind == "goal") for r, arity in arities.items()}
@@ -114,21 +83,18 @@ class CompiledExecutor:
         """Begin with facts as atoms, and the types of the objects."""
         goals = {atom.predicate for atom in goal}
         asked = sorted({r.name for r in relations_to_keep(rules, domain, goals) if r.kind != "type"})
-        rows_of = find(COMPILED).rows_of
-        numbered = Objects(sorted(objects), len(objects))
         try:
-            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
+            names, (holding, wanted) = numbered_facts(objects, (state, goal), asked)
         except KeyError:  # a label speaks of an object that nobody has declared
             mentioned = {term for atom in chain(state, goal) for term in atom.terms}.union(objects)
-            numbered = Objects(sorted(mentioned), len(mentioned))
-            wanted, holding = rows_of(goal, numbered.numbers, asked), rows_of(state, numbered.numbers, asked)
+            names, (holding, wanted) = numbered_facts(mentioned, (state, goal), asked)
+        numbered = Objects(names, len(names))
 
         def of_type(kind: str) -> Rows:
             found = [numbered.numbers[name] for name, own in objects.items() if domain.is_subtype(own, kind)]
             return Rows(len(found), array(NUMBER, found))
 
-        state_rows, goal_rows = ({p: Rows(*rows) for p, rows in found.items()} for found in (holding, wanted))
-        return cls(rules, domain, numbered, state_rows, goal_rows, of_type, commit)
+        return cls(rules, domain, numbered, holding, wanted, of_type, commit)
 
     @classmethod
     def of_packed(
@@ -208,6 +174,8 @@ class CompiledExecutor:
         """Plan the rule that the executor got to, if that is why it stopped; return whether it is."""
         rule = self.it.chosen
         if status == Status.PLAN:
+            if self.refuses_explosions and self._explodes(rule):
+                raise RuleExplodes
             self._lowering.plan_rule(rule, self._plans.plan(rule))
         elif status == Status.PLAN_SERVING:
             self._lowering.plan_serving(rule, self._plans.plan(rule), self._plans.servings(rule))
@@ -218,6 +186,12 @@ class CompiledExecutor:
         places = {name: place for place, name in enumerate(self.domain.schemas)}
         done: tuple[array[int], array[int]] = self.it.actions([places[rule.action.name] for rule in self.rules])
         return done
+
+    def _explodes(self, place: int) -> bool:
+        rule, plans = self.rules[place], self._plans
+        return is_suspect(rule, self.objects.size) and explodes(
+            rule, plans.literals(place), plans.planner, lambda _: plans.plan(place)
+        )
 
     def choose(self) -> Instance | None:
         return self._ask(self.it.choose)
@@ -280,20 +254,3 @@ def relations_to_keep(rules: Sequence[Rule], domain: Domain, goals: Iterable[str
     arities = relations_asked(rules, domain)
     arities |= {Relation("goal", name): domain.predicates[name].arity for name in sorted(goals)}
     return arities | {Relation("state", name): 2 for name in sorted(closures_in(rules, domain))}
-
-
-class Table:
-    """Rows for statistics: of one column as plain numbers, of others as tuples."""
-
-    def __init__(self, arity: int, *parts: Rows) -> None:
-        self._arity, self._parts = arity, parts
-
-    def __len__(self) -> int:
-        return sum(rows.size for rows in self._parts)
-
-    def __getitem__(self, part: slice) -> list[Any]:
-        found: list[Any] = []
-        for rows in self._parts:
-            taken = [rows.terms[column :: self._arity * (part.step or 1)] for column in range(self._arity)]
-            found += taken[0] if self._arity == 1 else zip(*taken, strict=True)
-        return found

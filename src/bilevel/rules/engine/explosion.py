@@ -14,10 +14,12 @@ from typing import NamedTuple
 from bilevel.rules.engine.asked import changed_predicates, keeps_types
 from bilevel.rules.engine.join_plan import Planner
 from bilevel.rules.engine.views import (
+    Literal,
     Relation,
     RulePlan,
     Statistics,
     Table,
+    View,
     inverted,
     reading_order,
     rule_literals,
@@ -35,33 +37,38 @@ Part = tuple[frozenset[str], float]  # the variables of a condition, and how man
 Tables = Callable[[set[Relation]], Mapping[Relation, Table]]
 
 
+class RuleExplodes(Exception):
+    """A rule was to be planned that explodes."""
+
+
 def exploding(rules: Sequence[Rule], domain: Domain, objects: int, tables: Tables) -> list[int]:
     """Return the places of the rules that explode; `tables` is asked for the rows of relations, if for any."""
-    suspects = [place for place, rule in enumerate(rules) if _is_suspect(rule, objects)]
+    suspects = [place for place, rule in enumerate(rules) if is_suspect(rule, objects)]
     if not suspects:
         return []
     literals = {place: list(rule_literals(rules[place], domain, typed=False)) for place in suspects}
     found = tables({literal.relation for needed in literals.values() for literal in needed})
     schemas = [domain.schemas[rule.action.name] for rule in rules]
     planner = Planner(domain, Statistics(found), changed_predicates(schemas, found), keeps_types(rules, domain))
-
-    def explodes(place: int) -> bool:
-        sizes = {literal: len(found[literal.relation]) for literal in literals[place]}
-        largest = _largest_view(
-            [(literal.variables, size) for literal, size in sizes.items() if literal.enumerable],
-            [size for literal, size in sizes.items() if not literal.positive and len(literal.variables) > 1],
-            output_variables(rules[place]),
-        )
-        if largest.keys > MOST_KEYS:
-            return True
-        if largest.rows <= MOST_ROWS and len(set(rules[place].action.arguments)) <= MOST_DIFFERENT:
-            return False
-        return _is_too_large(planner, planner.plan(rules[place]), sum(sizes.values()))
-
-    return [place for place in suspects if explodes(place)]
+    return [place for place in suspects if explodes(rules[place], literals[place], planner, planner.plan)]
 
 
-def _is_suspect(rule: Rule, objects: int) -> bool:
+def explodes(rule: Rule, literals: Sequence[Literal], planner: Planner, plan: Callable[[Rule], RulePlan]) -> bool:
+    """Return whether a rule explodes; it is planned only if the sizes of relations do not rule it out."""
+    sizes = {literal: planner.statistics.size(literal.relation) for literal in literals}
+    largest = _largest_view(
+        [(literal.variables, size) for literal, size in sizes.items() if literal.enumerable],
+        [size for literal, size in sizes.items() if not literal.positive and len(literal.variables) > 1],
+        output_variables(rule),
+    )
+    if largest.keys > MOST_KEYS:
+        return True
+    if largest.rows <= MOST_ROWS and len(set(rule.action.arguments)) <= MOST_DIFFERENT:
+        return False
+    return _is_too_large(planner, plan(rule), sum(sizes.values()))
+
+
+def is_suspect(rule: Rule, objects: int) -> bool:
     """Return whether a rule can explode with so many objects, whatever the facts are."""
     positive = [(variables_of(atom.terms), inf) for atom in rule.state_condition | rule.goal_condition]
     absent = [inf for atom in rule.absent if len(variables_of(atom.terms)) > 1]
@@ -124,8 +131,14 @@ def _most_rows(parts: Sequence[Part], columns: set[str]) -> tuple[float, bool]:
 
 def _is_too_large(planner: Planner, plan: RulePlan, facts: int) -> bool:
     """Return whether a plan's views, or the candidates that one decision has to look at, are too many by estimate."""
-    pools = {v: planner.expected(use.literals, frozenset(use.key), frozenset({v})) for v, use in plan.uses.items()}
-    rows = sum(planner.expected(use.literals, frozenset(), frozenset({*use.key, v})) for v, use in plan.uses.items())
+    values = _values(planner, plan.rule)
+
+    def expected(use: View, given: Sequence[str], wanted: Sequence[str]) -> float:
+        combinations = prod(values[variable] for variable in wanted if variable not in given)
+        return min(planner.expected(use.literals, frozenset(given), frozenset(wanted)), combinations)
+
+    pools = {variable: expected(use, use.key, [variable]) for variable, use in plan.uses.items()}
+    rows = sum(expected(use, (), [*use.key, variable]) for variable, use in plan.uses.items())
     order = reading_order(plan.read, plan.uses)
     tied = {v for literal in plan.filters if not literal.positive for v in literal.variables}
     different = sorted(pools[v] for v in plan.outputs if v in plan.rule.action.arguments and pools[v] > 1)
@@ -136,3 +149,12 @@ def _is_too_large(planner: Planner, plan: RulePlan, facts: int) -> bool:
         or (any(pool < number for number, pool in enumerate(different, 1)) and prod(different) > MOST_ROWS)
         or prod(pools[v] for v in compared) > MOST_ROWS
     )
+
+
+def _values(planner: Planner, rule: Rule) -> dict[str, float]:
+    """Return at most how many values to expect for each variable."""
+    values: dict[str, float] = {}
+    for literal in rule_literals(rule, planner.domain, planner.typed):
+        for column, term in enumerate(literal.terms if literal.enumerable else ()):
+            values[term] = min(values.get(term, inf), planner.statistics.distinct(literal.relation, column))
+    return values

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bilevel.compiled import find
 from bilevel.rules.engine.asked import Instance, in_order
-from bilevel.rules.engine.compiled_executor import COMPILED, CompiledExecutor
+from bilevel.rules.engine.compiled_executor import CompiledExecutor
 from bilevel.rules.engine.explosion import exploding
+from bilevel.rules.engine.numbering import COMPILED
 from bilevel.rules.engine.rows import tables_for
 from bilevel.rules.matching import output_variables
 from bilevel.rules.rule import Rule

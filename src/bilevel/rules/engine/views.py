@@ -168,6 +168,16 @@ class Statistics:
         agreeing_pairs = sum(n * (n - 1) for n in counts.values())
         return 1.0 + (size - 1) * agreeing_pairs / (len(sample) * (len(sample) - 1))
 
+    def distinct(self, relation: Relation, column: int) -> float:
+        """Return at most how many values to expect in a column."""
+        size, sample = self._sizes.get(relation, 0), self._samples.get(relation, ())
+        if not sample or not isinstance(sample[0], tuple):
+            return float(size)
+        return len({row[column] for row in sample}) * size / len(sample)
+
+    def size(self, relation: Relation) -> int:
+        return self._sizes.get(relation, 0)
+
     def goals(self) -> int:
         """Return how many goals there are."""
         return sum(size for relation, size in self._sizes.items() if relation.kind == "goal")
