@@ -23,7 +23,7 @@ ROUNDS = 100  # of trials, at most: each problem once in each
 QUIET_ROUNDS = 5  # in which no rule fires for the first time, after which no more trials are made
 STEPS_PER_GOAL = 100
 SHARE_LEFT_OUT = 0.2  # of the objects that the goal does not mention, in every other round
-MOST_DISTURBED = 20  # steps before the rules are followed
+MOST_DISTURBED = 15  # steps before the rules are followed
 MOST_WASTE = 1.02  # how much longer the ways to the goals may become where rules are dropped
 MOST_DETOUR = 2  # how much longer a single one may
 
