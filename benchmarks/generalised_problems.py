@@ -185,11 +185,11 @@ LEVELS = ("training", "easy", "medium", "hard")
 
 def family(draw: Callable[[random.Random, Counts], Drawn], **ranges: Sequence[tuple[int, int]]) -> Family:
     """Return a family; for each kind of object there is a range for each level."""
-    levels = {
-        level: tuple({name: ends[number][side] for name, ends in ranges.items()} for side in (0, 1))
-        for number, level in enumerate(LEVELS)
-    }
-    return Family(draw, levels)  # type: ignore[arg-type]
+
+    def counts(level: int, side: int) -> Counts:
+        return {kind: ends[level][side] for kind, ends in ranges.items()}
+
+    return Family(draw, {level: (counts(n, 0), counts(n, 1)) for n, level in enumerate(LEVELS)})
 
 
 FAMILIES: Mapping[str, Family] = {

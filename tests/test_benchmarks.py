@@ -120,3 +120,14 @@ def test_every_kind_of_import_is_drawn_and_cycles_are_found(tmp_path: Path) -> N
     assert levels(parts, cycles(parts)) == {"low": 0, "left": 1, "right": 1, "commands": 2}
     draw({"here": (parts, cycles(parts))}, tmp_path / "graph.png")
     assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_rules_are_learned_and_tried_on_classical_domains(tmp_path: Path) -> None:
+    output = tmp_path / "results.jsonl"
+    printed = run("generalised_planning.py", "--quick", "--output", str(output))
+    found = records(output)
+    assert [row["domain"] for row in found] == ["ferry", "transport"]
+    assert all(test["valid"] for row in found for test in row["solved"])
+    assert printed.count("rules in") == 2
+    assert str(tmp_path) not in output.read_text(encoding="utf-8")
+    assert run("generalised_planning.py", "--quick", "--output", str(output)) == ""

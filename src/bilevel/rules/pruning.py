@@ -19,11 +19,11 @@ from bilevel.rules.replay import Replays, Run
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
 
-ROUNDS = 100  # of trials, at most: each problem once in each
-QUIET_ROUNDS = 5  # in which no rule fires for the first time, after which no more trials are made
+ROUNDS = 100  # of trials, at most: each problem twice in each
+QUIET_ROUNDS = 3  # in which no rule fires for the first time, after which no more trials are made
 STEPS_PER_GOAL = 100
-SHARE_LEFT_OUT = 0.2  # of the objects that the goal does not mention, in every other round
-MOST_DISTURBED = 20  # steps before the rules are followed
+SHARE_LEFT_OUT = 0.3  # of the objects that the goal does not mention, in every other trial
+MOST_DISTURBED = 15  # steps before the rules are followed
 MOST_WASTE = 1.02  # how much longer the ways to the goals may become where rules are dropped
 MOST_DETOUR = 2  # how much longer a single one may
 
@@ -78,8 +78,8 @@ def prune_rules(
         fired = len(trials.fired)
         for place, problem in enumerate(problems):
             rng = random.Random(f"{seed} {number} {place}")
-            varied = thinned(problem, rng) if number % 2 else problem
-            trials.add(trials.disturbed(varied, rng) if number else problem, everything)
+            trials.add(trials.disturbed(problem, rng) if number else problem, everything)
+            trials.add(trials.disturbed(thinned(problem, rng), rng), everything)
         quiet = quiet + 1 if len(trials.fired) == fired else 0
         if quiet == QUIET_ROUNDS:
             break

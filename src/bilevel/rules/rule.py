@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, ROOT_TYPE, Action, Atom, Domain, Facts, Parameter
 from bilevel.symbolic.semantics import substitute_all
@@ -106,10 +107,16 @@ def canonical(rule: Rule, domain: Domain) -> Rule:
     Variables are told apart by what they take part in, refined until nothing changes; where some still look alike,
     each of them is tried as the first, unless a symmetry makes it as good as another, and the smallest result wins.
     """
+    found = _canonical(rule, tuple(sorted({*domain.types, *domain.types.values()} - {ROOT_TYPE})))
+    return found if found.source == rule.source else replace(found, source=rule.source)
+
+
+@lru_cache(maxsize=10_000)  # plans for problems of one domain are much alike
+def _canonical(rule: Rule, kinds: tuple[str, ...]) -> Rule:
     head = rule.action.arguments
     colours = _ranked({v: (head.index(v) if v in head else len(head), kind) for v, kind in rule.types.items()})
     order = min(_orders(rule, colours), key=lambda order: _serialise(rule, order))
-    return rule.renamed(_names(rule, order, domain))
+    return rule.renamed(_names(rule, order, kinds))
 
 
 def _atoms(rule: Rule) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -178,9 +185,9 @@ def _serialise(rule: Rule, order: Sequence[str]) -> list[tuple[str, str, tuple[s
     return sorted((part, predicate, _renamed(terms, place)) for part, predicate, terms in _atoms(rule))
 
 
-def _names(rule: Rule, order: Sequence[str], domain: Domain) -> dict[str, str]:
+def _names(rule: Rule, order: Sequence[str], kinds: Sequence[str]) -> dict[str, str]:
     """Return names for the variables after their types: ?b and ?b2 for blocks, ?bu for a button."""
-    stems, types = _stems(domain), rule.types
+    stems, types = _stems(kinds), rule.types
     counts: Counter[str] = Counter()
     names = {}
     for variable in order:
@@ -190,10 +197,10 @@ def _names(rule: Rule, order: Sequence[str], domain: Domain) -> dict[str, str]:
     return names
 
 
-def _stems(domain: Domain) -> dict[str, str]:
-    """Return the shortest beginning of each type's name that no type before it in the alphabet has taken."""
+def _stems(kinds: Sequence[str]) -> dict[str, str]:
+    """Return the shortest beginning of each type's name that no type before it has taken."""
     stems: dict[str, str] = {ROOT_TYPE: "x"}
-    for kind in sorted({*domain.types, *domain.types.values()} - {ROOT_TYPE}):
+    for kind in kinds:
         taken = set(stems.values())
         lengths = range(1, len(kind) + 1)
         stems[kind] = next((kind[:n] for n in lengths if kind[:n] not in taken and not kind[n - 1].isdigit()), kind)
