@@ -120,3 +120,14 @@ def test_every_kind_of_import_is_drawn_and_cycles_are_found(tmp_path: Path) -> N
     assert levels(parts, cycles(parts)) == {"low": 0, "left": 1, "right": 1, "commands": 2}
     draw({"here": (parts, cycles(parts))}, tmp_path / "graph.png")
     assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_large_problems_are_solved_alike_by_all_that_is_compared(tmp_path: Path) -> None:
+    output = tmp_path / "large.jsonl"
+    options = ["--shapes", "blocks", "--sizes", "20", "--repeats", "1", "--before", "HEAD"]
+    run("large_problems.py", *options, "--output", str(output))
+    (record,) = records(output)
+    assert (record["size"], record["actions"]) == (20, 40)
+    assert {
+        f"{command}_seconds_{which}" for command in ("solve", "validate") for which in ("before", "pure", "now")
+    } <= {*record}
