@@ -171,10 +171,11 @@ def large_problem_table(rows: Sequence[Row], file: str) -> str:
         for row in rows
         for command in ("solve", "validate")
     ]
+    few = rows[0]["repeats"]
+    runs = "one run each" if few == 1 else f"the median of {few} runs, from a million objects on one run"
     text = (
         f"CPU seconds and the most memory of whole commands, at commit `{rows[0]['before']}`, now without the compiled "
-        f"parts, and with them: the median of {rows[0]['repeats']} runs in turns, from a million objects on one run. "
-        f"The plans are the same. {origin(rows, file)}"
+        f"parts, and with them, in turns: {runs}. The plans are the same. {origin(rows, file)}"
     )
     header = ["problem", "size", "actions", "", "before s", "pure s", "compiled s", "before MiB", "compiled MiB"]
     return below(text, header, lines)

@@ -131,3 +131,14 @@ def test_rules_are_learned_and_tried_on_classical_domains(tmp_path: Path) -> Non
     assert printed.count("rules in") == 2
     assert str(tmp_path) not in output.read_text(encoding="utf-8")
     assert run("generalised_planning.py", "--quick", "--output", str(output)) == ""
+
+
+def test_large_problems_are_solved_alike_by_all_that_is_compared(tmp_path: Path) -> None:
+    output = tmp_path / "large.jsonl"
+    options = ["--shapes", "blocks", "--sizes", "20", "--repeats", "1", "--before", "HEAD"]
+    run("large_problems.py", *options, "--output", str(output))
+    (record,) = records(output)
+    assert (record["size"], record["actions"]) == (20, 40)
+    assert {
+        f"{command}_seconds_{which}" for command in ("solve", "validate") for which in ("before", "pure", "now")
+    } <= {*record}
