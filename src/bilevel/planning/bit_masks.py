@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from bilevel import compiled
 from bilevel.planning.grounding import Instance, Literal, literals, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
@@ -67,8 +68,18 @@ def apply(state: int, operator: GroundOperator) -> int:
     return state & ~operator.delete | operator.add
 
 
-def applicable_in(task: Task, deadline: Deadline) -> Callable[[int], list[int]]:
-    """A function from a state to the indices of its applicable operators, in order.
+ApplicableIn = Callable[[int], list[int]]  # from a state to the indices of its applicable operators, in order
+
+
+def applicable_in(task: Task, deadline: Deadline) -> ApplicableIn:
+    """The function for a task, compiled where that part was built."""
+    fast = compiled.find("bilevel.planning._relaxed_plans")
+    make: Callable[[Task, Deadline], ApplicableIn] = fast.Applicable if fast else filed_operators
+    return make(task, deadline)
+
+
+def filed_operators(task: Task, deadline: Deadline) -> ApplicableIn:
+    """The function in Python.
 
     Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
     """

@@ -198,7 +198,7 @@ def solve(task: Task, deadline: Deadline) -> list[Node] | None:
         if graph.open:
             link = graph.open.pop()
             if link.node.links[link.index] is None:
-                target = graph.covering(link.state) or _planned(link.state, graph, planner, stranded)
+                target = graph.covering(link.state) or _planned(link, graph, planner, stranded)
                 graph.connect(link, target) if target else graph.remove(link.node)
             continue
         hopeless = graph.nodes.keys() - set(graph.with_distances()) - {graph.root}
@@ -211,13 +211,16 @@ def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     return None
 
 
-def _planned(state: int, graph: PartialPolicy, planner: WeakPlanner, stranded: Set[int]) -> Node | None:
-    """The first of new nodes that lead from the state to one that is covered; `None` where the state is dead.
+def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: Set[int]) -> Node | None:
+    """The first of new nodes that lead from the outcome's state to one that is covered; `None` where that is dead.
 
-    Where a node for a state went astray before, the new one is for that state alone. So nodes that are only for one
-    state become more and more, and the search for a policy comes to an end.
+    An outcome that was not hoped for is best mended by getting to where the one that was leads. Where a node for a
+    state went astray before, the new one is for that state alone. So nodes that are only for one state become more and
+    more, and the search for a policy comes to an end.
     """
-    plan = planner.find(state, lambda reached: graph.covering(reached) is not None)
+    hoped = [target.condition for target in link.node.links if target is not None]
+    nearby = hoped[0] if hoped else graph.goal.condition
+    plan = planner.find(link.state, lambda reached: graph.covering(reached) is not None, nearby)
     if plan is None:
         return None
     target = graph.covering(apply(plan[-1].state, plan[-1].hoped))

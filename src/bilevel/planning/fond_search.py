@@ -7,15 +7,16 @@ bits can be set together is known as far as pairs can tell (the h² of Haslum an
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import inf
 from operator import or_
 from typing import NamedTuple
 
 from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply, bits_of
 from bilevel.planning.planner import Deadline
-from bilevel.planning.search import RelaxedPlans
+from bilevel.planning.search import Estimate, relaxed_plans
 from bilevel.symbolic.domain import Action
 
 
@@ -56,6 +57,7 @@ class Companions:
         return before & ~operator.delete | operator.add
 
 
+LOCAL_STATES = 100  # that are looked at on the way back to a state that is covered
 MOST_STATES = 30  # of a set of dead states that is generalised
 
 
@@ -155,7 +157,6 @@ class WeakStep(NamedTuple):
 
 
 Parents = dict[int, WeakStep | None]
-Estimate = tuple[int, Set[int]]
 
 
 class WeakPlanner:
@@ -170,7 +171,7 @@ class WeakPlanner:
         self._task = task
         self._deadline = deadline
         self._applicable = applicable_in(task, deadline)
-        self._relaxed_plans = RelaxedPlans(task, deadline)
+        self._relaxed_plans = relaxed_plans(task, deadline)
         self._supplies = ~reduce(or_, (operator.add for operator in task.operators), 0)  # never set again
         self._estimates: dict[int, Estimate | None] = {}
         self._dead_ends = DeadEnds(
@@ -186,12 +187,19 @@ class WeakPlanner:
         self._hopeless: set[Action] = set()
         self._judged: set[Action] = set()  # since the last action was found hopeless
 
-    def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
-        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
+    def find(self, start: int, is_covered: Callable[[int], bool], nearby: int) -> list[WeakStep] | None:
+        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then.
+
+        First it is tried for a while to get to where the bits of `nearby` are set, which are those of a covered state.
+        """
+        parents: Parents = {}
+        end = self._search(start, is_covered, parents, lambda state: self._estimate_to(state, nearby), LOCAL_STATES)
+        if end is not None:
+            return _plan_to(end, parents)
         while True:
             known = len(self._hopeless)
-            parents: Parents = {}
-            end = self._search(start, is_covered, parents)
+            parents = {}
+            end = self._search(start, is_covered, parents, self._estimate)
             if end is not None:
                 return _plan_to(end, parents)
             if len(self._hopeless) == known:
@@ -199,7 +207,14 @@ class WeakPlanner:
                 self._dead_ends.learn(list(parents))
                 return None
 
-    def _search(self, start: int, is_covered: Callable[[int], bool], parents: Parents) -> int | None:
+    def _search(
+        self,
+        start: int,
+        is_covered: Callable[[int], bool],
+        parents: Parents,
+        estimate: Callable[[int], Estimate | None],
+        most_states: float = inf,
+    ) -> int | None:
         """A state that is covered, by greedy search that takes turns between all steps and those that look helpful.
 
         Given up when an action is found hopeless: what was thought of states before is of little use then. A state that
@@ -209,7 +224,7 @@ class WeakPlanner:
         every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
         helpful: list[tuple[int, int, int, int]] = []
         serial, known = 0, len(self._hopeless)
-        while (every or helpful) and len(self._hopeless) == known:
+        while (every or helpful) and len(self._hopeless) == known and len(parents) < most_states:
             self._deadline.check()
             serial += 1
             queue = helpful if helpful and (serial % 2 or not every) else every
@@ -225,7 +240,7 @@ class WeakPlanner:
             parents[state] = step
             if is_covered(state):
                 return state
-            distance, looks_helpful = self._estimate(state) or (0, None)
+            distance, looks_helpful = estimate(state) or (0, None)
             for operator in self._applicable(state) if looks_helpful is not None else ():
                 serial += 1
                 heapq.heappush(every, (distance, serial, state, operator))
@@ -239,6 +254,10 @@ class WeakPlanner:
             self._deadline.check()
             self._estimates[state] = None if self._dead_ends.include(state) else self._relaxed_plans(state)
         return self._estimates[state]
+
+    def _estimate_to(self, state: int, goal: int) -> Estimate | None:
+        """The same for another goal; `None` where that is out of reach."""
+        return self._relaxed_plans(state, goal)
 
     def _is_safe(self, step: WeakStep) -> bool:
         """Whether the step may bring something, and no outcome is dead."""
