@@ -12,7 +12,7 @@ from bilevel.planning.bit_masks import Task, apply, filed_operators, ground_fond
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import RelaxedPlans
 
-fast = compiled.find("bilevel.planning._relaxed_plans")
+fast = compiled.find("bilevel.planning._bit_masks")
 pytestmark = pytest.mark.skipif(fast is None, reason="the compiled part was not built")
 
 

@@ -7,11 +7,12 @@ was not set already brings nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from bilevel import compiled
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.grounding import Instance, Literal, literals, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
@@ -57,13 +58,6 @@ class Task:
     owners: tuple[FondAction, ...] = ()
 
 
-def bits_of(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
 def apply(state: int, operator: GroundOperator) -> int:
     return state & ~operator.delete | operator.add
 
@@ -73,7 +67,7 @@ ApplicableIn = Callable[[int], list[int]]  # from a state to the indices of its 
 
 def applicable_in(task: Task, deadline: Deadline) -> ApplicableIn:
     """The function for a task, compiled where that part was built."""
-    fast = compiled.find("bilevel.planning._relaxed_plans")
+    fast = compiled.find("bilevel.planning._bit_masks")
     make: Callable[[Task, Deadline], ApplicableIn] = fast.Applicable if fast else filed_operators
     return make(task, deadline)
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
-from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, bits_of, ground_fond_task
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, ground_fond_task
+from bilevel.planning.condition_index import bits_of, condition_index
 from bilevel.planning.fond_search import WeakPlanner
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
@@ -32,6 +33,7 @@ class Node:
     action: FondAction | None  # `None`: nothing, the goal is reached
     condition: int
     links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
+    number: int = -1  # in the order in which nodes are made
     distance: int = 0  # from the goal, if nature is kind
     callers: dict[Link, None] = field(default_factory=dict)
 
@@ -67,34 +69,30 @@ class PartialPolicy:
     The root is a pretended step whose only outcome is the first state; it covers no state.
     """
 
-    def __init__(self, start: int, goal: int, deadline: Deadline) -> None:
+    def __init__(self, task: Task, deadline: Deadline) -> None:
+        start, goal = task.state, task.goal
         self.goal = Node(goal, None, goal, [])
         self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
         self.nodes: dict[Node, None] = {self.root: None}
         self.open = [Link(self.root, 0)]
         self._deadline = deadline
-        self._filed: dict[int, dict[Node, None]] = {}  # nodes by one bit of their condition, -1 where it has none
+        self._made: list[Node] = []  # every node but the root, by number; some may be removed
+        self._index = condition_index(len(task.literals))
 
     def add(self, state: int, action: FondAction, condition: int) -> Node:
         """A new node, all its outcomes open."""
-        node = Node(state, action, condition, [None] * len(action.outcomes))
+        node = Node(state, action, condition, [None] * len(action.outcomes), number=len(self._made))
         self.nodes[node] = None
-        self._drawer(node)[node] = None
+        self._made.append(node)
+        self._index.put(node.number, condition)
         self.open += [Link(node, index) for index in range(len(node.links))]
         return node
-
-    def _drawer(self, node: Node) -> dict[Node, None]:
-        """Where the node is filed: under a bit that its condition had from the start, and that is rare."""
-        assert node.action is not None
-        bits = list(bits_of(node.action.precondition)) or [-1]
-        rarest = min(bits, key=lambda bit: len(self._filed.get(bit, ())))
-        return self._filed.setdefault(rarest, {})
 
     def covering(self, state: int) -> Node | None:
         """A node that says what to do in the state, the nearest to the goal."""
         if self.goal.holds(state):
             return self.goal
-        nodes = (node for bit in (-1, *bits_of(state)) for node in self._filed.get(bit, ()) if node.holds(state))
+        nodes = (self._made[number] for number in self._index.holding(state))
         return min(nodes, key=lambda node: node.distance, default=None)
 
     def connect(self, link: Link, target: Node) -> None:
@@ -113,12 +111,17 @@ class PartialPolicy:
             node, needed = waiting.pop()
             if needed & ~node.condition == 0:
                 continue
-            node.condition |= needed
+            self._set_condition(node, node.condition | needed)
             for link in list(node.callers):
                 if node.holds(link.state):
                     waiting.append((link.node, link.regress(node.condition)))
                 else:
                     self._disconnect(link)
+
+    def _set_condition(self, node: Node, condition: int) -> None:
+        node.condition = condition
+        if node is not self.root:
+            self._index.put(node.number, condition)
 
     def _disconnect(self, link: Link) -> None:
         target = link.node.links[link.index]
@@ -135,8 +138,8 @@ class PartialPolicy:
             if target is not None:
                 del target.callers[Link(node, index)]
         del self.nodes[node]
-        for drawer in self._filed.values():
-            drawer.pop(node, None)
+        if node is not self.root:
+            self._index.remove(node.number)
         self.open = [link for link in self.open if link.node is not node]
 
     def with_distances(self) -> Iterator[Node]:
@@ -163,7 +166,7 @@ class PartialPolicy:
             self.remove(node)
         for node in self.nodes:
             assert node.action is not None
-            node.condition = node.action.precondition
+            self._set_condition(node, node.action.precondition)
         for node in [self.goal, *self.nodes]:
             for link in list(node.callers):
                 self._strengthen(link.node, link.regress(node.condition))
@@ -192,7 +195,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
 
 def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     """The nodes of a strong-cyclic policy, nearest to the goal first, or `None` where there is none."""
-    graph, planner = PartialPolicy(task.state, task.goal, deadline), WeakPlanner(task, deadline)
+    graph, planner = PartialPolicy(task, deadline), WeakPlanner(task, deadline)
     stranded: set[int] = set()  # states whose nodes went astray
     while graph.root in graph.nodes:
         if graph.open:

@@ -14,9 +14,10 @@ from math import inf
 from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply, bits_of
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.planner import Deadline
-from bilevel.planning.search import Estimate, relaxed_plans
+from bilevel.planning.search import HELPFUL_BOOST, Estimate, relaxed_plans
 from bilevel.symbolic.domain import Action
 
 
@@ -221,13 +222,15 @@ class WeakPlanner:
         differs from one seen before only in having fewer supplies is not looked at.
         """
         seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
-        every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
-        helpful: list[tuple[int, int, int, int]] = []
+        every: list[tuple[float, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
+        helpful: list[tuple[float, int, int, int]] = []
         serial, known = 0, len(self._hopeless)
+        turns, nearest = 0, inf
         while (every or helpful) and len(self._hopeless) == known and len(parents) < most_states:
             self._deadline.check()
             serial += 1
-            queue = helpful if helpful and (serial % 2 or not every) else every
+            queue = helpful if helpful and (turns >= 0 or not every) else every
+            turns += -1 if queue is helpful else 1
             *_, before, index = heapq.heappop(queue)
             step = WeakStep(before, self._task.owners[index], self._task.operators[index]) if index >= 0 else None
             state = before if step is None else apply(before, step.hoped)
@@ -240,7 +243,10 @@ class WeakPlanner:
             parents[state] = step
             if is_covered(state):
                 return state
-            distance, looks_helpful = estimate(state) or (0, None)
+            distance, looks_helpful = estimate(state) or (inf, None)
+            if distance < nearest:
+                nearest = distance
+                turns += HELPFUL_BOOST
             for operator in self._applicable(state) if looks_helpful is not None else ():
                 serial += 1
                 heapq.heappush(every, (distance, serial, state, operator))

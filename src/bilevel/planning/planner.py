@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
-from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
+from bilevel.planning.condition_index import ConditionIndex, condition_index
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, is_solved, progress
 
 
@@ -94,6 +96,34 @@ class Decision:
     distance: int
 
 
+class LiteralMasks:
+    """States and conditions as bit masks, with a bit for each literal that one of the conditions asks for."""
+
+    def __init__(self, conditions: Iterable[Condition]) -> None:
+        present, absent = dict[Atom, int](), dict[Atom, int]()
+        for condition in conditions:
+            for atom in condition.positive:
+                present.setdefault(atom, 1 << len(present) + len(absent))
+            for atom in condition.negative:
+                absent.setdefault(atom, 1 << len(present) + len(absent))
+        self._present, self._absent, self.bits = present, absent, len(present) + len(absent)
+        self._atoms, self._empty = present.keys() | absent.keys(), sum(absent.values())
+
+    def of_condition(self, condition: Condition) -> int:
+        """The mask of a condition that is one of those given."""
+        return self.of_effect(condition.positive, condition.negative)
+
+    def of_effect(self, add: Facts, delete: Facts) -> int:
+        """The bits of all that has a bit and is true where these facts have been added, and those deleted."""
+        return sum(self._present.get(atom, 0) for atom in add) + sum(self._absent.get(atom, 0) for atom in delete)
+
+    def of_state(self, state: Facts) -> int:
+        mask = self._empty
+        for atom in state & self._atoms:
+            mask = (mask | self._present.get(atom, 0)) & ~self._absent.get(atom, 0)
+        return mask
+
+
 @dataclass(frozen=True)
 class ContingentPolicy:
     """Decisions, nearest to the goal first: the first whose condition holds counts."""
@@ -102,7 +132,18 @@ class ContingentPolicy:
 
     def choose(self, state: Facts) -> Action | None:
         """What to do in a state; `None` where the policy says nothing about it, or the goal is reached."""
-        return next((decision.action for decision in self.decisions if decision.condition.holds(state)), None)
+        masks, index = self._index
+        first = index.first(masks.of_state(state))
+        return None if first is None else self.decisions[first].action
+
+    @cached_property
+    def _index(self) -> tuple[LiteralMasks, ConditionIndex]:
+        """The decisions by their number."""
+        masks = LiteralMasks(decision.condition for decision in self.decisions)
+        index = condition_index(masks.bits)
+        for number, decision in enumerate(self.decisions):
+            index.put(number, masks.of_condition(decision.condition))
+        return masks, index
 
     def why_not(self, state: Facts) -> str:
         """Why there is no action in this state, on one line."""

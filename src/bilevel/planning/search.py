@@ -13,7 +13,8 @@ from collections.abc import Callable, Set
 from typing import Protocol
 
 from bilevel import compiled
-from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
+from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, ground_task
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
@@ -158,7 +159,7 @@ class Heuristic(Protocol):
 
 def relaxed_plans(task: Task, deadline: Deadline) -> Heuristic:
     """The FF heuristic, compiled where that part was built."""
-    fast = compiled.find("bilevel.planning._relaxed_plans")
+    fast = compiled.find("bilevel.planning._bit_masks")
     make: Callable[[Task, Deadline], Heuristic] = fast.RelaxedPlans if fast else RelaxedPlans
     return make(task, deadline)
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""What `RelaxedPlans` and `applicable_in` do, compiled: the same answers in the same order."""
+"""What `RelaxedPlans`, `applicable_in` and `FiledConditions` do, compiled: the same answers in the same order."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
@@ -209,3 +209,55 @@ cdef class Applicable:
                     found.push_back(index)
         sort(found.begin(), found.end())
         return found
+
+
+cdef class Conditions:
+    """Which of many conditions hold in a state; one after the other is looked at, which is quick."""
+
+    cdef int length
+    cdef vector[Words] conditions  # by number
+    cdef vector[char] is_there
+
+    def __init__(self, int bits):
+        self.length = (bits + 63) // 64
+
+    def put(self, int number, object condition):
+        """Add a condition, or replace it by another."""
+        if number >= <int> self.is_there.size():
+            self.is_there.resize(number + 1, 0)
+            self.conditions.resize(number + 1)
+        self.conditions[number] = words_of(condition, self.length)
+        self.is_there[number] = 1
+
+    def remove(self, int number):
+        """Forget a condition."""
+        self.is_there[number] = 0
+        self.conditions[number] = Words()
+
+    def holding(self, object state):
+        """The numbers of all conditions that hold in the state, in order."""
+        cdef Words words = words_of(state, self.length)
+        cdef vector[int] found
+        cdef size_t number
+        for number in range(self.is_there.size()):
+            if self.holds(number, words):
+                found.push_back(<int> number)
+        return found
+
+    def first(self, object state):
+        """The lowest number of a condition that holds in the state."""
+        cdef Words words = words_of(state, self.length)
+        cdef size_t number
+        for number in range(self.is_there.size()):
+            if self.holds(number, words):
+                return number
+        return None
+
+    cdef inline bint holds(self, size_t number, const Words &words):
+        cdef int i
+        if not self.is_there[number]:
+            return False
+        for i in range(self.length):
+            if self.conditions[number][i] & ~words[i]:
+                return False
+        return True
