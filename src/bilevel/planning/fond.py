@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, ground_fond_task
 from bilevel.planning.condition_index import bits_of, condition_index
+from bilevel.planning.fatal_actions import without_fatal_actions
 from bilevel.planning.fond_search import WeakPlanner
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
@@ -183,7 +184,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
         return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
     try:
-        task = ground_fond_task(domain, problem, deadline)
+        task = ground_fond_task(without_fatal_actions(domain, problem), problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
         return PlanResult(Status.TIMED_OUT)
