@@ -184,6 +184,7 @@ cdef class Applicable:
             for bit in self.conditions.back():
                 uses[bit] += 1
         for index in range(<int> self.conditions.size()):
+            deadline.check()
             if self.conditions[index].empty():
                 self.always.push_back(index)
                 continue

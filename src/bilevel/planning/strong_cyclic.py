@@ -163,7 +163,7 @@ def graph_of_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -
 
 
 class _Move(NamedTuple):
-    """A decision over bit masks: where it counts, how far the goal is, what its action asks for, and what may happen."""
+    """A decision over bit masks: where it counts, how far the goal is, what its action asks for, what may happen."""
 
     condition: int
     distance: int
