@@ -21,6 +21,7 @@ from bilevel.planning.fond_search import WeakPlanner
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
 from bilevel.symbolic.domain import Action, Domain, Problem
+from bilevel.symbolic.pddl_problem import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, is_solved
 
 START = Action("start")
@@ -173,6 +174,7 @@ class PartialPolicy:
                 self._strengthen(link.node, link.regress(node.condition))
 
 
+@no_garbage_collection()
 def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     """A strong-cyclic policy for the problem, if there is one and it is found in time."""
     for name in makers_of_new_objects(domain, problem):

@@ -7,7 +7,7 @@ bits can be set together is known as far as pairs can tell (the h² of Haslum an
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import inf
@@ -18,6 +18,7 @@ from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applica
 from bilevel.planning.condition_index import bits_of
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import HELPFUL_BOOST, Estimate, relaxed_plans
+from bilevel.planning.symmetry import Symmetry
 from bilevel.symbolic.domain import Action
 
 
@@ -173,7 +174,9 @@ class WeakPlanner:
         self._deadline = deadline
         self._applicable = applicable_in(task, deadline)
         self._relaxed_plans = relaxed_plans(task, deadline)
-        self._supplies = ~reduce(or_, (operator.add for operator in task.operators), 0)  # never set again
+        self._symmetry = Symmetry(task, deadline)
+        again = reduce(or_, (operator.add for operator in task.operators), self._symmetry.mask)
+        self._supplies = ~again  # bits that are never set again, of which more are better
         self._estimates: dict[int, Estimate | None] = {}
         self._dead_ends = DeadEnds(
             task,
@@ -219,9 +222,9 @@ class WeakPlanner:
         """A state that is covered, by greedy search that takes turns between all steps and those that look helpful.
 
         Given up when an action is found hopeless: what was thought of states before is of little use then. A state that
-        differs from one seen before only in having fewer supplies is not looked at.
+        is like one seen before, or differs from it only in having fewer supplies, is not looked at.
         """
-        seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
+        seen: dict[Hashable, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
         every: list[tuple[float, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
         helpful: list[tuple[float, int, int, int]] = []
         serial, known = 0, len(self._hopeless)
@@ -234,7 +237,7 @@ class WeakPlanner:
             *_, before, index = heapq.heappop(queue)
             step = WeakStep(before, self._task.owners[index], self._task.operators[index]) if index >= 0 else None
             state = before if step is None else apply(before, step.hoped)
-            supplies = seen.setdefault(state & ~self._supplies, [])
+            supplies = seen.setdefault(self._symmetry.key(state & ~self._supplies), [])
             if any(not state & self._supplies & ~more for more in supplies):
                 continue
             if step is not None and not self._is_safe(step):
