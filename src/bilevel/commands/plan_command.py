@@ -26,7 +26,8 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep, Status
 from bilevel.planning.planners import plan
 from bilevel.planning.strong_cyclic import ActionGraph, PolicyKind, check_policy, graph_of_plan, is_proved
-from bilevel.symbolic.adl import read_for_planning, users_action
+from bilevel.symbolic.adl import read_for_planning
+from bilevel.symbolic.adl_actions import DUE, is_own, users_action
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
@@ -118,10 +119,11 @@ class FindPlan:
 
 
 def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> _Found:
-    sizes = {"states": len(steps) + 1, "steps": len(steps)}
-    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [A_HOPE], "plan": plan_items(steps)}
+    items = plan_items(steps)
+    sizes = {"states": len(items) + 1, "steps": len(items)}
+    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [A_HOPE], "plan": items}
     graph = partial(graph_of_plan, domain, problem, steps)
-    return _Found(plan_text(domain, steps), count(steps, "step"), graph, values)
+    return _Found(plan_text(domain, steps), count(items, "step"), graph, values)
 
 
 def _rendered(found: _Found, path: Path, domain: Domain, problem: Problem) -> str:
@@ -155,6 +157,7 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
 
 def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
     """As the planning competitions write it; comments say what a plan in a nondeterministic domain counts on."""
+    steps = [step for step in steps if not is_own(step.action.name)]
     moves = {
         number: NaturesMove(step.outcome, dict(step.choice))
         for number, step in enumerate(steps)
@@ -164,15 +167,16 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
 
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
-    """The decisions as JSON has them."""
+    """The decisions as JSON has them, in the words of the user's domain."""
     return [
         {
             "if": [str(atom) for atom in sorted(decision.condition.positive)],
-            "if_not": [str(atom) for atom in sorted(decision.condition.negative)],
+            "if_not": [str(atom) for atom in sorted(decision.condition.negative - {DUE})],
             "do": str(users_action(decision.action)),
             "distance": decision.distance,
         }
         for decision in policy.decisions
+        if not is_own(decision.action.name)
     ]
 
 
@@ -181,4 +185,5 @@ def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     return [
         {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}
         for step in steps
+        if not is_own(step.action.name)
     ]

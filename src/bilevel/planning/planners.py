@@ -21,7 +21,8 @@ from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status
 from bilevel.planning.search import Ground, search, search_until
 from bilevel.planning.shared_grounding import SharedGrounding
-from bilevel.symbolic.adl import compiled, users_action
+from bilevel.symbolic.adl import compiled
+from bilevel.symbolic.adl_actions import users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
