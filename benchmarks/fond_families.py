@@ -344,32 +344,44 @@ def questions(size: int, rng: random.Random) -> Instance:
     return Instance({"slot": slots, "kind": kinds}, state, ["(over)"])
 
 
-ARBITER = """(define (domain arbiter) (:requirements :adl :non-deterministic) (:types client)
-(:predicates (asks ?c - client) (late ?c - client) (turn ?c - client) (mine) (check) (next ?c ?d - client)
-  (head ?c - client) (tail ?c - client) (served) (lost) (won))
-(:action nature :parameters (?c ?d - client) :precondition (and (turn ?c) (next ?c ?d) (not (lost)))
-  :effect (and (not (turn ?c)) (turn ?d) (oneof (and) (asks ?c))))
-(:action nature-last :parameters (?c - client) :precondition (and (turn ?c) (tail ?c) (not (lost)))
-  :effect (and (not (turn ?c)) (mine) (oneof (and) (asks ?c))))
-(:action grant :parameters (?c - client) :precondition (and (mine) (not (lost)))
-  :effect (and (not (mine)) (check) (not (asks ?c)) (not (late ?c))))
-(:action judge :parameters (?c - client) :precondition (and (check) (head ?c) (not (lost)))
-  :effect (and (not (check)) (served) (forall (?d - client) (and (when (asks ?d) (late ?d))
-    (when (and (asks ?d) (late ?d)) (lost))))))
-(:action go-on :parameters (?c - client) :precondition (and (served) (head ?c) (not (lost)))
-  :effect (and (not (served)) (oneof (won) (turn ?c)))))"""
+ARBITER = """(define (domain arbiter) (:requirements :typing :negative-preconditions :non-deterministic)
+(:types client level) (:predicates (asks ?c - client) (quiet ?c - client) (asked ?c - client) (mine) (judged ?c - client)
+  (next ?c ?d - client) (head ?c - client) (tail ?c - client) (put-off ?c - client ?l - level) (more ?l ?m - level)
+  (none ?l - level) (settled) (won))
+(:action listen :parameters (?c ?d - client) :precondition (and (asked ?c) (next ?c ?d))
+  :effect (and (asked ?d) (not (asked ?c)) (oneof (and) (and (asks ?c) (not (quiet ?c))))))
+(:action listen-last :parameters (?c - client) :precondition (and (asked ?c) (tail ?c))
+  :effect (and (mine) (not (asked ?c)) (oneof (and) (and (asks ?c) (not (quiet ?c))))))
+(:action grant :parameters (?c ?h - client ?l ?z - level)
+  :precondition (and (mine) (head ?h) (put-off ?c ?l) (none ?z))
+  :effect (and (judged ?h) (not (mine)) (not (asks ?c)) (quiet ?c) (not (put-off ?c ?l)) (put-off ?c ?z)))
+(:action pass :parameters (?c ?d - client) :precondition (and (judged ?c) (quiet ?c) (next ?c ?d))
+  :effect (and (judged ?d) (not (judged ?c))))
+(:action blame :parameters (?c ?d - client ?l ?m - level)
+  :precondition (and (judged ?c) (asks ?c) (next ?c ?d) (put-off ?c ?l) (more ?l ?m))
+  :effect (and (judged ?d) (not (judged ?c)) (put-off ?c ?m) (not (put-off ?c ?l))))
+(:action pass-last :parameters (?c - client) :precondition (and (judged ?c) (quiet ?c) (tail ?c))
+  :effect (and (settled) (not (judged ?c))))
+(:action blame-last :parameters (?c - client ?l ?m - level)
+  :precondition (and (judged ?c) (asks ?c) (tail ?c) (put-off ?c ?l) (more ?l ?m))
+  :effect (and (settled) (not (judged ?c)) (put-off ?c ?m) (not (put-off ?c ?l))))
+(:action go-on :parameters (?h - client) :precondition (and (settled) (head ?h))
+  :effect (and (not (settled)) (oneof (won) (asked ?h)))))"""
 
 
 def arbiter(size: int, rng: random.Random) -> Instance:
-    """A game: each round any of so many clients may ask, one is granted, and none may be put off twice in a row.
+    """A game: each round any of so many clients may ask, one is granted, and none may be put off too often.
 
-    With up to two clients it can be kept up; with three nature wins.
+    Put off `size` - 1 times in a row is not too often, unless `size` is divisible by 3, when it is once less: then
+    nature wins.
     """
     del rng
     clients = [f"c{i}" for i in range(size)]
-    state = [f"(turn {clients[0]})", f"(head {clients[0]})", f"(tail {clients[-1]})"]
-    state += [f"(next {a} {b})" for a, b in pairwise(clients)]
-    return Instance({"client": clients}, state, ["(won)"])
+    levels = [f"l{i}" for i in range(size if size % 3 else size - 1)]
+    state = [f"(asked {clients[0]})", f"(head {clients[0]})", f"(tail {clients[-1]})", f"(none {levels[0]})"]
+    state += [f"(quiet {client}) (put-off {client} {levels[0]})" for client in clients]
+    state += [f"(next {a} {b})" for a, b in pairwise(clients)] + [f"(more {a} {b})" for a, b in pairwise(levels)]
+    return Instance({"client": clients, "level": levels}, state, ["(won)"])
 
 
 class Family(NamedTuple):

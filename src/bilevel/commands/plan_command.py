@@ -37,6 +37,7 @@ NOTHING_FOUND: dict[str, Any] = {"sizes": {}, "checked": None, "remarks": [], "p
 A_HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
 
 Seconds = Annotated[float, tyro.conf.arg(metavar="SECONDS")]
+Gigabytes = Annotated[float, tyro.conf.arg(metavar="GB")]
 
 
 class _Found(NamedTuple):
@@ -66,6 +67,8 @@ class FindPlan:
     Downward, where it is installed, for what that cannot do."""
     timeout: Seconds = 60.0
     """Give up after so many seconds."""
+    memory: Gigabytes = 4.0
+    """Give up when planning and what it is about take more gigabytes of memory."""
     output: OptionalOutput = None
     """Where to write the plan or policy instead of printing it: as JSON where the name ends in .json, as a drawing in
     .svg or .dot, else as text."""
@@ -76,17 +79,23 @@ class FindPlan:
     def run(self) -> int:
         if not 0 < self.timeout <= MOST_SECONDS:
             raise BadInput(f"--timeout must be between 0 and {MOST_SECONDS} seconds, but is {self.timeout}")
+        if not self.memory > 0:
+            raise BadInput(f"--memory must be more than 0 gigabytes, but is {self.memory}")
         require_at_least(1, max_states=self.max_states)
         domain, problem = read_for_planning(self.domain, self.problem)
         if self.output is not None:
             require_writable(self.output)
         deadline, started = Deadline(self.timeout), time.perf_counter()
-        result = plan(domain, problem, planner=self.planner, time_limit=self.timeout)
+        limit = self.memory * 1e9
+        result = plan(domain, problem, planner=self.planner, time_limit=self.timeout, memory_limit=limit)
         seconds = time.perf_counter() - started
         if result.status is Status.ERROR:
             raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
         if result.status is Status.TIMED_OUT:
             result = replace(result, message=f"not found in time ({self.timeout:g} s)")
+        if result.status is Status.OUT_OF_MEMORY:
+            message = f"not found within {self.memory:g} GB of memory; --memory sets the limit"
+            result = replace(result, message=message)
         found = None
         if result.policy is not None:
             found = self._found_policy(domain, problem, result.policy, deadline)

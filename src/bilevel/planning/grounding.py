@@ -8,7 +8,7 @@ Atoms are numbered, and the literals of atom i are 2i, that it is absent, and 2i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -172,29 +172,29 @@ class _Grounder:
     ) -> Iterator[list[str | None]]:
         """Every extension of the values under which the atoms have been reached; the rarest atom goes first."""
         self.deadline.check()
-        if not atoms:
+        open_atoms, candidates = [], []
+        for atom in atoms:
+            terms = [values[place] for place in atom.places]
+            if None in terms:
+                open_atoms.append(atom)
+                candidates.append(self._matching(atom.predicate, terms))
+            elif tuple(terms) not in self.present.get(atom.predicate, ()):
+                return
+        if not open_atoms:
             yield values
             return
-        candidates = [self._matching(atom, values) for atom in atoms]
-        rarest = min(range(len(atoms)), key=lambda i: len(candidates[i]))
-        rest = [atom for i, atom in enumerate(atoms) if i != rarest]
-        for terms in candidates[rarest]:
-            extended = _extend(values, atoms[rarest], terms, template.allowed)
+        rarest = min(range(len(open_atoms)), key=lambda i: len(candidates[i]))
+        rest = open_atoms[:rarest] + open_atoms[rarest + 1 :]
+        for found in candidates[rarest]:
+            extended = _extend(values, open_atoms[rarest], found, template.allowed)
             if extended is not None:
                 yield from self._join(template, rest, extended)
 
-    def _matching(self, atom: AtomTemplate, values: list[str | None]) -> Sequence[Values] | Mapping[Values, None]:
-        """The shortest collection at hand that holds every fact the atom can match under the values."""
-        shortest: Sequence[Values] | Mapping[Values, None] = self.present.get(atom.predicate, ())
-        terms = [values[place] for place in atom.places]
-        if None not in terms:  # whether there is this fact is all that is left to ask
-            known = tuple(term for term in terms if term is not None)
-            return [known] if known in shortest else ()
-        for position, term in enumerate(terms):
-            if term is not None:
-                found = self.facts.get((atom.predicate, position, term), ())
-                shortest = min(shortest, found, key=len)
-        return shortest
+    def _matching(self, predicate: str, terms: Sequence[str | None]) -> Collection[Values]:
+        """The shortest collection at hand that holds every fact with these terms, as far as they are known."""
+        known = [(position, term) for position, term in enumerate(terms) if term is not None]
+        lists = [self.facts.get((predicate, position, term), ()) for position, term in known]
+        return min((self.present.get(predicate, ()), *lists), key=len)
 
     def _instantiate(self, template: SchemaTemplate, values: list[str | None]) -> None:
         """Every instance of the schema under the values; parameters they leave open range over their type."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -19,15 +22,40 @@ class TimeUp(Exception):
     """A deadline has passed; planners turn it into a result."""
 
 
+MEMORY_LIMIT = ContextVar("MEMORY_LIMIT", default=math.inf)  # in bytes, of the whole process
+CHECKS_BETWEEN = 256  # two looks at the memory
+
+
+@contextmanager
+def limited_memory(limit: float) -> Iterator[None]:
+    """While planning, raise `MemoryError` once the process uses more than so many bytes."""
+    token = MEMORY_LIMIT.set(limit)
+    try:
+        yield
+    finally:
+        MEMORY_LIMIT.reset(token)
+
+
+def memory_in_use() -> int:
+    """How many bytes of memory the process uses; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
 class NoModel(BadInput):
     """The planner cannot express what may happen in the domain."""
 
 
 class Deadline:
-    """A time on the wall clock."""
+    """A time on the wall clock; who checks it is also told when there is no more memory."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
+        self._memory_limit = MEMORY_LIMIT.get()
+        self._checks = 0
 
     @property
     def seconds_left(self) -> float:
@@ -36,6 +64,9 @@ class Deadline:
     def check(self) -> None:
         if time.monotonic() >= self._end:
             raise TimeUp
+        self._checks += 1
+        if self._checks % CHECKS_BETWEEN == 0 and memory_in_use() > self._memory_limit:
+            raise MemoryError
 
 
 CHECKS_PER_LOOK = 16  # at the clock
