@@ -345,7 +345,8 @@ def questions(size: int, rng: random.Random) -> Instance:
 
 
 ARBITER = """(define (domain arbiter) (:requirements :typing :negative-preconditions :non-deterministic)
-(:types client level) (:predicates (asks ?c - client) (quiet ?c - client) (asked ?c - client) (mine) (judged ?c - client)
+(:types client level) (:predicates (asks ?c - client) (quiet ?c - client) (asked ?c - client) (mine)
+  (judged ?c - client)
   (next ?c ?d - client) (head ?c - client) (tail ?c - client) (put-off ?c - client ?l - level) (more ?l ?m - level)
   (none ?l - level) (settled) (won))
 (:action listen :parameters (?c ?d - client) :precondition (and (asked ?c) (next ?c ?d))
@@ -393,16 +394,16 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "towers": Family(TOWERS, towers, (5, 10, 20, 30, 40)),
-    "satellite": Family(SATELLITE, satellite, (4, 6, 8, 10, 15)),
-    "workshop": Family(WORKSHOP, workshop, (5, 10, 20, 40, 60)),
-    "rescue": Family(RESCUE, rescue, (4, 6, 9, 12, 18)),
-    "trail": Family(TRAIL, trail, (2, 3, 4, 5, 6)),
-    "crossing": Family(CROSSING, crossing, (5, 10, 15, 20, 30)),
-    "supplies": Family(SUPPLIES, supplies, (2, 3, 4, 5, 6)),
-    "airline": Family(AIRLINE, airline, (3, 5, 7, 9, 12)),
-    "questions": Family(QUESTIONS, questions, (3, 5, 7, 9, 11)),
-    "arbiter": Family(ARBITER, arbiter, (1, 2, 3, 4, 5)),
+    "towers": Family(TOWERS, towers, (10, 20, 30, 40)),
+    "satellite": Family(SATELLITE, satellite, (4, 6, 8, 15)),
+    "workshop": Family(WORKSHOP, workshop, (10, 20, 40, 80)),
+    "rescue": Family(RESCUE, rescue, (6, 9, 12, 18)),
+    "trail": Family(TRAIL, trail, (4, 6, 8)),
+    "crossing": Family(CROSSING, crossing, (10, 20, 30, 40)),
+    "supplies": Family(SUPPLIES, supplies, (4, 5, 6, 7)),
+    "airline": Family(AIRLINE, airline, (5, 9, 12, 18)),
+    "questions": Family(QUESTIONS, questions, (5, 7, 9, 11)),
+    "arbiter": Family(ARBITER, arbiter, (2, 3, 4, 5)),
 }
 
 

@@ -66,7 +66,7 @@ class Link:
 
 
 class PartialPolicy:
-    """A growing graph; `open` are the outcomes that are not linked yet, and some that are, the most urgent last.
+    """A growing graph; `open` has the outcomes that are not linked yet, the most urgent last, and some that are gone.
 
     The root is a pretended step whose only outcome is the first state; it covers no state.
     """
@@ -142,7 +142,6 @@ class PartialPolicy:
         del self.nodes[node]
         if node is not self.root:
             self._index.remove(node.number)
-        self.open = [link for link in self.open if link.node is not node]
 
     def with_distances(self) -> Iterator[Node]:
         """The nodes from which the goal can be reached, nearest first, after setting how far it is at best."""
@@ -203,7 +202,7 @@ def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     while graph.root in graph.nodes:
         if graph.open:
             link = graph.open.pop()
-            if link.node.links[link.index] is None:
+            if link.node in graph.nodes and link.node.links[link.index] is None:
                 target = graph.covering(link.state) or _planned(link, graph, planner, stranded)
                 graph.connect(link, target) if target else graph.remove(link.node)
             continue

@@ -15,7 +15,7 @@ from operator import or_
 from typing import NamedTuple
 
 from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply
-from bilevel.planning.condition_index import bits_of
+from bilevel.planning.condition_index import bits_of, condition_index
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import HELPFUL_BOOST, Estimate, relaxed_plans
 from bilevel.planning.symmetry import Symmetry
@@ -80,7 +80,8 @@ class DeadEnds:
     def __post_init__(self) -> None:
         self._everything = (1 << len(self.task.literals)) - 1
         self._opposites = _opposites(self.task)
-        self._lacking: dict[int, None] = {}
+        self._lacking = condition_index(len(self.task.literals))
+        self._known = 0
 
     @cached_property
     def companions(self) -> Companions:
@@ -88,7 +89,7 @@ class DeadEnds:
         return Companions(self.task, self.deadline)
 
     def include(self, state: int) -> bool:
-        return 0 in map(state.__and__, self._lacking)
+        return self._lacking.first(self._everything & ~state) is not None
 
     def learn(self, states: Sequence[int]) -> None:
         """Note that the states, which lead nowhere but to each other and to dead ends, are dead.
@@ -111,10 +112,10 @@ class DeadEnds:
             self._add(self._everything & ~(state | more))
 
     def _add(self, lacking: int) -> None:
-        """Note what a dead end lacks, and forget those that lack as much and more: they say nothing new."""
+        """Note what a dead end lacks, unless a known one lacks no more."""
         if not self.include(self._everything & ~lacking):
-            self._lacking = {known: None for known in self._lacking if lacking & ~known}
-            self._lacking[lacking] = None
+            self._lacking.put(self._known, lacking)
+            self._known += 1
 
     def _candidates(self, states: Iterable[int]) -> list[int]:
         """Bits not set in the states that could be, were it not for the opposite literal."""
