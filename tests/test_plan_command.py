@@ -79,7 +79,7 @@ def test_a_precondition_with_very_many_parts(tmp_path: Path, capsys: pytest.Capt
 def test_steps_of_our_own_are_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An action with a choice among 6 conditional effects has 64 cases, too many, and the goal can be met in two ways."""
+    """A choice among 6 conditional effects has 64 cases, which is too many; and the goal can be met in two ways."""
     monkeypatch.setattr(expressions, "MOST_CASES", 32)
     hops = " ".join(f"(when (path ?v w{i}) (and (at w{i}) (not (at ?v))))" for i in range(6))
     files = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
