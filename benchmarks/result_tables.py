@@ -225,6 +225,30 @@ def fond_table(rows: Sequence[Row], file: str) -> str:
     return below(text, ["problem", "answer", "decisions", "seconds"], lines)
 
 
+def fond_family_table(rows: Sequence[Row], file: str) -> str:
+    found = {(row["family"], row["size"], row["version"]): row for row in rows}
+    problems = dict.fromkeys((row["family"], row["size"]) for row in rows)
+    limit = rows[0]["limit"]
+
+    def shown(row: Row | None) -> list[str]:
+        if row is None or row["answer"] == "timed out":
+            return ["", f"> {limit}"]
+        return [str(row["decisions"] or row["answer"]), f"{row['cpu_seconds']:.1f}"]
+
+    lines = []
+    for family, size in problems:
+        before, after = (shown(found.get((family, size, version))) for version in ("before", "after"))
+        lines.append([family, str(size), *before, *after])
+    policies = [row for row in rows if row["answer"] == "solved"]
+    checked = sum(row["checked"] == "strong-cyclic" for row in policies)
+    text = (
+        f"**Families of problems that grow**, in CPU seconds of the whole command, at most {limit}, before (commit "
+        f"{rows[0]['revision']}) and after. {checked} of {len(policies)} policies were checked to be strong-cyclic. "
+        f"{origin(rows, file)}"
+    )
+    return below(text, ["family", "size", "decisions before", "seconds", "decisions after", "seconds"], lines)
+
+
 # Worlds
 
 

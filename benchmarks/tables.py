@@ -58,6 +58,7 @@ TABLES: Mapping[str, Place] = {
     "reproduction speed": Place(render.reproduction_speed_table, "reproduction-speed.jsonl", "docs/reproduction.md"),
     "thinking": Place(render.thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Place(render.fond_table, "fond.jsonl", "docs/planning.md"),
+    "growing families": Place(render.fond_family_table, "fond-families.jsonl", "docs/planning.md"),
     "experts": Place(render.expert_table, "experts.jsonl", "docs/worlds.md"),
     "speed": Place(render.world_speed_table, "world-speed.jsonl", "docs/worlds.md"),
     "robustness": Place(robustness.robustness_table, "robustness.jsonl", "docs/policies.md"),

@@ -7,9 +7,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fond_families import texts
 
 from bilevel.planning.planner import ContingentPolicy, PlanResult, Status
 from bilevel.planning.planners import PLANNERS
+from bilevel.symbolic import expressions
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.tabletop.problems import domain_text
 from command_line import run
@@ -51,6 +53,53 @@ def test_a_plan_in_the_format_of_the_competitions(
     assert err.endswith(" s: 2 steps\n")
     (tmp_path / "plan").write_text(out)
     assert run(capsys, "validate", *blocks, tmp_path / "plan")[0] == 0
+
+
+@pytest.mark.parametrize("planner", ["search", "fond"])
+def test_too_little_memory(planner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
+    for file, text in zip(files, texts("towers", 8), strict=True):
+        file.write_text(text)
+    answer = run(capsys, "plan", *files, "--planner", planner, "--memory", 0.001)
+    assert answer == (1, "", "not found within 0.001 GB of memory; --memory sets the limit\n")
+
+
+def test_a_precondition_with_very_many_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = " ".join(f"x{i}" for i in range(1500))
+    done = " ".join(f"(done x{i})" for i in range(1500))
+    files = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
+    files[0].write_text(
+        """(define (domain d) (:requirements :adl) (:predicates (done ?x) (over))
+        (:action end :parameters () :precondition (forall (?x) (done ?x)) :effect (over)))"""
+    )
+    files[1].write_text(f"(define (problem p) (:domain d) (:objects {names}) (:init {done}) (:goal (over)))")
+    assert run(capsys, "plan", *files)[:2] == (0, "(end)\n; cost = 1 (unit cost)\n")
+
+
+def test_steps_of_our_own_are_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A choice among 6 conditional effects has 64 cases, which is too many; and the goal can be met in two ways."""
+    monkeypatch.setattr(expressions, "MOST_CASES", 32)
+    hops = " ".join(f"(when (path ?v w{i}) (and (at w{i}) (not (at ?v))))" for i in range(6))
+    files = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
+    files[0].write_text(
+        f"""(define (domain d) (:requirements :adl :non-deterministic) (:predicates (at ?v) (path ?v ?w))
+        (:constants {" ".join(f"w{i}" for i in range(6))})
+        (:action hop :parameters (?v) :precondition (at ?v) :effect (oneof {hops}))
+        (:action block :parameters (?v ?w) :precondition (path ?v ?w) :effect (not (path ?v ?w))))"""
+    )
+    files[1].write_text(
+        """(define (problem p) (:domain d) (:init (at w0) (path w0 w1) (path w0 w2) (path w1 w3))
+        (:goal (or (at w3) (at w5))))"""
+    )
+    code, out, _ = run(capsys, "plan", *files)
+    assert code == 0
+    assert "do hop(w1)" in out
+    assert ":" not in out.replace(": if", "")
+    code, out, err = run(capsys, "plan", *files, "--planner", "search")
+    assert (code, out.splitlines()[:2]) == (0, ["(hop w0) ; outcome 2", "(hop w1) ; outcome 4"])
+    assert ": 2 steps\n" in err
 
 
 @pytest.mark.parametrize("planner", ["fast-downward", "lama", "search"])
@@ -155,6 +204,8 @@ def test_not_found_in_time(planner: str, capsys: pytest.CaptureFixture[str], tmp
     ("arguments", "message"),
     [
         (["--timeout", "0"], "--timeout must be between 0 and 1000000 seconds, but is 0.0"),
+        (["--memory", "0"], "--memory must be more than 0 gigabytes, but is 0.0"),
+        (["--memory", "nan"], "--memory must be more than 0 gigabytes, but is nan"),
         (["--timeout", "nan"], "--timeout must be between 0 and 1000000 seconds, but is nan"),
         (["--timeout", "inf"], "--timeout must be between 0 and 1000000 seconds, but is inf"),
         (["--max-states", "0"], "--max-states must be at least 1, but is 0"),

@@ -142,6 +142,8 @@ def _run(words: list[str]) -> int:
         if package not in EXTRAS:
             raise
         return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
+    except MemoryError:
+        return _complain("there is not enough memory for this", 2)
     except KeyboardInterrupt as interruption:
         return _complain(str(interruption) or "interrupted; nothing was written", 130)
     except BrokenPipeError:  # the reader has seen enough, as with | head

@@ -26,7 +26,8 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep, Status
 from bilevel.planning.planners import plan
 from bilevel.planning.strong_cyclic import ActionGraph, PolicyKind, check_policy, graph_of_plan, is_proved
-from bilevel.symbolic.adl import read_for_planning, users_action
+from bilevel.symbolic.adl import read_for_planning
+from bilevel.symbolic.adl_actions import DUE, is_own, users_action
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
@@ -36,6 +37,7 @@ NOTHING_FOUND: dict[str, Any] = {"sizes": {}, "checked": None, "remarks": [], "p
 A_HOPE = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
 
 Seconds = Annotated[float, tyro.conf.arg(metavar="SECONDS")]
+Gigabytes = Annotated[float, tyro.conf.arg(metavar="GB")]
 
 
 class _Found(NamedTuple):
@@ -65,6 +67,8 @@ class FindPlan:
     Downward, where it is installed, for what that cannot do."""
     timeout: Seconds = 60.0
     """Give up after so many seconds."""
+    memory: Gigabytes = 4.0
+    """Give up when planning and what it is about take more gigabytes of memory."""
     output: OptionalOutput = None
     """Where to write the plan or policy instead of printing it: as JSON where the name ends in .json, as a drawing in
     .svg or .dot, else as text."""
@@ -75,17 +79,23 @@ class FindPlan:
     def run(self) -> int:
         if not 0 < self.timeout <= MOST_SECONDS:
             raise BadInput(f"--timeout must be between 0 and {MOST_SECONDS} seconds, but is {self.timeout}")
+        if not self.memory > 0:
+            raise BadInput(f"--memory must be more than 0 gigabytes, but is {self.memory}")
         require_at_least(1, max_states=self.max_states)
         domain, problem = read_for_planning(self.domain, self.problem)
         if self.output is not None:
             require_writable(self.output)
         deadline, started = Deadline(self.timeout), time.perf_counter()
-        result = plan(domain, problem, planner=self.planner, time_limit=self.timeout)
+        limit = self.memory * 1e9
+        result = plan(domain, problem, planner=self.planner, time_limit=self.timeout, memory_limit=limit)
         seconds = time.perf_counter() - started
         if result.status is Status.ERROR:
             raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
         if result.status is Status.TIMED_OUT:
             result = replace(result, message=f"not found in time ({self.timeout:g} s)")
+        if result.status is Status.OUT_OF_MEMORY:
+            message = f"not found within {self.memory:g} GB of memory; --memory sets the limit"
+            result = replace(result, message=message)
         found = None
         if result.policy is not None:
             found = self._found_policy(domain, problem, result.policy, deadline)
@@ -118,10 +128,11 @@ class FindPlan:
 
 
 def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> _Found:
-    sizes = {"states": len(steps) + 1, "steps": len(steps)}
-    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [A_HOPE], "plan": plan_items(steps)}
+    items = plan_items(steps)
+    sizes = {"states": len(items) + 1, "steps": len(items)}
+    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [A_HOPE], "plan": items}
     graph = partial(graph_of_plan, domain, problem, steps)
-    return _Found(plan_text(domain, steps), count(steps, "step"), graph, values)
+    return _Found(plan_text(domain, steps), count(items, "step"), graph, values)
 
 
 def _rendered(found: _Found, path: Path, domain: Domain, problem: Problem) -> str:
@@ -155,6 +166,7 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
 
 def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
     """As the planning competitions write it; comments say what a plan in a nondeterministic domain counts on."""
+    steps = [step for step in steps if not is_own(step.action.name)]
     moves = {
         number: NaturesMove(step.outcome, dict(step.choice))
         for number, step in enumerate(steps)
@@ -164,15 +176,16 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
 
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
-    """The decisions as JSON has them."""
+    """The decisions as JSON has them, in the words of the user's domain."""
     return [
         {
             "if": [str(atom) for atom in sorted(decision.condition.positive)],
-            "if_not": [str(atom) for atom in sorted(decision.condition.negative)],
+            "if_not": [str(atom) for atom in sorted(decision.condition.negative - {DUE})],
             "do": str(users_action(decision.action)),
             "distance": decision.distance,
         }
         for decision in policy.decisions
+        if not is_own(decision.action.name)
     ]
 
 
@@ -181,4 +194,5 @@ def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     return [
         {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}
         for step in steps
+        if not is_own(step.action.name)
     ]

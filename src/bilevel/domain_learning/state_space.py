@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from bilevel.domain_learning.episodes import Episode
-from bilevel.planning.bit_masks import bits_of
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.grounding import MADE, reachable_instances
 from bilevel.planning.planner import Deadline, PlanStep
 from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem

@@ -7,13 +7,15 @@ was not set already brings nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from bilevel.planning.grounding import Instance, Literal, literals, reachable_instances
+from bilevel import compiled
+from bilevel.planning.condition_index import bits_of
+from bilevel.planning.grounding import Literal, NumberedInstance, reachable
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import Action, Atom, Domain, Problem
+from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.pddl_problem import no_garbage_collection
 
 
@@ -56,19 +58,22 @@ class Task:
     owners: tuple[FondAction, ...] = ()
 
 
-def bits_of(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
 def apply(state: int, operator: GroundOperator) -> int:
     return state & ~operator.delete | operator.add
 
 
-def applicable_in(task: Task, deadline: Deadline) -> Callable[[int], list[int]]:
-    """A function from a state to the indices of its applicable operators, in order.
+ApplicableIn = Callable[[int], list[int]]  # from a state to the indices of its applicable operators, in order
+
+
+def applicable_in(task: Task, deadline: Deadline) -> ApplicableIn:
+    """The function for a task, compiled where that part was built."""
+    fast = compiled.find("bilevel.planning._bit_masks")
+    make: Callable[[Task, Deadline], ApplicableIn] = fast.Applicable if fast else filed_operators
+    return make(task, deadline)
+
+
+def filed_operators(task: Task, deadline: Deadline) -> ApplicableIn:
+    """The function in Python.
 
     Operators are filed under their rarest condition, so that most of those that do not apply are never looked at.
     """
@@ -113,43 +118,46 @@ def determinised_task(domain: Domain, problem: Problem, deadline: Deadline, new_
 
     Only literals that can change and can matter have a bit. `None` where not even the relaxation reaches the goal.
     """
-    instances, reached = reachable_instances(domain, problem, deadline, new_objects)
-    goal = literals(problem.goal, problem.negative_goal)
-    if not problem.goal <= reached:
+    found = reachable(domain, problem, deadline, new_objects)
+    numbers = {atom: number for number, atom in enumerate(found.atoms)}
+    if any(numbers.get(atom) not in found.reached for atom in problem.goal):
         return None
-    changing, mentioned = set[Literal](), set[Atom]()
-    for instance in instances:
+    changing = set[int]()
+    for instance in found.instances:
         deadline.check()
-        changing |= instance.delete
-        mentioned.update(literal.atom for literal in instance.condition)
-    at_first = literals(problem.state, (reached | mentioned | problem.negative_goal) - problem.state)
-    constant = at_first - changing
-    impossible = {literal.opposite for literal in constant}
+        changing |= instance.effect
+    goal = {2 * numbers[atom] + 1 for atom in problem.goal}
+    goal |= {2 * numbers[atom] for atom in problem.negative_goal if atom in numbers}
+    at_first = {2 * number + (atom in problem.state) for number, atom in enumerate(found.atoms)}
+    constant = {literal for literal in at_first if literal ^ 1 not in changing}
+    impossible = {literal ^ 1 for literal in constant}
     if goal & impossible:
         return None
-    possible = [instance for instance in instances if instance.condition.isdisjoint(impossible)]
+    possible = [instance for instance in found.instances if instance.condition.isdisjoint(impossible)]
     relevant = _relevant(possible, goal - constant, constant, deadline)
-    bits = {literal: 1 << i for i, literal in enumerate(sorted(relevant))}
+    bits = {number: 1 << i for i, number in enumerate(sorted(relevant, key=found.literal))}
 
-    def mask(literals: Iterable[Literal]) -> int:
-        return sum(bits.get(literal, 0) for literal in literals)
+    def mask(literals: Iterable[int]) -> int:
+        return sum(bits[literal] for literal in literals if literal in bits)
 
     operators = []
+    last, precondition = frozenset[int](), 0  # instances of one action share their condition
     for instance in possible:
         deadline.check()
-        operators.append(
-            GroundOperator(instance.step, mask(instance.condition), mask(instance.add), mask(instance.delete))
-        )
-    return Task(tuple(bits), tuple(operators), mask(at_first), mask(goal))
+        if instance.condition is not last:
+            last, precondition = instance.condition, mask(instance.condition)
+        delete = mask(literal ^ 1 for literal in instance.effect)
+        operators.append(GroundOperator(instance.step, precondition, mask(instance.effect), delete))
+    return Task(tuple(map(found.literal, bits)), tuple(operators), mask(at_first), mask(goal))
 
 
 def _relevant(
-    instances: Iterable[Instance], goal: Set[Literal], constant: Set[Literal], deadline: Deadline
-) -> set[Literal]:
+    instances: Iterable[NumberedInstance], goal: Set[int], constant: Set[int], deadline: Deadline
+) -> set[int]:
     """The changing literals that the goal, or an instance that adds a relevant one, asks for: no other can matter."""
-    achievers: dict[Literal, list[Instance]] = {}
+    achievers: dict[int, list[NumberedInstance]] = {}
     for instance in instances:
-        for literal in instance.add:
+        for literal in instance.effect:
             achievers.setdefault(literal, []).append(instance)
     relevant, unexplored = set(goal), list(goal)
     while unexplored:
@@ -161,6 +169,7 @@ def _relevant(
     return relevant
 
 
+@no_garbage_collection()
 def ground_fond_task(domain: Domain, problem: Problem, deadline: Deadline) -> Task | None:
     """The problem with the owners of its operators, or `None` where not even its relaxation reaches the goal."""
     task = determinised_task(domain, problem, deadline)

@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
-from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, bits_of, ground_fond_task
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, ground_fond_task
+from bilevel.planning.condition_index import bits_of, condition_index
+from bilevel.planning.fatal_actions import without_fatal_actions
 from bilevel.planning.fond_search import WeakPlanner
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
 from bilevel.symbolic.domain import Action, Domain, Problem
+from bilevel.symbolic.pddl_problem import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, is_solved
 
 START = Action("start")
@@ -32,6 +35,7 @@ class Node:
     action: FondAction | None  # `None`: nothing, the goal is reached
     condition: int
     links: list[Node | None]  # one for each outcome; `None` while nothing is known of it
+    number: int = -1  # in the order in which nodes are made
     distance: int = 0  # from the goal, if nature is kind
     callers: dict[Link, None] = field(default_factory=dict)
 
@@ -62,39 +66,35 @@ class Link:
 
 
 class PartialPolicy:
-    """A growing graph; `open` are the outcomes that are not linked yet, and some that are, the most urgent last.
+    """A growing graph; `open` has the outcomes that are not linked yet, the most urgent last, and some that are gone.
 
     The root is a pretended step whose only outcome is the first state; it covers no state.
     """
 
-    def __init__(self, start: int, goal: int, deadline: Deadline) -> None:
+    def __init__(self, task: Task, deadline: Deadline) -> None:
+        start, goal = task.state, task.goal
         self.goal = Node(goal, None, goal, [])
         self.root = Node(0, FondAction(START, 0, (GroundOperator(PlanStep(START), 0, add=start, delete=0),)), 0, [None])
         self.nodes: dict[Node, None] = {self.root: None}
         self.open = [Link(self.root, 0)]
         self._deadline = deadline
-        self._filed: dict[int, dict[Node, None]] = {}  # nodes by one bit of their condition, -1 where it has none
+        self._made: list[Node] = []  # every node but the root, by number; some may be removed
+        self._index = condition_index(len(task.literals))
 
     def add(self, state: int, action: FondAction, condition: int) -> Node:
         """A new node, all its outcomes open."""
-        node = Node(state, action, condition, [None] * len(action.outcomes))
+        node = Node(state, action, condition, [None] * len(action.outcomes), number=len(self._made))
         self.nodes[node] = None
-        self._drawer(node)[node] = None
+        self._made.append(node)
+        self._index.put(node.number, condition)
         self.open += [Link(node, index) for index in range(len(node.links))]
         return node
-
-    def _drawer(self, node: Node) -> dict[Node, None]:
-        """Where the node is filed: under a bit that its condition had from the start, and that is rare."""
-        assert node.action is not None
-        bits = list(bits_of(node.action.precondition)) or [-1]
-        rarest = min(bits, key=lambda bit: len(self._filed.get(bit, ())))
-        return self._filed.setdefault(rarest, {})
 
     def covering(self, state: int) -> Node | None:
         """A node that says what to do in the state, the nearest to the goal."""
         if self.goal.holds(state):
             return self.goal
-        nodes = (node for bit in (-1, *bits_of(state)) for node in self._filed.get(bit, ()) if node.holds(state))
+        nodes = (self._made[number] for number in self._index.holding(state))
         return min(nodes, key=lambda node: node.distance, default=None)
 
     def connect(self, link: Link, target: Node) -> None:
@@ -113,12 +113,17 @@ class PartialPolicy:
             node, needed = waiting.pop()
             if needed & ~node.condition == 0:
                 continue
-            node.condition |= needed
+            self._set_condition(node, node.condition | needed)
             for link in list(node.callers):
                 if node.holds(link.state):
                     waiting.append((link.node, link.regress(node.condition)))
                 else:
                     self._disconnect(link)
+
+    def _set_condition(self, node: Node, condition: int) -> None:
+        node.condition = condition
+        if node is not self.root:
+            self._index.put(node.number, condition)
 
     def _disconnect(self, link: Link) -> None:
         target = link.node.links[link.index]
@@ -135,9 +140,8 @@ class PartialPolicy:
             if target is not None:
                 del target.callers[Link(node, index)]
         del self.nodes[node]
-        for drawer in self._filed.values():
-            drawer.pop(node, None)
-        self.open = [link for link in self.open if link.node is not node]
+        if node is not self.root:
+            self._index.remove(node.number)
 
     def with_distances(self) -> Iterator[Node]:
         """The nodes from which the goal can be reached, nearest first, after setting how far it is at best."""
@@ -163,12 +167,13 @@ class PartialPolicy:
             self.remove(node)
         for node in self.nodes:
             assert node.action is not None
-            node.condition = node.action.precondition
+            self._set_condition(node, node.action.precondition)
         for node in [self.goal, *self.nodes]:
             for link in list(node.callers):
                 self._strengthen(link.node, link.regress(node.condition))
 
 
+@no_garbage_collection()
 def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     """A strong-cyclic policy for the problem, if there is one and it is found in time."""
     for name in makers_of_new_objects(domain, problem):
@@ -180,7 +185,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
         return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
     try:
-        task = ground_fond_task(domain, problem, deadline)
+        task = ground_fond_task(without_fatal_actions(domain, problem), problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
         return PlanResult(Status.TIMED_OUT)
@@ -192,13 +197,13 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
 
 def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     """The nodes of a strong-cyclic policy, nearest to the goal first, or `None` where there is none."""
-    graph, planner = PartialPolicy(task.state, task.goal, deadline), WeakPlanner(task, deadline)
+    graph, planner = PartialPolicy(task, deadline), WeakPlanner(task, deadline)
     stranded: set[int] = set()  # states whose nodes went astray
     while graph.root in graph.nodes:
         if graph.open:
             link = graph.open.pop()
-            if link.node.links[link.index] is None:
-                target = graph.covering(link.state) or _planned(link.state, graph, planner, stranded)
+            if link.node in graph.nodes and link.node.links[link.index] is None:
+                target = graph.covering(link.state) or _planned(link, graph, planner, stranded)
                 graph.connect(link, target) if target else graph.remove(link.node)
             continue
         hopeless = graph.nodes.keys() - set(graph.with_distances()) - {graph.root}
@@ -211,13 +216,16 @@ def solve(task: Task, deadline: Deadline) -> list[Node] | None:
     return None
 
 
-def _planned(state: int, graph: PartialPolicy, planner: WeakPlanner, stranded: Set[int]) -> Node | None:
-    """The first of new nodes that lead from the state to one that is covered; `None` where the state is dead.
+def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: Set[int]) -> Node | None:
+    """The first of new nodes that lead from the outcome's state to one that is covered; `None` where that is dead.
 
-    Where a node for a state went astray before, the new one is for that state alone. So nodes that are only for one
-    state become more and more, and the search for a policy comes to an end.
+    An outcome that was not hoped for is best mended by getting to where the one that was leads. Where a node for a
+    state went astray before, the new one is for that state alone. So nodes that are only for one state become more and
+    more, and the search for a policy comes to an end.
     """
-    plan = planner.find(state, lambda reached: graph.covering(reached) is not None)
+    hoped = [target.condition for target in link.node.links if target is not None]
+    nearby = hoped[0] if hoped else graph.goal.condition
+    plan = planner.find(link.state, lambda reached: graph.covering(reached) is not None, nearby)
     if plan is None:
         return None
     target = graph.covering(apply(plan[-1].state, plan[-1].hoped))

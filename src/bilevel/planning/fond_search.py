@@ -1,149 +1,23 @@
-"""Weak plans: ways to the goal if nature is kind, by steps none of whose outcomes is known to be hopeless.
-
-A dead end is known in general terms: which bits a state must have one of, not to be dead for the same reason. Which
-bits can be set together is known as far as pairs can tell (the h² of Haslum and Geffner, AIPS 2000).
-"""
+"""Weak plans: ways to the goal if nature is kind, by steps none of whose outcomes is known to be dead."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from collections.abc import Callable, Hashable, Iterable
+from functools import reduce
+from math import inf
 from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply, bits_of
+from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, applicable_in, apply
+from bilevel.planning.dead_ends import DeadEnds
 from bilevel.planning.planner import Deadline
-from bilevel.planning.search import RelaxedPlans
+from bilevel.planning.search import HELPFUL_BOOST, Estimate, relaxed_plans
+from bilevel.planning.symmetry import Symmetry
 from bilevel.symbolic.domain import Action
 
-
-class Companions:
-    """For each bit those that may be set along with it in a state that can be reached."""
-
-    def __init__(self, task: Task, deadline: Deadline) -> None:
-        self.together = [task.state if task.state >> bit & 1 else 0 for bit in range(len(task.literals))]
-        self._everything = (1 << len(task.literals)) - 1
-        changed = task.state
-        everywhere = True  # operators are looked at again only where something has changed
-        while changed or everywhere:
-            changed = self._extend([o for o in task.operators if everywhere or o.precondition & changed], deadline)
-            everywhere = False
-
-    def _extend(self, operators: Sequence[GroundOperator], deadline: Deadline) -> int:
-        """Add the pairs that the operators bring together; the bits that have got new companions."""
-        changed = 0
-        for operator in operators:
-            deadline.check()
-            after = self.after(operator)
-            for bit in bits_of(operator.add if after else 0):
-                new = after & ~self.together[bit]
-                if new:
-                    changed |= 1 << bit | new
-                    self.together[bit] |= new
-                    for other in bits_of(new):
-                        self.together[other] |= 1 << bit
-        return changed
-
-    def after(self, operator: GroundOperator) -> int:
-        """Every bit that may be set after the operator, 0 where it can never apply."""
-        before = self._everything
-        for bit in bits_of(operator.precondition):
-            before &= self.together[bit]
-        if before & operator.precondition != operator.precondition:
-            return 0
-        return before & ~operator.delete | operator.add
-
-
-MOST_STATES = 30  # of a set of dead states that is generalised
-
-
-@dataclass(eq=False)
-class DeadEnds:
-    """Known dead ends, each as the bits that it lacks: a state that has none of them is dead too.
-
-    `applicable` gives the operators that apply in a state, `may_do` tells whether an action may be part of a policy at
-    all, and `is_dead` whether a state is known to be dead.
-    """
-
-    task: Task
-    applicable: Callable[[int], list[int]]
-    may_do: Callable[[FondAction], bool]
-    is_dead: Callable[[int], bool]
-    deadline: Deadline
-
-    def __post_init__(self) -> None:
-        self._everything = (1 << len(self.task.literals)) - 1
-        self._opposites = _opposites(self.task)
-        self._lacking: dict[int, None] = {}
-
-    @cached_property
-    def companions(self) -> Companions:
-        """Costly, and of use only where there are dead ends."""
-        return Companions(self.task, self.deadline)
-
-    def include(self, state: int) -> bool:
-        return 0 in map(state.__and__, self._lacking)
-
-    def learn(self, states: Sequence[int]) -> None:
-        """Note that the states, which lead nowhere but to each other and to dead ends, are dead.
-
-        As many bits as possible are set in all of them as long as they lead nowhere else.
-        """
-        if len(states) > MOST_STATES or not self._is_closed(states):
-            return
-        more = 0
-        waiting = [self._candidates(states)]
-        while waiting:
-            bits = waiting.pop()
-            mask = sum(1 << bit for bit in bits)
-            if self._is_closed([state | more | mask for state in states]):
-                more |= mask
-            elif len(bits) > 1:
-                half = len(bits) // 2
-                waiting += [bits[half:], bits[:half]]
-        for state in states:
-            self._add(self._everything & ~(state | more))
-
-    def _add(self, lacking: int) -> None:
-        """Note what a dead end lacks, and forget those that lack as much and more: they say nothing new."""
-        if not self.include(self._everything & ~lacking):
-            self._lacking = {known: None for known in self._lacking if lacking & ~known}
-            self._lacking[lacking] = None
-
-    def _candidates(self, states: Iterable[int]) -> list[int]:
-        """Bits not set in the states that could be, were it not for the opposite literal."""
-        found = self._everything
-        for state in states:
-            possible = state
-            for bit in range(len(self._opposites)):
-                conflicts = state & ~self.companions.together[bit]
-                possible |= (conflicts & ~self._opposites[bit] == 0) << bit
-            found &= possible & ~state
-        return list(bits_of(found))
-
-    def _is_closed(self, states: Sequence[int]) -> bool:
-        """Whether no step that may be taken leads from the states to one that has other bits set."""
-        self.deadline.check()
-        goal = self.task.goal
-        return not any(goal & state == goal or self._has_exit(state, states) for state in states)
-
-    def _has_exit(self, state: int, states: Sequence[int]) -> bool:
-        for index in self.applicable(state):
-            action = self.task.owners[index]
-            after = apply(state, self.task.operators[index])
-            if any(not after & ~inside for inside in states) or not self.may_do(action):
-                continue
-            if not any(self.is_dead(apply(state, outcome)) for outcome in action.outcomes):
-                return True
-        return False
-
-
-def _opposites(task: Task) -> list[int]:
-    """For each bit the mask of the bit that stands for the opposite literal, 0 where there is none."""
-    bits = {literal: 1 << bit for bit, literal in enumerate(task.literals)}
-    return [bits.get(literal.opposite, 0) for literal in task.literals]
+PATIENCE = 1_000  # states that are looked at before novel ones get turns
+LOCAL_STATES = 100  # that are looked at on the way back to a state that is covered
 
 
 class WeakStep(NamedTuple):
@@ -155,7 +29,53 @@ class WeakStep(NamedTuple):
 
 
 Parents = dict[int, WeakStep | None]
-Estimate = tuple[int, Set[int]]
+
+
+class Frontier:
+    """The steps that wait to be tried, in three queues that take turns: all, helpful ones, and ones from novel states.
+
+    In the first two, those from the states that look nearest to the goal go first. Helpful steps get more turns while
+    they do well. A state is novel if it has a bit that no state before it has that has the same gains, which are bits
+    that are never cleared; those with most gains go first. They get turns when the search has taken a while: where
+    estimates mislead, it helps to go where nobody was, and to make what progress there is that cannot be undone.
+    """
+
+    def __init__(self, start: int, gains: int) -> None:
+        self._all: list[tuple[float, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
+        self._helpful: list[tuple[float, int, int, int]] = []
+        self._novel: list[tuple[int, float, int, int, int]] = []
+        self._gains, self._known_bits = gains, dict[int, int]()
+        self._serial, self._states, self._nearest = 0, 0, inf
+        self._turns, self._is_novels_turn = 0, False
+
+    def __bool__(self) -> bool:
+        return bool(self._all or self._helpful or self._novel)
+
+    def pop(self) -> tuple[int, int]:
+        """The next step: a state, and the index of an operator, -1 for the first state itself."""
+        self._is_novels_turn = self._states > PATIENCE and not self._is_novels_turn
+        if self._novel and (self._is_novels_turn or not (self._all or self._helpful)):
+            return heapq.heappop(self._novel)[-2:]
+        queue = self._helpful if self._helpful and (self._turns >= 0 or not self._all) else self._all
+        self._turns += -1 if queue is self._helpful else 1
+        return heapq.heappop(queue)[-2:]
+
+    def push(self, state: int, estimate: Estimate, operators: Iterable[int]) -> None:
+        """Add the steps from a state."""
+        distance, helpful = estimate
+        if distance < self._nearest:
+            self._nearest = distance
+            self._turns += HELPFUL_BOOST
+        gains, self._states = state & self._gains, self._states + 1
+        is_novel = bool(state & ~self._known_bits.get(gains, 0))
+        self._known_bits[gains] = self._known_bits.get(gains, 0) | state
+        for operator in operators:
+            self._serial += 1
+            heapq.heappush(self._all, (distance, self._serial, state, operator))
+            if operator in helpful:
+                heapq.heappush(self._helpful, (distance, self._serial, state, operator))
+            if is_novel:
+                heapq.heappush(self._novel, (-gains.bit_count(), distance, self._serial, state, operator))
 
 
 class WeakPlanner:
@@ -170,8 +90,12 @@ class WeakPlanner:
         self._task = task
         self._deadline = deadline
         self._applicable = applicable_in(task, deadline)
-        self._relaxed_plans = RelaxedPlans(task, deadline)
-        self._supplies = ~reduce(or_, (operator.add for operator in task.operators), 0)  # never set again
+        self._relaxed_plans = relaxed_plans(task, deadline)
+        self._symmetry = Symmetry(task, deadline)
+        again = reduce(or_, (operator.add for operator in task.operators), self._symmetry.mask)
+        self._supplies = ~again  # bits that are never set again, of which more are better
+        cleared = (outcome.delete for owner in task.owners for outcome in owner.outcomes)
+        self._gains = ~reduce(or_, cleared, 0)  # bits that are never cleared again
         self._estimates: dict[int, Estimate | None] = {}
         self._dead_ends = DeadEnds(
             task,
@@ -186,12 +110,19 @@ class WeakPlanner:
         self._hopeless: set[Action] = set()
         self._judged: set[Action] = set()  # since the last action was found hopeless
 
-    def find(self, start: int, is_covered: Callable[[int], bool]) -> list[WeakStep] | None:
-        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then."""
+    def find(self, start: int, is_covered: Callable[[int], bool], nearby: int) -> list[WeakStep] | None:
+        """Steps from the state to one that is covered, or `None` where there are none: the state is dead then.
+
+        First it is tried for a while to get to where the bits of `nearby` are set, which are those of a covered state.
+        """
+        parents: Parents = {}
+        end = self._search(start, is_covered, parents, lambda state: self._estimate_to(state, nearby), LOCAL_STATES)
+        if end is not None:
+            return _plan_to(end, parents)
         while True:
             known = len(self._hopeless)
-            parents: Parents = {}
-            end = self._search(start, is_covered, parents)
+            parents = {}
+            end = self._search(start, is_covered, parents, self._estimate)
             if end is not None:
                 return _plan_to(end, parents)
             if len(self._hopeless) == known:
@@ -199,24 +130,27 @@ class WeakPlanner:
                 self._dead_ends.learn(list(parents))
                 return None
 
-    def _search(self, start: int, is_covered: Callable[[int], bool], parents: Parents) -> int | None:
-        """A state that is covered, by greedy search that takes turns between all steps and those that look helpful.
+    def _search(
+        self,
+        start: int,
+        is_covered: Callable[[int], bool],
+        parents: Parents,
+        estimate: Callable[[int], Estimate | None],
+        most_states: float = inf,
+    ) -> int | None:
+        """A state that is covered, by greedy search.
 
         Given up when an action is found hopeless: what was thought of states before is of little use then. A state that
-        differs from one seen before only in having fewer supplies is not looked at.
+        is like one seen before, or differs from it only in having fewer supplies, is not looked at.
         """
-        seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
-        every: list[tuple[int, int, int, int]] = [(0, 0, start, -1)]  # estimate, serial number, state, operator
-        helpful: list[tuple[int, int, int, int]] = []
-        serial, known = 0, len(self._hopeless)
-        while (every or helpful) and len(self._hopeless) == known:
+        seen: dict[Hashable, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
+        frontier, known = Frontier(start, self._gains), len(self._hopeless)
+        while frontier and len(self._hopeless) == known and len(parents) < most_states:
             self._deadline.check()
-            serial += 1
-            queue = helpful if helpful and (serial % 2 or not every) else every
-            *_, before, index = heapq.heappop(queue)
+            before, index = frontier.pop()
             step = WeakStep(before, self._task.owners[index], self._task.operators[index]) if index >= 0 else None
             state = before if step is None else apply(before, step.hoped)
-            supplies = seen.setdefault(state & ~self._supplies, [])
+            supplies = seen.setdefault(self._symmetry.key(state & ~self._supplies), [])
             if any(not state & self._supplies & ~more for more in supplies):
                 continue
             if step is not None and not self._is_safe(step):
@@ -225,12 +159,9 @@ class WeakPlanner:
             parents[state] = step
             if is_covered(state):
                 return state
-            distance, looks_helpful = self._estimate(state) or (0, None)
-            for operator in self._applicable(state) if looks_helpful is not None else ():
-                serial += 1
-                heapq.heappush(every, (distance, serial, state, operator))
-                if looks_helpful and operator in looks_helpful:
-                    heapq.heappush(helpful, (distance, serial, state, operator))
+            estimated = estimate(state)
+            if estimated is not None:
+                frontier.push(state, estimated, self._applicable(state))
         return None
 
     def _estimate(self, state: int) -> Estimate | None:
@@ -239,6 +170,10 @@ class WeakPlanner:
             self._deadline.check()
             self._estimates[state] = None if self._dead_ends.include(state) else self._relaxed_plans(state)
         return self._estimates[state]
+
+    def _estimate_to(self, state: int, goal: int) -> Estimate | None:
+        """The same for another goal; `None` where that is out of reach."""
+        return self._relaxed_plans(state, goal)
 
     def _is_safe(self, step: WeakStep) -> bool:
         """Whether the step may bring something, and no outcome is dead."""

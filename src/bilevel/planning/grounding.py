@@ -3,23 +3,23 @@
 They are found by relaxed reachability: a fact once reached stays reached, and each new one is joined with those
 before it through the schemas' preconditions, so that the cross product of all objects is never formed. A
 nondeterministic action becomes one instance per outcome and per choice of nature (the all-outcomes determinisation).
+Atoms are numbered, and the literals of atom i are 2i, that it is absent, and 2i + 1, that it is present.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, PlanStep
-from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Outcome, Parameter, Problem, Schema, is_variable
-from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, makes_object, new_object
+from bilevel.planning.schema_templates import AtomTemplate, OutcomeTemplate, SchemaTemplate, Values
+from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Problem
+from bilevel.symbolic.semantics import makes_object, new_object
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.
 MADE = "made by nature"
-
-Binding = dict[str, str]
 
 
 class Literal(NamedTuple):
@@ -47,6 +47,26 @@ class Instance:
     delete: frozenset[Literal]
 
 
+class NumberedInstance(NamedTuple):
+    """The same with numbers for literals; what it makes true makes the opposites false."""
+
+    step: PlanStep
+    condition: frozenset[int]
+    effect: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """What can be reached: the instances, in the order of schemas and objects, and all atoms that matter, by number."""
+
+    instances: Sequence[NumberedInstance]
+    atoms: Sequence[Atom]
+    reached: frozenset[int]  # the atoms that can come true
+
+    def literal(self, number: int) -> Literal:
+        return Literal(self.atoms[number >> 1], bool(number & 1))
+
+
 def reachable_instances(
     domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0
 ) -> tuple[list[Instance], set[Atom]]:
@@ -54,8 +74,19 @@ def reachable_instances(
 
     `new_objects` is how many objects of each type the `new` variables of existential effects may make.
     """
+    found = reachable(domain, problem, deadline, new_objects)
+    instances = []
+    for step, condition, effect in found.instances:
+        parts = condition, effect, [number ^ 1 for number in effect]
+        instances.append(Instance(step, *(frozenset(map(found.literal, numbers)) for numbers in parts)))
+    return instances, {found.atoms[number] for number in found.reached}
+
+
+def reachable(domain: Domain, problem: Problem, deadline: Deadline, new_objects: int = 0) -> Reachable:
+    """The same over numbers, which is quicker where there are many instances."""
     grounder = _Grounder(domain, problem, deadline, new_objects)
-    return grounder.reach(), set(grounder.reached)
+    instances = grounder.reach()
+    return Reachable(instances, grounder.atoms, frozenset(grounder.reached))
 
 
 def makers_of_new_objects(domain: Domain, problem: Problem) -> list[str]:
@@ -78,48 +109,49 @@ class _Grounder:
         self.pools = _make_pools(domain, self.objects, new_objects)
         self.known = {**self.objects, **{name: kind for kind, pool in self.pools.items() for name in pool}}
         self.pooled = {name for pool in self.pools.values() for name in pool}
-        self.rank = {name: index for index, name in enumerate(self.known)}
-        self.reached: dict[Atom, None] = dict.fromkeys(sorted(problem.state))
-        self.agenda = list(self.reached)
-        self.facts: dict[tuple[str, int, str], list[Atom]] = {}  # by predicate and one term, or -1 and no term
-        self.instances: dict[PlanStep, Instance] = {}
-        self.seen: set[Action] = set()
         self.of_type: dict[str, dict[str, None]] = {}
+        self.atoms: list[Atom] = []
+        self.numbers: dict[str, dict[Values, int]] = {}  # of atoms, by predicate and terms
+        self.reached: dict[int, None] = {
+            self._number(atom.predicate, atom.terms): None for atom in sorted(problem.state)
+        }
+        self.agenda = list(self.reached)
+        self.facts: dict[tuple[str, int, str], list[Values]] = {}  # those taken up, by predicate and one term
+        self.present: dict[str, dict[Values, None]] = {}  # those taken up, by predicate
+        self.instances: list[NumberedInstance] = []
+        self.seen: set[Action] = set()
+        self.templates = [SchemaTemplate(schema, self._objects_of) for schema in domain.schemas.values()]
 
-    def reach(self) -> list[Instance]:
+    def reach(self) -> list[NumberedInstance]:
         """Every instance whose positive precondition can be reached, in the order of schemas and objects."""
-        watchers: dict[str, list[tuple[Schema, list[Atom], int]]] = {}
-        for schema in self.domain.schemas.values():
-            atoms = sorted(atom for atom in schema.precondition if atom.predicate != EQUALITY)
-            for i, atom in enumerate(atoms):
-                watchers.setdefault(atom.predicate, []).append((schema, atoms, i))
-            if not atoms:
-                self._instantiate(schema, self._settled(schema))
-        for fact in self.agenda:  # grows while it is read
-            for key in [(fact.predicate, -1, ""), *((fact.predicate, i, term) for i, term in enumerate(fact.terms))]:
-                self.facts.setdefault(key, []).append(fact)
-            for schema, atoms, i in watchers.get(fact.predicate, ()):
-                allowed = {p.name: self._objects_of(p.type) for p in schema.parameters}
-                binding = _extend(self._settled(schema), atoms[i], fact, allowed)
-                if binding is not None:
-                    for found in self._join(atoms[:i] + atoms[i + 1 :], binding, allowed):
-                        self._instantiate(schema, found)
+        watchers: dict[str, list[tuple[SchemaTemplate, int]]] = {}
+        for template in self.templates:
+            for i, atom in enumerate(template.positive):
+                watchers.setdefault(atom.predicate, []).append((template, i))
+            if not template.positive:
+                self._instantiate(template, template.open)
+        for number in self.agenda:  # grows while it is read
+            predicate, terms = self.atoms[number]
+            self.present.setdefault(predicate, {})[terms] = None
+            for i, term in enumerate(terms):
+                self.facts.setdefault((predicate, i, term), []).append(terms)
+            for template, i in watchers.get(predicate, ()):
+                values = _extend(template.open, template.positive[i], terms, template.allowed)
+                if values is not None:
+                    for found in self._join(template, template.positive[:i] + template.positive[i + 1 :], values):
+                        self._instantiate(template, found)
         return self._in_order()
 
-    def _settled(self, schema: Schema) -> Binding:
-        """The parameters for which the precondition names an object of their type: `(= ?x table)`."""
-        equal = {atom.terms for atom in schema.precondition if atom.predicate == EQUALITY}
-        return {p.name: o for p in schema.parameters for v, o in equal if v == p.name and o in self._objects_of(p.type)}
-
-    def _in_order(self) -> list[Instance]:
+    def _in_order(self) -> list[NumberedInstance]:
         places = {name: place for place, name in enumerate(self.domain.schemas)}
+        rank = {name: index for index, name in enumerate(self.known)}
 
-        def order(step: PlanStep) -> tuple[int, list[int], int, list[int]]:
+        def order(instance: NumberedInstance) -> tuple[int, list[int], int, list[int]]:
             self.deadline.check()
-            arguments = [self.rank[name] for name in step.action.arguments]
-            return places[step.action.name], arguments, step.outcome, [self.rank[name] for _, name in step.choice]
+            (name, arguments), outcome, choice = instance.step
+            return places[name], [rank[argument] for argument in arguments], outcome, [rank[its] for _, its in choice]
 
-        return [self.instances[step] for step in sorted(self.instances, key=order)]
+        return sorted(self.instances, key=order)
 
     def _objects_of(self, kind: str) -> dict[str, None]:
         if kind not in self.of_type:
@@ -127,69 +159,84 @@ class _Grounder:
             self.of_type[kind] = dict.fromkeys(known)
         return self.of_type[kind]
 
+    def _number(self, predicate: str, terms: Values) -> int:
+        known = self.numbers.setdefault(predicate, {})
+        number = known.get(terms)
+        if number is None:
+            number = known[terms] = len(self.atoms)
+            self.atoms.append(Atom(predicate, terms))
+        return number
+
     def _join(
-        self, atoms: Sequence[Atom], binding: Binding, allowed: Mapping[str, Mapping[str, None]]
-    ) -> Iterator[Binding]:
-        """Every extension of the binding under which the atoms have been reached; the rarest atom goes first."""
+        self, template: SchemaTemplate, atoms: Sequence[AtomTemplate], values: list[str | None]
+    ) -> Iterator[list[str | None]]:
+        """Every extension of the values under which the atoms have been reached; the rarest atom goes first."""
         self.deadline.check()
-        if not atoms:
-            yield binding
+        open_atoms, candidates = [], []
+        for atom in atoms:
+            terms = [values[place] for place in atom.places]
+            if None in terms:
+                open_atoms.append(atom)
+                candidates.append(self._matching(atom.predicate, terms))
+            elif tuple(terms) not in self.present.get(atom.predicate, ()):
+                return
+        if not open_atoms:
+            yield values
             return
-        candidates = [self._matching(atom, binding) for atom in atoms]
-        rarest = min(range(len(atoms)), key=lambda i: len(candidates[i]))
-        rest = [atom for i, atom in enumerate(atoms) if i != rarest]
-        for fact in candidates[rarest]:
-            extended = _extend(binding, atoms[rarest], fact, allowed)
+        rarest = min(range(len(open_atoms)), key=lambda i: len(candidates[i]))
+        rest = open_atoms[:rarest] + open_atoms[rarest + 1 :]
+        for found in candidates[rarest]:
+            extended = _extend(values, open_atoms[rarest], found, template.allowed)
             if extended is not None:
-                yield from self._join(rest, extended, allowed)
+                yield from self._join(template, rest, extended)
 
-    def _matching(self, atom: Atom, binding: Binding) -> Sequence[Atom]:
-        """The shortest list at hand that holds every fact the atom can match under the binding."""
-        shortest: Sequence[Atom] = self.facts.get((atom.predicate, -1, ""), ())
-        for position, term in enumerate(atom.terms):
-            value = binding.get(term, term)
-            if not is_variable(value):
-                shortest = min(shortest, self.facts.get((atom.predicate, position, value), ()), key=len)
-        return shortest
+    def _matching(self, predicate: str, terms: Sequence[str | None]) -> Collection[Values]:
+        """The shortest collection at hand that holds every fact with these terms, as far as they are known."""
+        known = [(position, term) for position, term in enumerate(terms) if term is not None]
+        lists = [self.facts.get((predicate, position, term), ()) for position, term in known]
+        return min((self.present.get(predicate, ()), *lists), key=len)
 
-    def _instantiate(self, schema: Schema, binding: Binding) -> None:
-        """Every instance of the schema under the binding; parameters it leaves open range over their type."""
-        choices = [
-            (binding[p.name],) if p.name in binding else tuple(self._objects_of(p.type)) for p in schema.parameters
-        ]
-        for arguments in product(*choices):
+    def _instantiate(self, template: SchemaTemplate, values: list[str | None]) -> None:
+        """Every instance of the schema under the values; parameters they leave open range over their type."""
+        choices = [(value,) if value is not None else template.allowed[i] for i, value in enumerate(values)]
+        for chosen in product(*choices):
             self.deadline.check()
-            action = Action(schema.name, arguments)
+            action = Action(template.schema.name, chosen[len(template.constants) :])
             if action in self.seen:
                 continue
             self.seen.add(action)
-            grounded = ground(schema, arguments)
-            if grounded is not None:
-                for index, outcome in enumerate(grounded.outcomes):
-                    self._determinise(grounded, index, outcome)
+            if template.fits(chosen):
+                number = self._number
+                condition = [2 * number(predicate, pick(chosen)) + 1 for predicate, _, pick in template.positive]
+                condition += [2 * number(predicate, pick(chosen)) for predicate, _, pick in template.negative]
+                used = [name for name in action.arguments if name in self.pooled] if self.pooled else ()
+                condition += [2 * number(MADE, (name,)) + 1 for name in used]
+                needs = frozenset(condition)
+                for index, outcome in enumerate(template.outcomes):
+                    self._determinise(action, index, outcome, chosen, needs)
 
-    def _determinise(self, action: GroundAction, index: int, outcome: Outcome) -> None:
+    def _determinise(
+        self, action: Action, index: int, template: OutcomeTemplate, values: Values, condition: frozenset[int]
+    ) -> None:
         """One instance for every choice of nature in the outcome; what it adds is reached."""
-        candidates = [self._candidates(variable, outcome) for variable in outcome.chosen]
-        variables = [variable.name for variable in outcome.chosen]
-        used = {Atom(MADE, (name,)) for name in action.action.arguments if name in self.pooled}
-        for values in product(*candidates):
+        variables = [variable.name for variable in template.outcome.chosen]
+        candidates = [self._candidates(variable, template.outcome) for variable in template.outcome.chosen]
+        number = self._number
+        for choice in product(*candidates):
             self.deadline.check()
-            made = [name for name in values if name in self.pooled]
+            made = [name for name in choice if name in self.pooled] if self.pooled else []
             if len(set(made)) < len(made):
                 continue
-            bound = bind_outcome(outcome, dict(zip(variables, values, strict=True))) if values else outcome
-            before = {Atom(MADE, (name,)) for name in self._predecessors(made)}
-            new = frozenset(Atom(MADE, (name,)) for name in made)
-            step = PlanStep(action.action, index, tuple(zip(variables, values, strict=True)))
-            add, delete = bound.add | new, bound.delete - bound.add
-            self.instances[step] = Instance(
-                step,
-                condition=literals(action.condition.positive | used | before, action.condition.negative | new),
-                add=literals(add, delete),
-                delete=literals(delete, add),
-            )
-            fresh = sorted(atom for atom in add if atom not in self.reached)
+            chosen = values + choice
+            new = [number(MADE, (name,)) for name in made]
+            before = [number(MADE, (name,)) for name in self._predecessors(made)]
+            add = {number(predicate, pick(chosen)) for predicate, _, pick in template.add}.union(new)
+            delete = {number(predicate, pick(chosen)) for predicate, _, pick in template.delete}
+            needs = condition.union((2 * n + 1 for n in before), (2 * n for n in new)) if made else condition
+            effect = frozenset([*(2 * n + 1 for n in add), *(2 * n for n in delete - add)])
+            step = PlanStep(action, index, tuple(zip(variables, choice, strict=True)))
+            self.instances.append(NumberedInstance(step, needs, effect))
+            fresh = sorted(add.difference(self.reached), key=self.atoms.__getitem__)
             self.reached.update(dict.fromkeys(fresh))
             self.agenda.extend(fresh)
 
@@ -220,16 +267,17 @@ def _make_pools(domain: Domain, objects: Mapping[str, str], size: int) -> dict[s
     return pools
 
 
-def _extend(binding: Binding, atom: Atom, fact: Atom, allowed: Mapping[str, Mapping[str, None]]) -> Binding | None:
-    """The binding extended so that the atom becomes the fact, each variable within its type, if there is one."""
-    extended = dict(binding)
-    for term, value in zip(atom.terms, fact.terms, strict=True):
-        bound = extended.get(term, term)
-        if not is_variable(bound):
-            if bound != value:
+def _extend(
+    values: list[str | None], atom: AtomTemplate, terms: Values, allowed: Sequence[Mapping[str, None]]
+) -> list[str | None] | None:
+    """The values extended so that the atom has these terms, each within its type, if that is possible."""
+    extended = values.copy()
+    for place, term in zip(atom.places, terms, strict=True):
+        bound = extended[place]
+        if bound is None:
+            if term not in allowed[place]:
                 return None
-        elif value not in allowed[bound]:
+            extended[place] = term
+        elif bound != term:
             return None
-        else:
-            extended[bound] = value
     return extended

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
-from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
+from bilevel.planning.condition_index import ConditionIndex, condition_index
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, is_solved, progress
 
 
@@ -17,15 +22,40 @@ class TimeUp(Exception):
     """A deadline has passed; planners turn it into a result."""
 
 
+MEMORY_LIMIT = ContextVar("MEMORY_LIMIT", default=math.inf)  # in bytes, of the whole process
+CHECKS_BETWEEN = 256  # two looks at the memory
+
+
+@contextmanager
+def limited_memory(limit: float) -> Iterator[None]:
+    """While planning, raise `MemoryError` once the process uses more than so many bytes."""
+    token = MEMORY_LIMIT.set(limit)
+    try:
+        yield
+    finally:
+        MEMORY_LIMIT.reset(token)
+
+
+def memory_in_use() -> int:
+    """How many bytes of memory the process uses; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
 class NoModel(BadInput):
     """The planner cannot express what may happen in the domain."""
 
 
 class Deadline:
-    """A time on the wall clock."""
+    """A time on the wall clock; who checks it is also told when there is no more memory."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
+        self._memory_limit = MEMORY_LIMIT.get()
+        self._checks = 0
 
     @property
     def seconds_left(self) -> float:
@@ -34,6 +64,9 @@ class Deadline:
     def check(self) -> None:
         if time.monotonic() >= self._end:
             raise TimeUp
+        self._checks += 1
+        if self._checks % CHECKS_BETWEEN == 0 and memory_in_use() > self._memory_limit:
+            raise MemoryError
 
 
 CHECKS_PER_LOOK = 16  # at the clock
@@ -94,6 +127,34 @@ class Decision:
     distance: int
 
 
+class LiteralMasks:
+    """States and conditions as bit masks, with a bit for each literal that one of the conditions asks for."""
+
+    def __init__(self, conditions: Iterable[Condition]) -> None:
+        present, absent = dict[Atom, int](), dict[Atom, int]()
+        for condition in conditions:
+            for atom in condition.positive:
+                present.setdefault(atom, 1 << len(present) + len(absent))
+            for atom in condition.negative:
+                absent.setdefault(atom, 1 << len(present) + len(absent))
+        self._present, self._absent, self.bits = present, absent, len(present) + len(absent)
+        self._atoms, self._empty = present.keys() | absent.keys(), sum(absent.values())
+
+    def of_condition(self, condition: Condition) -> int:
+        """The mask of a condition that is one of those given."""
+        return self.of_effect(condition.positive, condition.negative)
+
+    def of_effect(self, add: Facts, delete: Facts) -> int:
+        """The bits of all that has a bit and is true where these facts have been added, and those deleted."""
+        return sum(self._present.get(atom, 0) for atom in add) + sum(self._absent.get(atom, 0) for atom in delete)
+
+    def of_state(self, state: Facts) -> int:
+        mask = self._empty
+        for atom in state & self._atoms:
+            mask = (mask | self._present.get(atom, 0)) & ~self._absent.get(atom, 0)
+        return mask
+
+
 @dataclass(frozen=True)
 class ContingentPolicy:
     """Decisions, nearest to the goal first: the first whose condition holds counts."""
@@ -102,7 +163,18 @@ class ContingentPolicy:
 
     def choose(self, state: Facts) -> Action | None:
         """What to do in a state; `None` where the policy says nothing about it, or the goal is reached."""
-        return next((decision.action for decision in self.decisions if decision.condition.holds(state)), None)
+        masks, index = self._index
+        first = index.first(masks.of_state(state))
+        return None if first is None else self.decisions[first].action
+
+    @cached_property
+    def _index(self) -> tuple[LiteralMasks, ConditionIndex]:
+        """The decisions by their number."""
+        masks = LiteralMasks(decision.condition for decision in self.decisions)
+        index = condition_index(masks.bits)
+        for number, decision in enumerate(self.decisions):
+            index.put(number, masks.of_condition(decision.condition))
+        return masks, index
 
     def why_not(self, state: Facts) -> str:
         """Why there is no action in this state, on one line."""

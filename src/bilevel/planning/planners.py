@@ -18,10 +18,11 @@ from bilevel.planning.bit_masks import ground_task
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status
+from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import Ground, search, search_until
 from bilevel.planning.shared_grounding import SharedGrounding
-from bilevel.symbolic.adl import compiled, users_action
+from bilevel.symbolic.adl import compiled
+from bilevel.symbolic.adl_actions import users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 
@@ -63,14 +64,26 @@ def planner_named(name: str) -> Planner:
     return PLANNERS[name]
 
 
-def plan(domain: Domain, problem: Problem, *, planner: str = "auto", time_limit: float = 100.0) -> PlanResult:
+def plan(
+    domain: Domain,
+    problem: Problem,
+    *,
+    planner: str = "auto",
+    time_limit: float = 100.0,
+    memory_limit: float = math.inf,
+) -> PlanResult:
     """Plan for a problem, or find a policy for it where the domain is nondeterministic.
 
-    `result.status` says whether that worked, `result.plan` or `result.policy` is what was found.
+    `result.status` says whether that worked, `result.plan` or `result.policy` is what was found. The limits are in
+    seconds and in bytes of memory that the process may use.
     """
     if planner == "auto" and not domain.is_deterministic:
         planner = "fond"
-    return planner_named(planner)(*compiled(domain, problem), time_limit)
+    try:
+        with limited_memory(memory_limit):
+            return planner_named(planner)(*compiled(domain, problem), time_limit)
+    except MemoryError:
+        return PlanResult(Status.OUT_OF_MEMORY, message="there is not enough memory to plan for this problem")
 
 
 GroundPlan = list[tuple[GroundAction, Outcome]]

@@ -11,7 +11,7 @@ from html import escape
 from typing import NamedTuple
 
 from bilevel.planning.strong_cyclic import ActionGraph, action_in, distinction
-from bilevel.symbolic.adl import users_action
+from bilevel.symbolic.adl_actions import users_action
 from bilevel.symbolic.domain import Facts
 
 MOST_STATES = 80  # in one drawing; more cannot be read

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Set
+from typing import Protocol
 
-from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of, ground_task
+from bilevel import compiled
+from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, ground_task
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.flips import plan_by_flips
 from bilevel.planning.grounding import makers_of_new_objects
 from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
@@ -109,7 +112,7 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
     does well.
     """
-    applicable, estimate = applicable_in(task, deadline), RelaxedPlans(task, deadline)
+    applicable, estimate = applicable_in(task, deadline), relaxed_plans(task, deadline)
     parents: Parents = {}
     queues: tuple[list[tuple[int, int, int, int]], ...] = ([(0, 0, task.state, -1)], [])  # all steps, helpful ones
     turns = [0, 0]
@@ -141,12 +144,31 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     return None
 
 
+Estimate = tuple[int, Set[int]]  # the length of a relaxed plan and its operators that apply now
+
+
+class Heuristic(Protocol):
+    """Estimates how far a state is from the goal; `None` where it cannot be reached even if nothing is ever deleted."""
+
+    def __call__(self, state: int, goal: int | None = None) -> Estimate | None:
+        """The estimate for the goal of the task, or for another."""
+
+    def forbid(self, index: int) -> None:
+        """Make no further use of an operator."""
+
+
+def relaxed_plans(task: Task, deadline: Deadline) -> Heuristic:
+    """The FF heuristic, compiled where that part was built."""
+    fast = compiled.find("bilevel.planning._bit_masks")
+    make: Callable[[Task, Deadline], Heuristic] = fast.RelaxedPlans if fast else RelaxedPlans
+    return make(task, deadline)
+
+
 class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
     def __init__(self, task: Task, deadline: Deadline) -> None:
         self._goal = task.goal
-        self._goal_bits = list(bits_of(task.goal))
         self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
         self._adds = [operator.add for operator in task.operators]
         self._group_of: list[int] = []  # for each operator the number of its group: those with the same condition
@@ -173,13 +195,14 @@ class RelaxedPlans:
         """Make no further use of an operator."""
         self._groups[self._group_of[index]].remove(index)
 
-    def __call__(self, state: int) -> tuple[int, Set[int]] | None:
+    def __call__(self, state: int, goal: int | None = None) -> Estimate | None:
         """The length of a relaxed plan and its operators that apply now, or `None` where there is none."""
-        supporter = self._supporters(state)
-        if any(bit not in supporter for bit in self._goal_bits):
+        goal = self._goal if goal is None else goal
+        supporter, needed = self._supporters(state, goal), list(bits_of(goal))
+        if any(bit not in supporter for bit in needed):
             return None
         plan: set[int] = set()
-        needed, wanted = list(self._goal_bits), set(self._goal_bits)
+        wanted = set(needed)
         while needed:
             index = supporter[needed.pop()]
             if index is not None and index not in plan:
@@ -190,14 +213,14 @@ class RelaxedPlans:
         helpful = {i for i in plan if all(supporter[bit] is None for bit in self._conditions[i])}
         return len(plan), helpful
 
-    def _supporters(self, state: int) -> dict[int, int | None]:
+    def _supporters(self, state: int, goal: int) -> dict[int, int | None]:
         """Each bit that is set, or can be before the goal is reached, and the first operator to set it, if any."""
         supporter: dict[int, int | None] = dict.fromkeys(bits_of(state))
         queue, reached, missing = list(supporter), state, self._counts.copy()
         for index in self._groups[self._without_condition] if self._without_condition is not None else ():
             reached = _support(supporter, queue, reached, index, self._adds[index])
         for bit in queue:  # grows while it is read
-            if reached & self._goal == self._goal:
+            if reached & goal == goal:
                 break
             for number in self._waiting[bit]:
                 missing[number] -= 1

@@ -12,17 +12,21 @@ strong-cyclic: as long as nature is kind, the goal comes nearer with every step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.grounding import Literal, literals, makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep, TimeUp
+from bilevel.planning.condition_index import condition_index
+from bilevel.planning.grounding import makers_of_new_objects
+from bilevel.planning.planner import ContingentPolicy, Deadline, LiteralMasks, PlanStep, TimeUp
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import (
+    Condition,
     bind_outcome,
     ground_action,
     is_solved,
@@ -158,16 +162,13 @@ def graph_of_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -
     return PolicyGraph({**choices, states[-1]: ()}, {states[-1]}, parents, complete=True)
 
 
-Literals = Set[Literal]
-
-
 class _Move(NamedTuple):
-    """A decision with what its action asks for, and what each outcome makes true."""
+    """A decision over bit masks: where it counts, how far the goal is, what its action asks for, what may happen."""
 
-    condition: Literals
+    condition: int
     distance: int
-    precondition: Literals
-    outcomes: Sequence[Literals]
+    precondition: int
+    outcomes: Sequence[tuple[int, int]]  # the bits that are set, and those that are cleared
 
 
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
@@ -185,26 +186,32 @@ class _Prover:
     """Of all conditions only that part is looked at which the policy may change: the rest is settled at the start."""
 
     def __init__(self, domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> None:
-        self.deadline = deadline
-        self.moves, objects = [], problem.all_objects(domain)
+        self.deadline, objects = deadline, problem.all_objects(domain)
+        found = []
         for decision in policy.decisions:
             deadline.check()
             action = ground_action(domain, decision.action, objects)
             pairs = ((o, choice) for o in action.outcomes for choice in natures_choices(o, domain, objects))
             bound = [bind_outcome(outcome, choice) for outcome, choice in pairs]
-            outcomes = [literals(outcome.add, outcome.delete - outcome.add) for outcome in bound]
-            needs, asked = (literals(c.positive, c.negative) for c in (decision.condition, action.condition))
-            self.moves.append(_Move(needs, decision.distance, asked, outcomes))
-        changed = frozenset[Literal]().union(*(effects for move in self.moves for effects in move.outcomes))
-        goal = literals(problem.goal, problem.negative_goal)
-        needed = goal.union(*(move.condition | move.precondition for move in self.moves))
-        self.first = {literal for literal in needed if literal.present == (literal.atom in problem.state)}
-        self.settled = {literal for literal in self.first if literal.opposite not in changed}
-        self.filed: dict[Literal | None, list[tuple[Literals, int]]] = {}  # what is near the goal, and how near
-        for condition, distance in [(goal, 0), *((move.condition, move.distance) for move in self.moves)]:
-            rest = condition - self.settled
-            rarest = min(sorted(rest), key=lambda literal: len(self.filed.get(literal, ())), default=None)
-            self.filed.setdefault(rarest, []).append((rest, distance))
+            found.append((decision, action.condition, [(o.add, o.delete - o.add) for o in bound]))
+        goal = Condition(problem.goal, problem.negative_goal)
+        needed = [goal, *(needs for decision, asked, _ in found for needs in (decision.condition, asked))]
+        masks = LiteralMasks(needed)
+        self.moves = [
+            _Move(
+                masks.of_condition(decision.condition),
+                decision.distance,
+                masks.of_condition(asked),
+                [(masks.of_effect(add, delete), masks.of_effect(delete, add)) for add, delete in outcomes],
+            )
+            for decision, asked, outcomes in found
+        ]
+        self.first = masks.of_state(problem.state)
+        changed = reduce(or_, (cleared for move in self.moves for _, cleared in move.outcomes), 0)
+        self.settled = self.first & ~changed
+        self.index = condition_index(masks.bits)  # of the goal and all decisions, nearest to the goal first
+        for number, condition in enumerate([masks.of_condition(goal), *(move.condition for move in self.moves)]):
+            self.index.put(number, condition & ~self.settled)
 
     def is_proved(self) -> bool:
         return self._distance(self.first) is not None and all(map(self._is_sound, self.moves))
@@ -212,14 +219,13 @@ class _Prover:
     def _is_sound(self, move: _Move) -> bool:
         """Whether the decision can be carried out, and each outcome leads to another, one of them to a nearer one."""
         self.deadline.check()
-        if not move.precondition <= move.condition | self.settled:
+        if move.precondition & ~(move.condition | self.settled):
             return False
-        overwritten = [{literal.opposite for literal in effects} for effects in move.outcomes]
-        afterwards = [(move.condition - o) | e for o, e in zip(overwritten, move.outcomes, strict=True)]
-        distances = [distance for known in afterwards if (distance := self._distance(known)) is not None]
+        afterwards = [self._distance(move.condition & ~cleared | added) for added, cleared in move.outcomes]
+        distances = [distance for distance in afterwards if distance is not None]
         return len(distances) == len(afterwards) and min(distances, default=0) < move.distance
 
-    def _distance(self, known: Literals) -> int | None:
+    def _distance(self, known: int) -> int | None:
         """How near the goal is at most, where this is known to hold; `None` where maybe no decision applies."""
-        candidates = (pair for literal in (None, *known) for pair in self.filed.get(literal, ()))
-        return min((distance for rest, distance in candidates if rest <= known), default=None)
+        first = self.index.first(known)
+        return None if first is None else first and self.moves[first - 1].distance
