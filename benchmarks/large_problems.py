@@ -35,6 +35,13 @@ OTHER_SIZE = 100_000
 FEWER = {"gacha": 10_000}  # since n colours take n log n rolls
 LARGE = 1_000_000  # from here on once
 
+# A process counts what its parent had in memory as its own, so commands are started by one that has next to nothing.
+LAUNCHER = """import os, sys
+process = os.posix_spawn(sys.executable, [sys.executable, "-m", "bilevel.cli", *sys.argv[1:]], os.environ)
+_, status, usage = os.wait4(process, 0)
+print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+
 
 class Cost(NamedTuple):
     seconds: float
@@ -43,12 +50,12 @@ class Cost(NamedTuple):
 
 def cost(words: Sequence[str], environment: Mapping[str, str]) -> Cost:
     """Return what a command takes, which has to succeed."""
-    command = [sys.executable, "-m", "bilevel.cli", *words]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"failed: bilevel {' '.join(words)}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+    command = [sys.executable, "-S", "-c", LAUNCHER, *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    status, seconds, memory = done.stdout.splitlines()[-1].split()
+    if status != "0":
+        sys.exit(f"failed: bilevel {' '.join(words)}: {done.stderr}")
+    return Cost(float(seconds), int(memory) / (2**20 if sys.platform == "darwin" else 2**10))
 
 
 def compare(shape: str, size: int, folder: Path, environments: Mapping[str, Mapping[str, str]], repeats: int) -> Row:
