@@ -16,7 +16,7 @@ from bilevel.rules.engine.compiled_executor import CompiledExecutor, Status
 from bilevel.rules.engine.rule_engine import executor_for
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
-from bilevel.symbolic.packed import Names, PackedProblem
+from bilevel.symbolic.packed import PackedProblem
 from bilevel.symbolic.packed_plans import PackedActions
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
@@ -135,11 +135,9 @@ class Rollout:
 class CompiledRollout(Rollout):
     """The executor runs by itself, but for what nature decides and for actions that must be tested first."""
 
-    def __init__(
-        self, domain: Domain, executor: CompiledExecutor, nature: Nature, packed: PackedProblem | None = None
-    ) -> None:
+    def __init__(self, domain: Domain, executor: CompiledExecutor, nature: Nature) -> None:
         super().__init__(domain, executor, nature)
-        self.executor, self.it, self.packed = executor, executor.it, packed
+        self.executor, self.it = executor, executor.it
         self._followers: dict[tuple[str, int], Callable[[Iterable[str]], int]] = {}
 
     @property
@@ -149,8 +147,7 @@ class CompiledRollout(Rollout):
 
     def actions(self) -> Sequence[Action]:
         schemas, numbers = self.executor.actions()
-        names = self.packed.names if self.packed else Names.of(self.executor.objects.names)
-        return PackedActions(self.domain, names, schemas, numbers)
+        return PackedActions(self.domain, self.executor.objects.by_number(), schemas, numbers)
 
     def advance(self, bound: int) -> Solution | None:
         while True:
@@ -262,16 +259,14 @@ def compiled_rollout(
     domain: Domain, problem: Problem | PackedProblem, rules: Sequence[Rule], rng: random.Random, commit: bool
 ) -> Rollout:
     """Return a compiled rollout, which raises `RuleExplodes` if it gets to a rule that does."""
-    if isinstance(problem, PackedProblem) and domain.is_deterministic:
+    nature = Nature(domain, {} if domain.is_deterministic else problem.all_objects(domain), rng)
+    if isinstance(problem, PackedProblem):
         executor = CompiledExecutor.of_packed(in_order(rules), domain, problem, commit)
-        made = CompiledRollout(domain, executor, Nature(domain, {}, rng), problem)
     else:
-        task = unpacked(problem)
-        nature = Nature(domain, task.all_objects(domain), rng)
-        executor = CompiledExecutor.of_facts(in_order(rules), domain, task.state, task.goal, nature.objects, commit)
-        made = CompiledRollout(domain, executor, nature)
+        objects = problem.all_objects(domain)
+        executor = CompiledExecutor.of_facts(in_order(rules), domain, problem.state, problem.goal, objects, commit)
     executor.refuses_explosions = True
-    return made
+    return CompiledRollout(domain, executor, nature)
 
 
 def rollout(

@@ -28,6 +28,12 @@ class Objects:
     def numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
+    def by_number(self) -> Names:
+        """Return all names in the order of the numbers."""
+        if isinstance(self._at_first, Names) and "names" not in self.__dict__:
+            return self._at_first
+        return Names.of(self.names)
+
     def number(self, name: str, executor: Any) -> int:
         """Return an object's number, a new one if nobody has heard of it yet."""
         found = self.numbers.get(name)
