@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.policies.policy_folder import load_policy as load_policy
     from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
+    from bilevel.rules.pruning import prune_rules as prune_rules
     from bilevel.rules.rule import Rule as Rule
     from bilevel.rules.rule_file import read_rules as read_rules
     from bilevel.rules.solving import solve as solve
@@ -70,6 +71,7 @@ _MODULES = {
     "policies.policy_folder": ["load_policy"],
     "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],
+    "rules.pruning": ["prune_rules"],
     "rules.rule": ["Rule"],
     "rules.rule_file": ["read_rules"],
     "rules.solving": ["solve"],

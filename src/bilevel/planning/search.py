@@ -61,7 +61,8 @@ def search_until(
             task = ground(domain, problem, deadline, pool)
             finished, plan = plan_by_flips(task, deadline) if task else (True, None)
             if task and not finished:
-                conditions = breadth_first_states // STATES_PER_CONDITION
+                # A goal of many facts can be achieved in many orders, and regression goes through all of them.
+                conditions = breadth_first_states // (STATES_PER_CONDITION * max(task.goal.bit_count(), 1))
                 finished, plan = shortest_by_regression(task, deadline, conditions)
             if task and not finished:
                 finished, plan = breadth_first(task, deadline, breadth_first_states)
