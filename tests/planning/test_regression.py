@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from test_search_against_definition import random_task, random_walk
 
-from bilevel.planning.bit_masks import Task, bits_of, ground_task
+from bilevel.planning.bit_masks import Task, ground_task
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.planner import Deadline, Effort, TimeUp
 from bilevel.planning.regression import reached_pairs, shortest_by_regression
 from bilevel.planning.search import breadth_first, search

@@ -47,7 +47,7 @@ def test_objects_that_the_goal_tells_apart_are_not_interchangeable() -> None:
 def test_objects_that_an_action_tells_apart_are_not_interchangeable() -> None:
     task = supplies_task()
     kept = [i for i, owner in enumerate(task.owners) if str(owner.action) != "pack(depot, t2)"]
-    operators, owners = (tuple(each[i] for i in kept) for each in (task.operators, task.owners))
+    operators, owners = tuple(task.operators[i] for i in kept), tuple(task.owners[i] for i in kept)
     symmetry = Symmetry(replace(task, operators=operators, owners=owners), Deadline(60))
     first, second, third = (with_fact(task, Atom("packed", (tyre,))) for tyre in ("t0", "t1", "t2"))
     assert symmetry.key(first) == symmetry.key(second) != symmetry.key(third)

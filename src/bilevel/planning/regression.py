@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, bits_of
+from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply
+from bilevel.planning.condition_index import bits_of
 from bilevel.planning.planner import Deadline
 
 MOST_BITS = 500  # of a task; the pairs are that many squared
