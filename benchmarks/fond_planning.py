@@ -78,7 +78,7 @@ def compared(count: int) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("results/fond.jsonl"))
-    parser.add_argument("--random", type=int, default=1000, help="how many random problems to compare")
+    parser.add_argument("--random", type=int, default=10_000, help="how many random problems to compare")
     given = parser.parse_args()
     colour = shipped_domain("colour")
     records: list[Row] = []

@@ -231,7 +231,9 @@ def fond_family_table(rows: Sequence[Row], file: str) -> str:
     limit = rows[0]["limit"]
 
     def shown(row: Row | None) -> list[str]:
-        if row is None or row["answer"] == "timed out":
+        if row is None:
+            return ["", "not tried"]
+        if row["answer"] == "timed out":
             return ["", f"> {limit}"]
         return [str(row["decisions"] or row["answer"]), f"{row['cpu_seconds']:.1f}"]
 
