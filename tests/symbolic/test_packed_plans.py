@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.packed import NUMBER, Names, pack
-from bilevel.symbolic.packed_plans import PackedActions, plan_blocks, validate_packed
+from bilevel.symbolic.packed_plans import PackedActions, plan_chunks, validate_packed
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.plans import NaturesMove, Plan, PlanCheck, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import ground, progress
@@ -106,14 +106,14 @@ def test_a_packed_plan_is_written_like_an_ordinary_one() -> None:
         actions = rng.choices(ACTIONS, k=rng.randrange(5))
         plan = Plan(packed(actions, MAIL, pack(random_problem(rng), MAIL).names))
         text = write_plan(Plan(actions))
-        assert b"".join(plan_blocks(plan)).decode() == text == write_plan(plan)
+        assert b"".join(plan_chunks(plan)).decode() == text == write_plan(plan)
 
 
 def test_what_nature_did_is_written_too() -> None:
     names = pack(random_problem(Random(2)), MAIL).names
     actions = packed([Action("close", ())] * 5, MAIL, names)
     moves = {4: NaturesMove(1, {"?x": "l1", "?y": "new"}), 0: NaturesMove(0, {}), 3: NaturesMove(2, {"?x": "a"})}
-    text = b"".join(plan_blocks(Plan(actions, moves))).decode()
+    text = b"".join(plan_chunks(Plan(actions, moves))).decode()
     assert text == write_plan(Plan(actions, moves))
     assert text.splitlines()[3:5] == ["(close) ; outcome 3 ?x=a", "(close) ; outcome 2 ?x=l1 ?y=new"]
 
@@ -121,11 +121,11 @@ def test_what_nature_did_is_written_too() -> None:
 def test_a_long_plan_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     names = pack(TWO_BLOCKS, BLOCKS).names
     plan = Plan(packed([Action("pick", ("b1",)), Action("place", ("b1", "p2"))] * 60_000, BLOCKS, names))
-    blocks = list(plan_blocks(plan))
+    blocks = list(plan_chunks(plan))
     assert len(blocks) > 2
     assert b"".join(blocks).decode() == write_plan(plan)
     monkeypatch.setenv(PURE, "1")
-    assert b"".join(plan_blocks(plan)) == b"".join(blocks)
+    assert b"".join(plan_chunks(plan)) == b"".join(blocks)
 
 
 def test_packed_actions_are_actions() -> None:

@@ -21,7 +21,7 @@ from bilevel.commands.arguments import (
 )
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.packed import PackedProblem
-from bilevel.symbolic.packed_plans import plan_blocks, validate_packed
+from bilevel.symbolic.packed_plans import plan_chunks, validate_packed
 from bilevel.symbolic.plans import read_plan, validate
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Solve:
         if solution.is_solved and self.plan is not None:
             from bilevel.files import write_atomically
 
-            write_atomically(self.plan, plan_blocks(solution.plan))
+            write_atomically(self.plan, plan_chunks(solution.plan))
         if self.json:
             print_json(
                 outcome=solution.stop.name.lower().replace("_", "-"),
@@ -83,7 +83,7 @@ class Solve:
             )
         elif solution.is_solved:
             if self.plan is None:
-                for block in plan_blocks(solution.plan):
+                for block in plan_chunks(solution.plan):
                     print(block.decode(), end="")
             times = f"{ready - started:.2f} s reading, {solved - ready:.2f} s solving"
             print(f"solved in {steps} steps ({times})", file=sys.stderr)

@@ -50,7 +50,7 @@ class PackedActions(Sequence[Action]):
         return len(self.schemas)
 
 
-def plan_blocks(plan: Plan) -> Iterator[bytes]:
+def plan_chunks(plan: Plan) -> Iterator[bytes]:
     """The text of `write_plan` in blocks, which is made of integers where the plan is."""
     compiled = find(COMPILED)
     if compiled is None or not isinstance(plan.actions, PackedActions):
