@@ -30,6 +30,24 @@ def learned_success_table(rows: Sequence[Row], file: str) -> str:
     return below(text, ["task", "setting", "learned domain", "written domain"], lines)
 
 
+def few_demonstrations_table(rows: Sequence[Row], file: str) -> str:
+    """Return the successes of policies from fewer demonstrations, with the learned and with the written domain."""
+    found = [row for row in rows if row["part"] == "success"]
+    numbers = sorted({row["demonstrations"] for row in found}, reverse=True)[1:]
+    columns = [(number, domain) for number in numbers for domain in (LEARNED, WRITTEN)]
+    lines = []
+    for task in tasks(found):
+        for setting in dict.fromkeys(row["setting"] for row in found if row["task"] == task):
+            about = [row for row in found if (row["task"], row["setting"]) == (task, setting)]
+            cells = [
+                with_interval([row for row in about if (row["demonstrations"], row["domain"]) == column])
+                for column in columns
+            ]
+            lines.append([task, setting, *cells])
+    text = f"The same from fewer demonstrations. {origin(found, file)}"
+    return below(text, ["task", "setting", *(f"{number}: {domain}" for number, domain in columns)], lines)
+
+
 def learned_operator_table(rows: Sequence[Row], file: str) -> str:
     """Return how many of the written operators were found again, and how well held-out changes are explained."""
     found = [row for row in rows if row["part"] == "domain"]

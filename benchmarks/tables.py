@@ -74,6 +74,7 @@ TABLES: Mapping[str, Place] = {
     "proposed predicates": Place(domains.proposal_table, "proposed-predicates.jsonl", "docs/domains.md"),
     "faulty labels": Place(domains.fault_table, "domain-robustness.jsonl", "docs/domains.md"),
     "learned domains": Place(domains.learned_success_table, "learned-domains.jsonl", "docs/domains.md"),
+    "few demonstrations": Place(domains.few_demonstrations_table, "learned-domains.jsonl", "docs/domains.md"),
     "learned operators": Place(domains.learned_operator_table, "learned-domains.jsonl", "docs/domains.md"),
     "learned differences": Place(domains.difference_table, "learned-domains.jsonl", "docs/domains.md"),
     "equivalence": Place(domains.equivalence_table, "domain-equivalence.jsonl", "docs/domains.md"),
