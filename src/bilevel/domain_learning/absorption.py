@@ -15,24 +15,31 @@ MOSTLY = 0.97  # of the occurrences of the smaller group must fit
 Alike = Callable[[Group, Group], bool]
 
 
-def absorbed(groups: Sequence[Group], conditions: Callable[[Group], Facts], alike: Alike) -> list[Group]:
+def absorbed(
+    groups: Sequence[Group], conditions: Callable[[Group], Facts], alike: Alike
+) -> tuple[list[Group], list[Group]]:
     """Return the groups, with each that does the same as a larger one, where the rest held already, joined to that.
 
     To add what is there, or to delete what is not, changes nothing: so an action that frees the place it takes from
     frees nothing where the place is free anyway. Where effects are equal, only types differ. `conditions` says what
-    always held before a group's changes, and `alike` whether two groups came of the same controls.
+    always held before a group's changes, and `alike` whether two groups came of the same controls. A larger one that is
+    very rare beside the other is that with a mislabel; those come second.
     """
+    mislabelled = []
     result = sorted(groups, key=lambda group: (-_size(group), -len(group.occurrences), _text(group)))
     for small in sorted(groups, key=lambda group: (_size(group), len(group.occurrences), _text(group))):
         for large in result:
             if large is small or _size(large) < _size(small) or not alike(small, large):
                 continue
             joined = _joined(small, large, conditions)
-            if joined is not None:
+            if joined is not None and len(large.occurrences) < (1 - MOSTLY) * len(small.occurrences):
+                mislabelled.append(large)
+                result = [group for group in result if group is not large]
+            elif joined is not None:
                 large.occurrences += joined
                 result = [group for group in result if group is not small]
                 break
-    return sorted(result, key=lambda group: (-len(group.occurrences), _text(group)))
+    return sorted(result, key=lambda group: (-len(group.occurrences), _text(group))), mislabelled
 
 
 def _size(group: Group) -> int:

@@ -49,10 +49,10 @@ def learn_operators(
     common = [group for group in groups if len(group.occurrences) >= fewest and _episodes(group) >= places]
     rare = [group for group in groups if group not in common]
     study = _Study(episodes, frame, settings, found.states)
-    operators, events = study.operators(common)
+    operators, events, mislabelled = study.operators(common)
     if any(episode.goals for episode in episodes):
         without_irrelevant(operators, frame, episodes, changes)
-    dropped = [_dropped(group) for group in rare] + ([_many(left)] if left else [])
+    dropped = [_dropped(group) for group in (*mislabelled, *rare)] + ([_many(left)] if left else [])
     return named(frame, operators, events, tuple(dropped))
 
 
@@ -115,8 +115,8 @@ class _Study:
     settings: DomainSettings
     states: Sequence[Seen]
 
-    def operators(self, groups: Sequence[Group]) -> tuple[list[Operator], list[Operator]]:
-        """Return the operators of the agent and the events of nature that groups of changes show."""
+    def operators(self, groups: Sequence[Group]) -> tuple[list[Operator], list[Operator], list[Group]]:
+        """Return the operators of the agent and the events of nature that groups show, and groups that are mislabels."""
         approaches = {id(group): self._approach(group) for group in groups}
 
         def alike(one: Group, other: Group) -> bool:
@@ -124,14 +124,14 @@ class _Study:
             return (a.is_agents, _is_arrival(one)) == (b.is_agents, _is_arrival(other)) and same_controls(a, b)
 
         held = {id(group): self._held(group) for group in groups}
-        merged = absorbed(groups, lambda group: held[id(group)], alike)
+        merged, mislabelled = absorbed(groups, lambda group: held[id(group)], alike)
         made = [self._operator(group, self._approach(group)) for group in merged]
         ours = joined_outcomes([operator for operator in made if not _is_event(operator)])
         events = [operator for operator in made if _is_event(operator)]
         for operator in (*ours, *events):
             self._prune(operator)
         _without_luck(ours)
-        return ours, events
+        return ours, events, mislabelled
 
     def _approach(self, group: Group) -> Approach:
         if _is_arrival(group):
