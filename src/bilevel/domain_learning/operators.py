@@ -116,7 +116,7 @@ class _Study:
     states: Sequence[Seen]
 
     def operators(self, groups: Sequence[Group]) -> tuple[list[Operator], list[Operator], list[Group]]:
-        """Return the operators of the agent and the events of nature that groups show, and groups that are mislabels."""
+        """Return the operators of the agent, the events of nature, and the groups that are mislabels."""
         approaches = {id(group): self._approach(group) for group in groups}
 
         def alike(one: Group, other: Group) -> bool:
