@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from measurement import LAUNCHER
 from result_files import Row, origin, write_rows
 from revisions import ROOT, checked_out
 from rule_scaling import write_rules
@@ -34,13 +35,6 @@ GROWN = "blocks"  # the shape that is measured at every size, others at one
 OTHER_SIZE = 100_000
 FEWER = {"gacha": 10_000}  # since n colours take n log n rolls
 LARGE = 1_000_000  # from here on once
-
-# A process counts what its parent had in memory as its own, so commands are started by one that has next to nothing.
-LAUNCHER = """import os, sys
-process = os.posix_spawn(sys.executable, [sys.executable, "-m", "bilevel.cli", *sys.argv[1:]], os.environ)
-_, status, usage = os.wait4(process, 0)
-print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
-"""
 
 
 class Cost(NamedTuple):

@@ -173,6 +173,14 @@ def measure_lama(task: Task, size: int) -> Measurement:
     return Measurement(seconds, solved, actions, timed_out=code is None)
 
 
+# A process counts what its parent had in memory as its own, so commands are started by one that has next to nothing.
+LAUNCHER = """import os, sys
+process = os.posix_spawn(sys.executable, [sys.executable, "-m", "bilevel.cli", *sys.argv[1:]], os.environ)
+_, status, usage = os.wait4(process, 0)
+print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+
+
 def measure_command(task: Task, size: int) -> Measurement:
     """The command `bilevel solve`, reading and writing files, by the wall clock."""
     with tempfile.TemporaryDirectory() as name:
@@ -181,18 +189,19 @@ def measure_command(task: Task, size: int) -> Measurement:
         domain_file.write_text(domain_text(task.domain.name), encoding="utf-8")
         problem_file.write_text(write_problem(task.problem, task.domain), encoding="utf-8")
         files = [str(domain_file), str(problem_file), "--rules", str(task.rule_file), "--plan", str(plan_file)]
-        command = [sys.executable, "-m", "bilevel.cli", "solve", *files]
+        command = [sys.executable, "-S", "-c", LAUNCHER, "solve", *files]
         start = time.perf_counter()
         try:
             done = subprocess.run(command, timeout=task.limit, capture_output=True, text=True, check=False)
         except subprocess.TimeoutExpired:
             return Measurement(task.limit, False, 0, timed_out=True)
         seconds = time.perf_counter() - start
-        if done.returncode:
+        status, _, memory = done.stdout.splitlines()[-1].split()
+        if status != "0":
             sys.exit(f"bilevel solve failed: {done.stderr}")
         plan = read_plan(plan_file, task.domain)
         valid = validate(task.domain, task.problem, plan).is_valid
-    return Measurement(seconds, True, len(plan.actions), valid=valid)
+    return Measurement(seconds, True, len(plan.actions), valid=valid, peak_mebibytes=_mebibytes(int(memory)))
 
 
 def measure_written(task: Task, size: int) -> Measurement:
@@ -208,13 +217,16 @@ METHODS = {
     "lama": measure_lama,
     "command": measure_command,
 }
-OTHER_PROCESS = ("lama", "command")
+OTHER_PROCESS = ("lama",)
 
 
 def peak_mebibytes(method: str) -> float:
     who = resource.RUSAGE_CHILDREN if method in OTHER_PROCESS else resource.RUSAGE_SELF
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # of ru_maxrss: bytes there, KiB elsewhere
-    return round(resource.getrusage(who).ru_maxrss / unit, 1)
+    return _mebibytes(resource.getrusage(who).ru_maxrss)
+
+
+def _mebibytes(maxrss: int) -> float:
+    return round(maxrss / (2**20 if sys.platform == "darwin" else 2**10), 1)  # bytes there, KiB elsewhere
 
 
 def main() -> None:
