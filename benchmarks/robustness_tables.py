@@ -155,8 +155,8 @@ def generalised_table(rows: Sequence[Row], file: str) -> str:
     header = ["domain", "rules", "learning", "solving: easy", "medium", "hard", "solved"]
     text = (
         "Rules learned from 30 small problems of each domain, and the largest problem of each level solved with them, "
-        f"before and after; CPU seconds of whole commands, not measured in turns. Before, how many rules there were for barman "
-        f"depended on how far planning came in its time. {origin(rows, file)}"
+        "before and after; CPU seconds of whole commands, not measured in turns. Before, how many rules there were for "
+        f"barman depended on how far planning came in its time. {origin(rows, file)}"
     )
     return below(text, header, lines)
 
