@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -51,7 +52,7 @@ class Solution:
         return self.stop is Stop.SOLVED
 
 
-class Rollout:
+class Rollout(ABC):
     """One rollout: the engine, nature, and what has been done."""
 
     def __init__(self, domain: Domain, executor: Executor, nature: Nature) -> None:
@@ -62,18 +63,19 @@ class Rollout:
         self.moves: dict[int, NaturesMove] = {}
 
     @property
+    @abstractmethod
     def steps(self) -> int:
         """How many actions have been done."""
-        raise NotImplementedError
 
+    @abstractmethod
     def actions(self) -> Sequence[Action]:
         """Return what has been done."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, bound: int) -> Solution | None:
         """Act until there are `bound` actions or a reason to stop."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance_looking_for_circles(self, bound: int) -> Solution | None:
         """Act likewise, looking for a state that comes back without nature's doing.
 
@@ -81,7 +83,6 @@ class Rollout:
         are compared by a hash that changes with each fact that comes or goes, and is about the goal or asked about by
         a rule: nothing else has to do with what the rules will do.
         """
-        raise NotImplementedError
 
     def until(self, bound: int) -> Solution:
         """Run at full speed; once there has been no progress for a while, run looking for circles."""

@@ -5,6 +5,7 @@ When a domain has changed, a link yields what that leaves of the domains of its 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,12 +15,15 @@ from bilevel.rules.engine.views import UNEQUAL, Literal
 Domains = dict[str, set[str]]
 
 
-class Link:
+class Link(ABC):
+    """What some variables have to do with each other."""
+
     def __init__(self, variables: Sequence[str]) -> None:
         self.variables = variables
 
+    @abstractmethod
     def narrowed(self, changed: str, domains: Domains) -> Iterator[tuple[str, set[str]]]:
-        raise NotImplementedError
+        """Yield the variables whose domains become smaller because another's did, and what is left of them."""
 
 
 class Unequal(Link):
