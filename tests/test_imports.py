@@ -244,7 +244,7 @@ def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
         ("tabletop/worlds/blocks.py", "import numpy as np\nimport gymnasium\nfrom bilevel.tasks.task import Task"),
         ("lowlevel/training.py", "import torch\nimport numpy\nfrom bilevel.tasks.scene import Scene"),
         ("experiments/methods.py", "from bilevel.baselines.vla import require_vla"),
-        ("cli.py", "import tyro\nfrom bilevel.commands.task_commands import Run"),
+        ("cli.py", "import tyro\nfrom bilevel.commands.run_command import Run"),
     ],
 )
 def test_what_is_allowed_is_no_breach(tmp_path: Path, file: str, line: str) -> None:

@@ -20,7 +20,7 @@ from bilevel.symbolic.domain import BadInput
 
 # Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
 COMMANDS: Mapping[str, str] = {
-    "check": "task_commands:Check",
+    "check": "check_command:Check",
     "collect": "demonstration_commands:Collect",
     "import": "import_command:Import",
     "demonstrations check": "check_demonstrations_command:CheckDemonstrations",
@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "domain learn": "learn_domain_command:LearnDomain",
     "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
-    "run": "task_commands:Run",
+    "run": "run_command:Run",
     "evaluate": "evaluate_command:Evaluate",
     "methods": "evaluate_command:Methods",
     "reproduce": "reproduce_command:Reproduce",
