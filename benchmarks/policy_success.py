@@ -30,6 +30,7 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.experiments.evaluation import Evaluation, open_results, read_results
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import EpisodeRecord, make_row, rows_by_objects
+from bilevel.experiments.timings import microseconds_per_step
 from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.learn import learn
 from bilevel.learning.networks import PRESETS, LearningConfig
@@ -127,7 +128,6 @@ def summary(settings: Settings, candidate: Candidate, kind: str) -> Row:
     """One line: how a policy did in the episodes of one kind, and how it was learned."""
     records = list(read_results(candidate.results(settings, kind)))
     rows, card = rows_by_objects(records), read_card(candidate.folder(settings))
-    steps = sum(record.steps for record in records)
     return {
         "kind": kind,
         "task": candidate.task,
@@ -139,9 +139,7 @@ def summary(settings: Settings, candidate: Candidate, kind: str) -> Row:
         "by_objects": {str(size): [row.successes, row.episodes] for size, row in rows.items()},
         "mean_steps_by_objects": {str(size): row.mean_steps for size, row in rows.items()},
         "failures": [_failure(record) for record in records if not record.success],
-        "microseconds_per_step": {
-            part: round(1e6 * sum(record.seconds[part] for record in records) / steps) for part in ("policy", "physics")
-        },
+        "microseconds_per_step": {part: microseconds_per_step(records, part) for part in ("policy", "physics")},
         "learning": {name: value for name, value in card.summary.items() if name != "demonstrations"},
         "settings": card.settings,
         **origin(),

@@ -83,7 +83,7 @@ def still_policy(task: Task = TINY, rules: str = RULES_TEXT, controls: Controls 
         encoding=symbols_of(encoding),
         network=network,
         settings={"preset": "paper"},
-        summary={"samples": 100, "best_epoch": 2, "validation_loss": 0.25, "seconds": 1.5},
+        summary={"samples": 100, "best_epoch": 2, "validation_loss": 0.25},
         versions={"bilevel": "0.2.0"},
     )
     weights = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}

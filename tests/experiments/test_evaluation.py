@@ -13,6 +13,7 @@ import pytest
 from bilevel.experiments.evaluation import Evaluation, evaluate, open_results, read_results
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import EpisodeRecord, Z, make_row, read_record, rows_by_objects, table, wilson_interval
+from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.policies.changes import Changes
 from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed, training_seed
@@ -23,15 +24,7 @@ from tiny_task import TINY
 
 EXPERT = find_policy("expert")
 SMALL = Evaluation(EXPERT, TINY, objects=(1, 2), episodes=2)
-
-
-def without_seconds(path: Path) -> list[dict[str, Any]]:
-    """What is in a file of results; the order of the keys counts, too."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    for line in lines:
-        assert set(line.pop("seconds")) == {"policy", "physics"}
-        assert line.pop("peak_mebibytes") > 1
-    return lines
+SMALL_RECORD = replace(next(SMALL.run()), seconds={"policy": 10.0, "physics": 10.0})
 
 
 def write(path: Path, evaluation: Evaluation = SMALL, workers: int = 1) -> list[EpisodeRecord]:
@@ -74,7 +67,7 @@ def test_no_demonstration_has_a_seed_of_an_evaluation() -> None:
 
 def test_two_workers_write_the_same(path: Path, tmp_path: Path) -> None:
     write(tmp_path / "two.jsonl", workers=2)
-    assert json.dumps(without_seconds(tmp_path / "two.jsonl")) == json.dumps(without_seconds(path))
+    assert (tmp_path / "two.jsonl").read_bytes() == path.read_bytes()
 
 
 def test_results_that_come_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +106,7 @@ def test_a_torn_line_is_run_again_and_whole_ones_are_kept(path: Path, made: byte
     lines = made.splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:cut])
     assert len(write(path)) == 4
-    assert path.read_bytes().splitlines()[0] == lines[0].rstrip()
-    again = without_seconds(path)
-    path.write_bytes(made)
-    assert again == without_seconds(path)
+    assert path.read_bytes() == made
 
 
 def test_nothing_is_run_when_all_is_there_and_more_objects_are_added(path: Path, made: bytes) -> None:
@@ -192,6 +182,63 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(
     with pytest.raises(BadInput, match=reason):
         write(tmp_path / "new.jsonl", evaluation)
     assert not (tmp_path / "new.jsonl").exists()
+
+
+# What depends on the machine
+
+
+def test_timings_are_beside_the_results_and_belong_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    for record in (written := write(path)):
+        assert set(record.seconds) == {"policy", "physics"}
+        assert record.peak_mebibytes
+        assert not {"seconds", "peak_mebibytes"} & set(json.loads(record.line()))
+    assert [timing_of(record) for record in read_results(path)] == [timing_of(record) for record in written]
+    timings_path(path).unlink()
+    assert [record.seconds for record in read_results(path)] == [{}] * 4
+    assert list(read_results(path)) == written
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_timings_of_a_killed_evaluation_are_gone_on_with(tmp_path: Path, kept: int) -> None:
+    path, beside = tmp_path / "results.jsonl", tmp_path / "results.timings.jsonl"
+    write(path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+    first = timing_of(SMALL_RECORD).line()
+    beside.write_bytes(first + beside.read_bytes()[:-20])
+    write(path)
+    assert beside.read_bytes().startswith(first) == bool(kept)
+    assert beside.read_bytes().count(b"\n") == (5 if kept else 4)
+    assert all(record.seconds["policy"] < 9 for record in read_results(path))
+
+
+@pytest.mark.parametrize("content", [b"mine", b"mine\n", b'{"objects":"two"}\n', b'{"task": "'])
+def test_a_file_that_holds_no_timings_is_left_alone(path: Path, content: bytes) -> None:
+    timings_path(path).write_bytes(content)
+    with pytest.raises(BadInput, match=r"results\.timings\.jsonl"):
+        write(path)
+    path.unlink()
+    with pytest.raises(BadInput, match=r"results\.timings\.jsonl"):
+        write(path)
+    assert timings_path(path).read_bytes() == content
+
+
+def test_results_with_timings_in_their_lines_can_be_read_and_gone_on_with(path: Path, made: bytes) -> None:
+    old = [json.loads(line) | {"seconds": {"policy": 7.0}, "peak_mebibytes": 50.0} for line in made.splitlines()]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in old[:2]), encoding="utf-8")
+    assert [record.seconds for record in read_results(path)] == [{"policy": 7.0}] * 2
+    assert [record.seconds.get("policy") == 7.0 for record in write(path)] == [True, True, False, False]
+
+
+def test_results_that_go_nowhere_have_no_timings() -> None:
+    assert len(write(Path("/dev/null"))) == 4
+    assert not Path("/dev/null.timings").exists()
+
+
+def test_an_endless_evaluation_begins_at_once() -> None:
+    evaluation = replace(SMALL, episodes=10**15)
+    assert (evaluation.total, evaluation.job(10**15 + 3)) == (2 * 10**15, (2, 3))
+    assert next(evaluation.run()).episode == 0
 
 
 # Summaries

@@ -6,7 +6,6 @@ itself what to do: it sees what the learner sees, and says what it would do next
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,7 +70,7 @@ def learn_end_to_end(
     demonstrations: Demonstrations, output: Path, method: str, options: LearningOptions
 ) -> LearnedEndToEnd:
     """Learn a policy by one of the methods in `ENCODINGS` and write its folder; otherwise as `learn` does."""
-    began, config = time.perf_counter(), options.settings
+    config = options.settings
     require_actions(demonstrations)
     options = with_task(options, demonstrations)
     encoding, controls = ENCODINGS[method](demonstrations.domain, demonstrations.spec), demonstrations.controls
@@ -84,7 +83,7 @@ def learn_end_to_end(
     practice = practice_for(demonstrations, options, is_bilevel=False)
     learned = train_network(samples, make_network, learner, practice, options)
     shape = NetworkShape(END_TO_END, config.hidden, config.rounds)
-    card = make_card(demonstrations, options, learned, began, method, encoding.symbols, shape, {})
+    card = make_card(demonstrations, options, learned, method, encoding.symbols, shape, {})
     policy = LearnedEndToEnd(card, demonstrations.domain, learned.trained.weights)
     write_curve(output, learned)
     policy.write(output)

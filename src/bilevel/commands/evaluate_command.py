@@ -47,7 +47,8 @@ class Evaluate:
     """
 
     output: Output
-    """Where to write the results: one line of JSON for each episode."""
+    """Where to write the results: one line of JSON for each episode. The seconds and the memory that
+    they took go to a second file beside it, such as results.timings.jsonl."""
     policy: OptionalPolicy = None
     """Folder of the policy; see `bilevel learn`."""
     method: Optional[str] = None
@@ -85,7 +86,7 @@ class Evaluate:
         with open_results(self.output, self._evaluation()) as results:
             kept = len(results.records)
             with resumable(lambda: self._state(results)), progress_bar() as progress:
-                bar = progress.add_task("", total=len(results.evaluation.jobs), completed=kept)
+                bar = progress.add_task("", total=results.evaluation.total, completed=kept)
                 progress.update(bar, description=_description(results))
                 for _ in results.collect(self.workers):
                     progress.update(bar, advance=1, description=_description(results))
@@ -120,7 +121,7 @@ class Evaluate:
         )
 
     def _state(self, results: Results) -> str:
-        return f"{len(results.records)} of {count(results.evaluation.jobs, 'episode')} are in {self.output}"
+        return f"{len(results.records)} of {count(results.evaluation.total, 'episode')} are in {self.output}"
 
     def _report(self, results: Results, kept: int) -> None:
         from bilevel.experiments.records import make_row, rows_by_objects, table

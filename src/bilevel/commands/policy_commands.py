@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -93,6 +94,7 @@ class Learn:
         from bilevel.processes import WorkerDied
         from bilevel.tasks.registry import find_task, registered_task
 
+        began = time.perf_counter()
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
         met: Sequence[Problem] = ()
@@ -115,7 +117,7 @@ class Learn:
             self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
-        self._report(learned)
+        self._report(learned, time.perf_counter() - began)
         return 0
 
     def _learn_domain(
@@ -183,7 +185,7 @@ class Learn:
 
         return open_things.enter_context(loss_notes(self.tensorboard))
 
-    def _report(self, learned: LearnedNetwork) -> None:
+    def _report(self, learned: LearnedNetwork, seconds: float) -> None:
         found, rules = learned.card.summary, getattr(learned, "rules", None)
         values = {
             "output": str(self.output),
@@ -193,6 +195,7 @@ class Learn:
             "parameters": learned.parameters,
             "digest": learned.digest,
             **found,
+            "seconds": round(seconds, 1),
         }
         what = f"{count(rules, 'rule')}, a network" if rules is not None else "a network"
         sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
@@ -204,7 +207,7 @@ class Learn:
             _domain_line(found.get("domain")),
             f"{what} of {learned.parameters} parameters; {sources}",
             f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
-            f"written to {self.output} in {found['seconds']:.1f} s",
+            f"written to {self.output} in {seconds:.1f} s",
             f"it is of the task TASK+{self.output / 'labels.py'}" if self.learn_predicates else "",
             f"measure it with: bilevel evaluate --method {self.method} --policy {self.output} …" if others else "",
         )

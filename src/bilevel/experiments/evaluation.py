@@ -1,8 +1,8 @@
 """How often a policy succeeds, over many sizes and episodes that it was not made from, in parallel.
 
 The results are lines, one for each episode, in a fixed order. A line depends on what is measured and on its number
-alone, but for the seconds in it, so it does not matter who ran the episode, or when. A file of them can be taken up
-again after the evaluation was stopped.
+alone, so it does not matter who ran the episode, or when: the same evaluation gives the same bytes. What episodes took
+on this machine is in a file beside it; see `timings`. Both can be taken up again after the evaluation was stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any, BinaryIO
 
 from bilevel.experiments.machines import forget_peak, own_peak
 from bilevel.experiments.records import BEGINNING, IDENTITY, EpisodeRecord, read_record
+from bilevel.experiments.timings import TIMING_BEGINNING, read_timings, timing_of, timings_path, with_timings
 from bilevel.files import taken_by_another
+from bilevel.json_files import read_bytes
 from bilevel.methods.methods import EXPERT, EvaluatedPolicy, method_of
 from bilevel.policies.episode_run import EpisodeRun, run_episode
 from bilevel.policies.incidents import count_incidents
@@ -48,9 +50,13 @@ class Evaluation:
     perception: Perception = PERFECT
 
     @property
-    def jobs(self) -> list[tuple[int, int]]:
-        """Numbers of objects and of episodes, in the order of the results."""
-        return [(objects, episode) for objects in self.objects for episode in range(self.episodes)]
+    def total(self) -> int:
+        """The number of episodes for all numbers of objects together."""
+        return len(self.objects) * self.episodes
+
+    def job(self, index: int) -> tuple[int, int]:
+        """Return the number of objects and that of the episode, in the order of the results."""
+        return self.objects[index // self.episodes], index % self.episodes
 
     def check(self) -> None:
         """`BadInput` for what cannot be measured."""
@@ -80,7 +86,7 @@ class Evaluation:
     def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
         """The results in their order, from the given one on."""
         self.check()
-        with closing(spread(partial(_start, self), range(begin, len(self.jobs)), workers)) as done:
+        with closing(spread(partial(_start, self), range(begin, self.total), workers)) as done:
             yield from in_order(done, begin)
 
 
@@ -89,7 +95,7 @@ def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
     runner = EpisodeRunner(evaluation.policy, evaluation.task, evaluation.arguments, evaluation.perception)
 
     def run(index: int) -> tuple[int, EpisodeRecord]:
-        objects, episode = evaluation.jobs[index]
+        objects, episode = evaluation.job(index)
         identity = evaluation.identity(episode)
         forget_peak()
         found = runner.run(objects, identity["seed"], evaluation.noise)
@@ -145,12 +151,14 @@ class Results:
     evaluation: Evaluation
     records: list[EpisodeRecord]
     file: BinaryIO
+    timings: BinaryIO
 
     def collect(self, workers: int = 1) -> Iterator[EpisodeRecord]:
         """Run what is missing; each episode once its line is in the file."""
         for record in self.evaluation.run(workers, begin=len(self.records)):
-            self.file.write(record.line().encode())
-            self.file.flush()
+            for file, line in ((self.timings, timing_of(record).line()), (self.file, record.line().encode())):
+                file.write(line)
+                file.flush()
             self.records.append(record)
             yield record
 
@@ -159,48 +167,55 @@ class Results:
 def open_results(path: Path, evaluation: Evaluation) -> Iterator[Results]:
     """Begin a file of results, or take up one that was begun; others are kept out meanwhile."""
     evaluation.check()
+    with _open(path) as file:
+        if taken_by_another(file.fileno()):
+            raise BadInput(f"{path}: another process is evaluating into it; wait for it or choose another --output")
+        whole = _whole_lines(path, file, BEGINNING)
+        records = list(read_results(path, whole))
+        _compare(path, records, evaluation)
+        beside = timings_path(path) if path.is_file() else Path(os.devnull)
+        with _open(beside) as timings:
+            timed = _whole_lines(beside, timings, TIMING_BEGINNING)
+            for each, keep in ((file, len(whole)), (timings, len(timed) if records else 0)):
+                if each.seek(0, os.SEEK_END) > keep:
+                    each.truncate(keep)
+            yield Results(evaluation, records, file, timings)
+
+
+def _open(path: Path) -> BinaryIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(path, "a+b")  # noqa: SIM115 (closed below)
+        return open(path, "a+b")
     except OSError as error:
         reason = error.strerror or "no file that can be taken up again"  # such as a pipe
         raise BadInput(f"{path}: cannot be written: {reason}") from None
-    with file:
-        if taken_by_another(file.fileno()):
-            raise BadInput(f"{path}: another process is evaluating into it; wait for it or choose another --output")
-        yield Results(evaluation, _resume(path, file, evaluation), file)
 
 
-def _resume(path: Path, file: BinaryIO, evaluation: Evaluation) -> list[EpisodeRecord]:
-    """The results that are there; a last line that is torn is removed, and run again."""
+def _whole_lines(path: Path, file: BinaryIO, beginning: bytes) -> bytes:
+    """Return what is in a file but for a last line that a kill has torn; `BadInput` where that is no such line."""
     file.seek(0)
     data = file.read()
-    whole, torn = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
-    if torn[: len(BEGINNING)] != BEGINNING[: len(torn)]:
+    torn = data[data.rfind(b"\n") + 1 :]
+    if torn[: len(beginning)] != beginning[: len(torn)]:
         raise BadInput(f"{path}: holds something else than results; choose another --output")
-    records = list(read_results(path, whole))
-    _compare(path, records, evaluation)
-    if torn:
-        file.truncate(len(whole))
-    file.seek(0, os.SEEK_END)
-    return records
+    return data[: len(data) - len(torn)]
 
 
 def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecord]:
-    """The records of a file of results, whose content may be known already."""
-    for number, line in enumerate((path.read_bytes() if data is None else data).splitlines(), 1):
-        yield read_record(line, f"{path}, line {number}")
+    """The records of a file of results, whose content may be known already, with the timings that are beside it."""
+    timings = read_timings(path)
+    lines = enumerate((read_bytes(path) if data is None else data).splitlines(), 1)
+    return with_timings((read_record(line, f"{path}, line {number}") for number, line in lines), timings)
 
 
 def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluation) -> None:
     """The records must be the first results of this very evaluation."""
-    jobs = evaluation.jobs
     for index, record in enumerate(records):
         wanted = evaluation.identity(record.episode)
         for key, other in IDENTITY.items():
             if getattr(record, key) != wanted[key]:
                 raise BadInput(f"{path}: made with {other}; choose another --output")
-        if index >= len(jobs) or (record.objects, record.episode) != jobs[index]:
+        if index >= evaluation.total or (record.objects, record.episode) != evaluation.job(index):
             raise BadInput(f"{path}: made with other --objects or --episodes; choose another --output")
 
 

@@ -50,21 +50,24 @@ class EpisodeRecord:
     steps: int
     changes: Changes
     versions: dict[str, str]
-    seconds: dict[str, float] = field(compare=False)
     settings: dict[str, Any] = field(default_factory=dict)  # of the method
     perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
     detail: str | None = None  # what the policy itself says about why it did not succeed
-    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
     recovery: dict[str, int] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did
     incidents: list[Incident] | None = None  # the same one by one, where they were to be kept
+    # What depends on the machine is not in its line; see `timings`.
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
 
     @property
     def success(self) -> bool:
         return self.outcome == SUCCESS
 
     def line(self) -> str:
+        """Return it as a line of JSON, without what depends on the machine."""
         incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
         flat = asdict(replace(self, incidents=None))
+        del flat["seconds"], flat["peak_mebibytes"]
         return json.dumps({**flat, "changes": _counts(self.changes), "incidents": incidents}) + "\n"
 
 

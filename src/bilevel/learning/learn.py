@@ -6,7 +6,6 @@ network is trained on. With DAgger, the policy then acts, and both are learned f
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -108,7 +107,7 @@ def learn_bilevel(
     demonstrations: Demonstrations, output: Path, options: LearningOptions, network: MakeNetwork | None = None
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder."""
-    began, config = time.perf_counter(), options.settings
+    config = options.settings
     require_actions(demonstrations)
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, options.callback)
@@ -148,7 +147,7 @@ def learn_bilevel(
     }
     if options.learned:
         counts["domain"] = options.learned.summary
-    card = make_card(demonstrations, options, learned, began, BISON, symbols_of(found.encoding), shape, counts)
+    card = make_card(demonstrations, options, learned, BISON, symbols_of(found.encoding), shape, counts)
     body = _body(options.task, demonstrations.controls)
     estimation = fit_estimation(demonstrations)
     card = msgspec.structs.replace(card, longest=found.longest, commit=known.commit, estimation=estimation, **body)
@@ -285,7 +284,6 @@ def make_card(
     demonstrations: Demonstrations,
     options: LearningOptions,
     learned: TrainedNetwork,
-    began: float,
     method: str,
     encoding: dict[str, Any],
     shape: NetworkShape,
@@ -310,7 +308,6 @@ def make_card(
             "best_epoch": network.best_epoch,
             "validation_loss": network.validation_loss,
             "demonstrations": {"command": demonstrations.command, "episodes": len(demonstrations)},
-            "seconds": round(time.perf_counter() - began, 1),
             **counts,
         },
         versions=versions([*(options.task.packages if options.task else ()), "torch", "safetensors"]),

@@ -17,6 +17,7 @@ from bilevel.experiments.reproduction.findings import summarise
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
 from bilevel.experiments.reproduction.units import VARIANTS, Collect, Train, TrainingCost, Variant
+from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningOptions, Progress
 from bilevel.policies.changes import Changes
@@ -62,9 +63,10 @@ def record(episode: int, digest: str | None = None) -> EpisodeRecord:
 
 
 def write_records(folder: ExperimentFolder, *records: EpisodeRecord, variant: Variant = EXPERT) -> Path:
-    path = folder.path / Evaluate("blocks", variant, 0, 1, 1).outputs[0]
+    path = folder.path / Evaluate("blocks", variant, 0, 1, 1).outputs[1]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes("".join(record.line() for record in records).encode())
+    timings_path(path).write_bytes(b"".join(timing_of(record).line() for record in records))
     return path
 
 
@@ -104,7 +106,7 @@ def test_episodes_are_those_that_are_first_each_once(folder: ExperimentFolder) -
 
 
 def test_a_folder_in_the_place_of_a_file_counts_for_nothing(folder: ExperimentFolder) -> None:
-    (folder.path / ONE.outputs[0]).mkdir(parents=True)
+    (folder.path / ONE.outputs[1]).mkdir(parents=True)
     assert numbers(folder) == []
 
 
@@ -153,7 +155,7 @@ def test_the_episodes_that_are_missing_are_run_and_no_others(
 
     monkeypatch.setattr(EpisodeRunner, "run", counted)
     two, three = (Evaluate("blocks", EXPERT, 0, 1, episodes) for episodes in (2, 3))
-    path = folder.path / ONE.outputs[0]
+    path = folder.path / ONE.outputs[1]
     told: list[tuple[str, int]] = []
     assert not two.is_done(folder)
 
@@ -172,6 +174,7 @@ def test_the_episodes_that_are_missing_are_run_and_no_others(
     assert not three.is_done(folder)
     three.perform(folder, callback)
     assert list(read_results(path)) == records
+    assert all(record.seconds and record.peak_mebibytes for record in read_results(path))
     assert ran == [0, 1, 2, 2]
 
 

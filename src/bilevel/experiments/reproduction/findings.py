@@ -19,6 +19,7 @@ from bilevel.experiments.records import EpisodeRecord, make_row
 from bilevel.experiments.reproduction.folder import FINDINGS, OURS, PAPER, ExperimentFolder, read_json
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory
 from bilevel.experiments.reproduction.units import VARIANTS, Train, Variant
+from bilevel.experiments.timings import microseconds_per_step
 from bilevel.files import write_atomically
 from bilevel.json_files import decode
 from bilevel.policies.policy_folder import BISON, POLICY, RULES
@@ -235,15 +236,10 @@ def _size(objects: int, records: Sequence[EpisodeRecord], peak: float | None) ->
         successes=row.successes,
         reasons=row.reasons,
         mean_steps=None if row.mean_steps is None else round(row.mean_steps, 1),
-        policy_microseconds=_per_step(records, "policy"),
-        physics_microseconds=_per_step(records, "physics"),
+        policy_microseconds=microseconds_per_step(records, "policy"),
+        physics_microseconds=microseconds_per_step(records, "physics"),
         peak_mebibytes=peak,
     )
-
-
-def _per_step(records: Sequence[EpisodeRecord], what: str) -> float | None:
-    steps = sum(record.steps for record in records)
-    return round(1e6 * sum(record.seconds[what] for record in records) / steps, 1) if steps else None
 
 
 def _training(folder: ExperimentFolder, network: Train) -> Training | None:

@@ -7,7 +7,7 @@ import random
 import time
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from bilevel.baselines.end_to_end import read_any
@@ -17,6 +17,7 @@ from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
 from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit, Variant
+from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.planning.planner import Status
@@ -67,14 +68,15 @@ class Evaluate(_VariantUnit):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl",)
+        results = PurePosixPath(f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl")
+        return str(timings_path(results)), str(results)
 
     def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
         """Return the episodes that are there as a whole, and of the policy that is there now; a torn last line is not.
 
         To go on with them, they must also have been made with the same versions of all that episodes depend on.
         """
-        path, policy = folder.path / self.outputs[0], folder.path / self.inputs[0] if self.inputs else None
+        path, policy = folder.path / self.outputs[1], folder.path / self.inputs[0] if self.inputs else None
         try:
             data = path.read_bytes()
             records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
@@ -94,7 +96,9 @@ class Evaluate(_VariantUnit):
         for record in self.evaluation(folder, self.objects, self.episodes).run(begin=len(records)):
             records.append(record)
             if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
-                write_atomically(folder.path / self.outputs[0], "".join(record.line() for record in records))
+                timings, results = (folder.path / name for name in self.outputs)
+                write_atomically(timings, b"".join(timing_of(record).line() for record in records))
+                write_atomically(results, "".join(record.line() for record in records))
                 saved = time.monotonic()
                 callback(f"episode {len(records)} of {self.episodes}")
 

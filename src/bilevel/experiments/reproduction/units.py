@@ -65,7 +65,7 @@ class Unit(ABC):
 
     @property
     def name(self) -> str:
-        return f"{self.kind} {PurePosixPath(self.outputs[0].partition('/')[2]).with_suffix('')}"
+        return f"{self.kind} {PurePosixPath(self.outputs[-1].partition('/')[2]).with_suffix('')}"
 
     @abstractmethod
     def is_done(self, folder: ExperimentFolder) -> bool:
