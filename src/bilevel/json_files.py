@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,17 +12,35 @@ from bilevel.symbolic.domain import BadInput
 
 Value = TypeVar("Value")
 
+DEEPEST = 100  # levels of lists and objects in each other, far from where Python itself gives up
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
 
 class Damaged(BadInput):
     """A file that is there, but not what it should be."""
 
 
 def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
-    """The value in some JSON; `Damaged`, which says `what` is, where it is not JSON or not of this kind."""
+    """The value in some JSON; `Damaged`, which says `what` is, where it is not JSON, too deep, or not of this kind."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        value = msgspec.json.decode(data, type=kind)
+        if is_too_deep(data):
+            raise Damaged(f"{what}: lists and objects are nested too deeply")
+        return value
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Damaged(f"{what}: {_in_one_line(error)}") from None
+
+
+def is_too_deep(data: bytes | str) -> bool:
+    """Return whether valid JSON has more than some `DEEPEST` levels: what is done with it may then fail anywhere."""
+    text = data.encode() if isinstance(data, str) else data
+    if text.count(b"[") + text.count(b"{") <= DEEPEST:
+        return False
+    brackets = _STRING.sub(b"", text).translate(None, _NO_BRACKETS)
+    for _ in range(DEEPEST):  # each time, the innermost level goes
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.observation import (
     COLUMN,
     FEATURES,
@@ -32,6 +33,13 @@ def seen(visible: tuple[int, ...] = (0, 1, 1), serial: int = 7) -> Observation:
 def test_slots_of_a_type_are_side_by_side() -> None:
     assert SLOTS.names == ("unmade1", "unmade2", "tray1")
     assert [SLOTS.rows(kind) for kind in ("block", "tray", "button")] == [slice(0, 2), slice(2, 3), slice(0, 0)]
+
+
+def test_slots_of_an_unknown_type_or_of_the_same_name_are_refused() -> None:
+    with pytest.raises(BadInput, match="slots of the type 'cup', which the spec does not have"):
+        Slots(gacha.SPEC, {"block": ["a"], "cup": ["b"]})
+    with pytest.raises(BadInput, match="there are 2 slots of the name 'a'"):
+        Slots(gacha.SPEC, {"block": ["a"], "tray": ["b", "a"]})
 
 
 def test_only_what_is_visible_is_in_the_scene_and_blocks_that_were_made_have_numbers() -> None:

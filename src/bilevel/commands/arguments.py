@@ -120,6 +120,8 @@ def require_positive(**options: float | None) -> None:
 
 def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of `--env-args`: values are JSON where possible, else text."""
+    from bilevel.json_files import is_too_deep
+
     arguments = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -127,8 +129,13 @@ def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
             raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
         try:
             arguments[name] = json.loads(value)
+            too_deep = is_too_deep(value)
         except ValueError:
-            arguments[name] = value
+            arguments[name], too_deep = value, False
+        except RecursionError:
+            too_deep = True
+        if too_deep:
+            raise BadInput(f"--env-args: lists and objects are nested too deeply in '{name}'")
     return arguments
 
 

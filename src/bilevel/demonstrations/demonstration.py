@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.json_files import decode
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
@@ -248,10 +249,7 @@ def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonst
 def demonstration_from(arrays: Mapping[str, NDArray[Any]], spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the arrays that `demonstration_arrays` gave; `BadInput` where they make none."""
     _check_names(arrays)
-    try:
-        metadata = msgspec.json.decode(arrays[METADATA].tobytes(), type=Metadata)
-    except msgspec.DecodeError as error:
-        raise BadInput(f"the metadata makes no sense: {error}") from None
+    metadata = decode(arrays[METADATA].tobytes(), Metadata, "the metadata makes no sense")
     demonstration = Demonstration(
         objects=metadata.objects,
         **{name: arrays[name] for name in ARRAYS},

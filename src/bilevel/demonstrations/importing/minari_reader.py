@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,10 @@ import PIL  # noqa: F401
 from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
-from bilevel.demonstrations.demonstration import Demonstration, demonstration_from
+from bilevel.demonstrations.demonstration import Demonstration, Metadata, demonstration_from
 from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings, Timesteps
 from bilevel.demonstrations.manifest import CollectionSettings
+from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.spec import read_spec
@@ -32,7 +32,8 @@ def read_minari(source: str) -> Recordings:
     if not (folder / "data").is_dir():
         raise BadInput(f"{source}: there is no Minari data set here, nor in {folder}; see: minari list local")
     with _readable(source):
-        about = json.loads((folder / "data" / "metadata.json").read_text(encoding="utf-8"))
+        path = folder / "data" / "metadata.json"
+        about = decode(read_bytes(path), dict[str, Any], f"damaged, or no Minari data set: {path}")
         if not {"observation_space", "action_space"} <= about.keys():  # else Minari makes the environment that it names
             raise BadInput("its metadata do not say what the observation and action spaces are")
         dataset = minari.MinariDataset(folder / "data")
@@ -98,7 +99,7 @@ def _own_episodes(dataset: Any, own: OwnExport, source: str) -> Iterator[Demonst
         with _readable(f"{source}, episode {number}"):
             (data,) = dataset.iterate_episodes([number])
             metadata = data.infos["metadata"].reshape(-1)
-            objects = len(json.loads(metadata.tobytes())["objects"])
+            objects = len(decode(metadata.tobytes(), Metadata, "the metadata makes no sense").objects)
             arrays = {
                 "agent": data.observations["agent"],
                 "features": data.observations["objects"][:, :objects],

@@ -7,7 +7,6 @@ people, these are the demonstrators.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, Timesteps
+from bilevel.json_files import decode
 from bilevel.symbolic.domain import BadInput
 
 
@@ -61,10 +61,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _env_args(text: Any, path: Path) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        raise BadInput(f"{path}: the attribute 'env_args' is no JSON") from None
+    found = decode(text, object, f"{path}: the attribute 'env_args' is no JSON")
     return found if isinstance(found, dict) else {}
 
 
