@@ -53,6 +53,7 @@ TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
+GivenTask = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK]")]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
 EnvArguments = Annotated[Words, tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
@@ -139,15 +140,18 @@ def recovery_of(text: str | None) -> Recovery | None:
     return None if text is None else parse_recovery(text)
 
 
-def task_of(name: str, source: str | None, whose: str) -> Task:
-    """Return the task that `--task` names, else the one that is registered by this name; `BadInput` without one."""
+def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task") -> Task:
+    """Return the task that `source` names, else the one that is registered by this name; `BadInput` without one.
+
+    `remedy` says how the command is told another one.
+    """
     from bilevel.tasks.registry import find_task, registered_task
 
     task = find_task(source) if source else registered_task(name)
     if task is None:
         of, _, labels = name.partition("+")
         place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
-        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; add --task {place}")
+        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")
     return task
 
 
