@@ -33,6 +33,32 @@ def _several(kind: type) -> PrimitiveConstructorSpec[Any]:
     )
 
 
+NAMELESS = Path()  # of an option that was given without the name of a file: `named_after` finds one
+
+
+def _one_or_none() -> PrimitiveConstructorSpec[Any]:
+    def path(words: list[str]) -> Path:
+        if len(words) > 1:
+            raise ValueError(f"takes at most one file, not {' '.join(words)}")
+        return Path(words[0]) if words else NAMELESS
+
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[FILE]",
+        instance_from_str=path,
+        is_instance=lambda value: value is None or isinstance(value, Path),
+        str_from_instance=lambda value: [] if value is None else [str(value)],
+    )
+
+
+def named_after(task: str, file: Path | None, ending: str) -> Path | None:
+    """Return the file of an option; one that was given without a name is named after the task."""
+    if file is not NAMELESS:
+        return file
+    place = task.partition("+")[0].partition(":")[0]
+    return Path((Path(place).stem if place.endswith(".py") else place.rpartition(".")[2]) + ending)
+
+
 # Optional[X], not X | None, and a bare tuple: for others tyro imports typeguard, which takes longer than all else here.
 if TYPE_CHECKING:
     Words = tuple[str, ...]
@@ -49,6 +75,7 @@ PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
+OptionallyNamed = Annotated[Optional[Path], _one_or_none(), tyro.conf.arg(metavar="[FILE]")]
 TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
