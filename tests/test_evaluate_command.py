@@ -23,7 +23,7 @@ from command_line import run
 from tiny_policies import PICK, RULES_TEXT, learned_folder, still_folder, still_policy
 
 TINY = f"{tiny_task.__file__}:TINY"
-EXPERT = ("evaluate", "--method", "expert", "--task", TINY)
+EXPERT = ("evaluate", TINY, "--method", "expert")
 ONE = ("--objects", "1", "--episodes", "1")
 
 
@@ -51,7 +51,7 @@ def test_a_table_tells_the_results_and_the_file_holds_each_episode(
 def test_a_policy_that_fails_is_measured_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "results.jsonl"
     policy = still_folder()
-    code, out, _ = run(capsys, "evaluate", "--policy", policy, "--task", TINY, *ONE, "--output", output)
+    code, out, _ = run(capsys, "evaluate", TINY, "--policy", policy, *ONE, "--output", output)
     assert code == 0
     assert out.splitlines()[2].split()[-2:] == ["stall", "1"]
     (line,) = lines(output)
@@ -73,7 +73,7 @@ def test_where_it_was_at_a_loss_is_counted_and_kept_where_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     still_policy(rules=RULES_TEXT.replace(PICK, "")).write(tmp_path)
-    command = ("evaluate", "--policy", tmp_path, "--task", TINY, *ONE, "--recovery", "wait=4")
+    command = ("evaluate", TINY, "--policy", tmp_path, *ONE, "--recovery", "wait=4")
     code, out, _ = run(capsys, *command, "--output", tmp_path / "a.jsonl")
     assert (code, out.splitlines()[2].split()[-3:]) == (0, ["no", "rule", "1"])
     assert "at a loss: 1 waits, 0 plans, 0 nudges, 0 retries, 0 other choices, 1 stops" in out
@@ -93,8 +93,6 @@ def test_where_it_was_at_a_loss_is_counted_and_kept_where_that_is_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--task", "cubes"), "unknown task 'cubes'; known tasks: blocks,"),
-        (("--task", "nowhere.py:task"), "nowhere.py: there is no such file"),
         (("--method", "magic"), "unknown method 'magic'; known methods: bison, expert"),
         (("--method", "bison"), "the method 'bison' needs a --policy; `bilevel learn` makes one"),
         (("--policy", "nowhere"), "the method 'expert' takes no --policy"),
@@ -131,11 +129,11 @@ def test_what_makes_no_sense_is_one_line(
 def test_a_policy_needs_its_task_or_one_that_it_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output, policy = tmp_path / "results.jsonl", learned_folder()
     code, _, err = run(capsys, "evaluate", "--method", "expert", "--output", output)
-    assert (code, err) == (2, "bilevel: the method 'expert' needs a --task\n")
+    assert (code, err) == (2, "bilevel: the method 'expert' needs a task: bilevel evaluate TASK\n")
     code, _, err = run(capsys, "evaluate", "--policy", policy, "--output", output)
-    told = "is of the task 'tiny', which is not registered here; add --task file.py:task"
+    told = "is of the task 'tiny', which is not registered here; name it: bilevel evaluate file.py:task"
     assert (code, err) == (2, f"bilevel: {policy} {told}\n")
-    code, _, err = run(capsys, "evaluate", "--policy", policy, "--task", "gacha", "--output", output)
+    code, _, err = run(capsys, "evaluate", "gacha", "--policy", policy, "--output", output)
     assert (code, len(err.splitlines())) == (2, 1)
     assert "the policy was learned on 'tiny': its domain lacks " in err
     assert not output.exists()
@@ -153,6 +151,20 @@ def test_numbers_of_objects(text: str, numbers: tuple[int, ...]) -> None:
 def test_what_is_no_number_of_objects(text: str) -> None:
     with pytest.raises(BadInput, match="--objects takes numbers and ranges"):
         parse_numbers(text, 10)
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("cubes", "unknown task 'cubes'; known tasks: blocks,"),
+        ("nowhere.py:task", "nowhere.py: there is no such file"),
+    ],
+)
+def test_a_task_that_is_not_there_is_one_line(
+    task: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "evaluate", task, "--method", "expert", "--output", tmp_path / "results.jsonl")
+    assert (code, len(err.splitlines()), reason in err) == (2, 1, True)
 
 
 def test_files_that_hold_no_results_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +239,7 @@ def test_estimation_is_that_of_the_policy_or_off_or_lent_to_the_expert(
         code, _, err = run(capsys, *command, *ONE, "--perception", "missed=0.1", "--output", output)
         return lines(output)[0]["settings"] if code == 0 else err
 
-    learned = ("evaluate", "--policy", learned_folder(), "--task", TINY)
+    learned = ("evaluate", TINY, "--policy", learned_folder())
     assert "estimation" not in settings(*learned)
     assert settings(*learned, "--estimation", "on") == settings(*learned)
     assert settings(*learned, "--estimation", "off")["estimation"] == "off"
@@ -236,5 +248,5 @@ def test_estimation_is_that_of_the_policy_or_off_or_lent_to_the_expert(
     assert settings(*EXPERT, "--estimation", learned_folder()) == {"estimation": estimation.digest}
     assert settings(*EXPERT) == {}
     assert "no state estimation of its own" in settings(*EXPERT, "--estimation", "on")
-    still = ("evaluate", "--policy", still_folder(), "--task", TINY)
+    still = ("evaluate", TINY, "--policy", still_folder())
     assert "learned without state estimation" in settings(*still, "--estimation", "on")

@@ -244,7 +244,7 @@ def test_even_the_predicates_are_learned(
     assert {fact.predicate for fact in task.label(scene)} <= set(policy.domain.predicates)
     code, _, error = run(capsys, "evaluate", "--policy", output, "--output", tmp_path / "results.jsonl")
     assert code == 2
-    assert f"add --task bare+{output / 'labels.py'}" in error
+    assert f"name it: bilevel evaluate bare+{output / 'labels.py'}" in error
     (record,) = bilevel.evaluate(output, task, objects=[1], episodes=1)
     assert record.task == "bare+labels"
 

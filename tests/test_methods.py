@@ -53,7 +53,7 @@ def test_a_method_runs_end_to_end(
     """Where it decides and something else moves, it succeeds."""
     output = tmp_path / "results.jsonl"
     policy = ("--policy", policies[method]) if method in policies else ()
-    options = ("--method", method, "--task", TINY, "--objects", 1, "--episodes", 1, "--output", output)
+    options = (TINY, "--method", method, "--objects", 1, "--episodes", 1, "--output", output)
     with moving_as_the_expert():
         code, out, err = run(capsys, "evaluate", *policy, *options)
     assert (code, err) == (0, "")
@@ -108,14 +108,14 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "results.jsonl"
-    options = ("--method", "lama", "--task", "colour", "--objects", "2,30", "--episodes", 1, "--output", output)
+    options = ("colour", "--method", "lama", "--objects", "2,30", "--episodes", 1, "--output", output)
     assert run(capsys, "evaluate", *options)[0] == 0
     small, large = (json.loads(line) for line in output.read_text(encoding="utf-8").splitlines())
     assert small["outcome"] == large["outcome"] == "success"
     assert small["steps"] < large["steps"]
     assert small["settings"] == {"planner": "lama", "planning_seconds": 100.0}
 
-    limits = ("--method", "lama", "--task", "blocks", "--objects", 400, "--episodes", 1)
+    limits = ("blocks", "--method", "lama", "--objects", 400, "--episodes", 1)
     limited = tmp_path / "limited.jsonl"
     assert run(capsys, "evaluate", *limits, "--planning-seconds", 0.5, "--output", limited)[0] == 0
     record = json.loads(limited.read_text(encoding="utf-8"))
@@ -128,9 +128,9 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
         (("--method", "expert", "--planner", "fond"), "the method 'expert' does not plan"),
         (("--method", "expert", "--planning-seconds", "0"), "--planning-seconds must be more than 0, but is 0"),
         (("--method", "ndt-plan", "--policy", "p", "--planner", "lama"), "cannot plan with 'lama', but with fond"),
-        (("--method", "lama", "--task", "blocks", "--objects", "0"), "there can be 1 to 1000000 objects"),
+        (("blocks", "--method", "lama", "--objects", "0"), "there can be 1 to 1000000 objects"),
         (
-            ("--method", "lama", "--task", "colour", "--noise", "0.7", "--env-args", "colours=3"),
+            ("colour", "--method", "lama", "--noise", "0.7", "--env-args", "colours=3"),
             "the method 'lama' is measured without an environment: it takes no --noise and no --env-args",
         ),
     ],
@@ -159,12 +159,12 @@ def test_methods_do_not_take_each_others_policies(
         ("pure-nn", "bison", "a policy of the method 'bison', not of 'pure-nn'"),
     ):
         options = ("--method", method, "--policy", policies[folder], "--output", tmp_path / "results.jsonl")
-        code, _, err = run(capsys, "evaluate", *options, "--task", TINY)
+        code, _, err = run(capsys, "evaluate", TINY, *options)
         assert (code, reason in err) == (2, True)
 
 
 def test_a_folder_says_by_which_method_it_is_measured(
     policies: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ("--task", TINY, "--objects", 1, "--episodes", 1, "--output", tmp_path / "results.jsonl")
+    options = (TINY, "--objects", 1, "--episodes", 1, "--output", tmp_path / "results.jsonl")
     assert run(capsys, "evaluate", "--policy", policies["pddl-nn"], *options)[1].startswith("tiny, pddl-nn: ")

@@ -14,6 +14,7 @@ import pytest
 
 import drawn_task
 import tiny_task
+from bilevel.commands.arguments import NAMELESS, named_after
 from bilevel.policies.pictures import Shot
 from bilevel.tabletop import opengl, rendering, tabletop
 from bilevel.tasks.scene_env import SceneEnv
@@ -254,13 +255,33 @@ def test_a_video_and_a_sheet_show_the_episode(
     video, sheet = tmp_path / "new" / "out.mp4", tmp_path / "new" / "out.png"
     code, _, err = run(capsys, "run", DRAWN, *ONE, "--video", video, "--sheet", sheet, "--noise", 0.1)
     steps = int(err.split()[2])
-    assert (code, err) == (0, f"success after {steps} steps\n")
+    assert (code, err) == (0, f"success after {steps} steps\nwritten to {video}\nwritten to {sheet}\n")
     assert frames(video) == [(drawn_task.WIDTH, drawn_task.HEIGHT)] * (steps + 30)  # a second of how it ended
     assert headings == [
         (f"drawn, 1 object: success after {steps} steps", "the expert, seed 1, control noise 0.1"),
     ]
     assert (texts, sheet.read_bytes()) == (["pick(parcel1)", "put(parcel1, spot1)", "success"], b"sheet")
     assert sorted(video.parent.iterdir()) == [video, sheet]
+
+
+def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_: b"sheet")
+    code, _, err = run(capsys, "run", DRAWN, "--sheet", "--video", *ONE)
+    assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to drawn_task.png"])
+    assert {path.name for path in tmp_path.iterdir()} == {"drawn_task.mp4", "drawn_task.png"}
+
+
+@pytest.mark.parametrize(
+    ("task", "file"),
+    [("gacha", "gacha.mp4"), ("a/cubes.py:task+labels.py", "cubes.mp4"), ("package.worlds:task", "worlds.mp4")],
+)
+def test_a_file_is_named_after_the_task(task: str, file: str) -> None:
+    assert named_after(task, NAMELESS, ".mp4") == Path(file)
+    assert named_after(task, Path("mine.mp4"), ".mp4") == Path("mine.mp4")
+    assert named_after(task, None, ".mp4") is None
 
 
 def test_a_world_on_the_table_is_drawn_where_that_is_possible(

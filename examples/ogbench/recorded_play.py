@@ -4,7 +4,7 @@
     bilevel import play.npz --task first_cubes.py:task --perceive recorded_play.py:from_vector \\
         --hindsight recorded_play.py:hindsight --output play
     bilevel learn play --task first_cubes.py:task --dagger-rounds 0 --epochs 30 --output policy
-    bilevel evaluate --policy policy --task first_cubes.py:task --objects 1,3,8 --episodes 20 --output play.jsonl
+    bilevel evaluate first_cubes.py:task --policy policy --objects 1,3,8 --episodes 20 --output play.jsonl
 """
 
 import sys

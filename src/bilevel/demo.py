@@ -98,7 +98,7 @@ def _remove_old(folder: Path) -> None:
 def _suggest(policy: Path) -> None:
     print("\nTry next, after `source .venv/bin/activate`:")
     print(f"  bilevel run blocks --policy {policy} --objects 20 --noise 0.7 --explain")
-    print(f"  bilevel evaluate --policy {policy} --task factory --output build/factory.jsonl")
+    print(f"  bilevel evaluate factory --policy {policy} --output build/factory.jsonl")
     print("  bilevel collect gacha --output build/gacha && bilevel learn build/gacha --output build/gacha-policy")
 
 

@@ -33,6 +33,32 @@ def _several(kind: type) -> PrimitiveConstructorSpec[Any]:
     )
 
 
+NAMELESS = Path()  # of an option that was given without the name of a file: `named_after` finds one
+
+
+def _one_or_none() -> PrimitiveConstructorSpec[Any]:
+    def path(words: list[str]) -> Path:
+        if len(words) > 1:
+            raise ValueError(f"takes at most one file, not {' '.join(words)}")
+        return Path(words[0]) if words else NAMELESS
+
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[FILE]",
+        instance_from_str=path,
+        is_instance=lambda value: value is None or isinstance(value, Path),
+        str_from_instance=lambda value: [] if value is None else [str(value)],
+    )
+
+
+def named_after(task: str, file: Path | None, ending: str) -> Path | None:
+    """Return the file of an option; one that was given without a name is named after the task."""
+    if file is not NAMELESS:
+        return file
+    place = task.partition("+")[0].partition(":")[0]
+    return Path((Path(place).stem if place.endswith(".py") else place.rpartition(".")[2]) + ending)
+
+
 # Optional[X], not X | None, and a bare tuple: for others tyro imports typeguard, which takes longer than all else here.
 if TYPE_CHECKING:
     Words = tuple[str, ...]
@@ -49,10 +75,12 @@ PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
+OptionallyNamed = Annotated[Optional[Path], _one_or_none(), tyro.conf.arg(metavar="[FILE]")]
 TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
+GivenTask = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK]")]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
 EnvArguments = Annotated[Words, tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."
@@ -146,15 +174,18 @@ def recovery_of(text: str | None) -> Recovery | None:
     return None if text is None else parse_recovery(text)
 
 
-def task_of(name: str, source: str | None, whose: str) -> Task:
-    """Return the task that `--task` names, else the one that is registered by this name; `BadInput` without one."""
+def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task") -> Task:
+    """Return the task that `source` names, else the one that is registered by this name; `BadInput` without one.
+
+    `remedy` says how the command is told another one.
+    """
     from bilevel.tasks.registry import find_task, registered_task
 
     task = find_task(source) if source else registered_task(name)
     if task is None:
         of, _, labels = name.partition("+")
         place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
-        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; add --task {place}")
+        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")
     return task
 
 

@@ -11,9 +11,9 @@ import tyro
 from bilevel.commands.arguments import (
     EnvArguments,
     EstimationName,
+    GivenTask,
     Json,
     Noise,
-    OptionalTask,
     Output,
     PerceptionText,
     RecoveryText,
@@ -43,12 +43,15 @@ class Evaluate:
     Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
     number of workers.
 
-    Example: bilevel evaluate --policy build/policy --objects 1-10 --episodes 10 --output build/results.jsonl
+    Examples: bilevel evaluate --policy build/policy --objects 1-10 --episodes 10 --output build/results.jsonl
+              bilevel evaluate cubes.py:task --policy build/policy --output build/cubes.jsonl
     """
 
     output: Output
     """Where to write the results: one line of JSON for each episode. The seconds and the memory that
     they took go to a second file beside it, such as results.timings.jsonl."""
+    task: GivenTask = None
+    """The name of a task, or where it is: file.py:task (by default the one that the policy was learned on)."""
     policy: OptionalPolicy = None
     """Folder of the policy; see `bilevel learn`."""
     method: Optional[str] = None
@@ -58,8 +61,6 @@ class Evaluate:
     """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond."""
     planning_seconds: Optional[float] = None
     """How long each plan may take (by default 100)."""
-    task: OptionalTask = None
-    """The name of a task, or where it is: file.py:task; by default the one that the policy was learned on."""
     objects: Numbers = "1-10"
     """How many objects, as the task counts them: 3, 1-10, or 1-3,10."""
     episodes: int = 10
@@ -105,8 +106,8 @@ class Evaluate:
             method, self.policy, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
         )
         if policy.task is None and self.task is None:
-            raise BadInput(f"the method '{method}' needs a --task")
-        task = task_of(policy.task or "", self.task, str(self.policy))
+            raise BadInput(f"the method '{method}' needs a task: bilevel evaluate TASK")
+        task = task_of(policy.task or "", self.task, str(self.policy), "name it: bilevel evaluate")
         objects = parse_numbers(self.objects, policy.max_objects(task))
         return Evaluation(
             policy,

@@ -17,12 +17,13 @@ from bilevel.commands.arguments import (
     EstimationName,
     Json,
     Noise,
-    OptionalOutput,
+    OptionallyNamed,
     PerceptionText,
     RecoveryText,
     TaskName,
     count,
     env_arguments,
+    named_after,
     print_json,
     recovery_of,
     require_at_least,
@@ -49,7 +50,7 @@ Count = Annotated[int, tyro.conf.arg(metavar="N")]
 class Run:
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
 
-    Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video out.mp4
+    Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video
               bilevel run cubes.py:task --policy build/policy --objects 10 --explain
     """
 
@@ -67,10 +68,10 @@ class Run:
     perception: PerceptionText = ""
     estimation: EstimationName = None
     env_args: EnvArguments = ()
-    video: OptionalOutput = None
-    """Where to write a video (mp4), with the current action as its caption."""
-    sheet: OptionalOutput = None
-    """Where to write a contact sheet (png): the episode in a dozen pictures."""
+    video: OptionallyNamed = None
+    """Write a video (mp4), with the current action as its caption (without a FILE: TASK.mp4 in this folder)."""
+    sheet: OptionallyNamed = None
+    """Write a contact sheet (png), the episode in a dozen pictures (without a FILE: TASK.png in this folder)."""
     explain: bool = False
     """At every change of the action, say which rule fired, with which objects, and why; in the video, too."""
     window: bool = False
@@ -78,6 +79,10 @@ class Run:
     quality: Literal["fast", "good"] = "fast"
     """Of the video, where there is a choice: good has shadows and smooth edges, and takes ten times as long."""
     json: Json = False
+
+    def __post_init__(self) -> None:
+        for option, ending in (("video", ".mp4"), ("sheet", ".png")):
+            object.__setattr__(self, option, named_after(self.task, getattr(self, option), ending))
 
     def run(self) -> int:
         from bilevel.tasks.registry import find_task
@@ -97,6 +102,8 @@ class Run:
             run, shots = self._perform(env, stage, evaluated, self._video(env, open_things))
             if self.sheet:
                 write_atomically(self.sheet, self._sheet(stage, run, shots))
+        for file in filter(None, () if self.json else (self.video, self.sheet)):
+            print(f"written to {file}", file=sys.stderr)
         return 0 if run.reason is None else 1
 
     def _evaluated(self, task: Task) -> EvaluatedPolicy:
