@@ -138,6 +138,19 @@ def until_shown(page: Page, timeline: Timeline, beat: Beat) -> None:
     assert page.evaluate(CURRENT) == [beat.step]
 
 
+ROOM = 80  # pixels that a browser's controls take
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_controls_have_room_below_the_picture(browser: Browser, report: Report, size: tuple[int, int]) -> None:
+    with opened(browser, report.page, size) as page:
+        page.wait_for_function(READY)
+        below = page.locator(f"{SHOWN} video").evaluate(
+            "video => video.clientHeight - video.clientWidth * video.videoHeight / video.videoWidth"
+        )
+        assert ROOM <= below <= 1.5 * ROOM
+
+
 def test_a_film_is_as_long_as_its_timeline_and_others_wait(browser: Browser, report: Report) -> None:
     with opened(browser, report.page) as page:
         for number, timeline in enumerate(report.timelines.values()):

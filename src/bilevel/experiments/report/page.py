@@ -113,6 +113,7 @@ class Episode:
     colours: dict[str, int]  # by action schema, from 1
     video: str  # base64
     still: str | None  # base64
+    shape: str | None  # width / height of a picture, where that is known
 
     def clock(self, beat: Beat) -> str:
         """Return when a beat is in the film: 0:07.3, as players show it, with tenths."""
@@ -125,22 +126,25 @@ def episode(timeline: Timeline, video: bytes) -> Episode:
     schemas = dict.fromkeys(beat.action.split("(")[0] for beat in timeline.beats if beat.action)
     starts = [next(group) for _, group in groupby(timeline.beats, key=lambda beat: beat.action)]
     ends = [*(float(beat.step) for beat in starts[1:]), timeline.seconds * timeline.steps_per_second]
+    still, shape = _first_picture(video)
     return Episode(
         timeline,
         [(start, end) for start, end in zip(starts, ends, strict=True) if start.action],
         {schema: number % COLOURS + 1 for number, schema in enumerate(schemas)},
         base64.b64encode(video).decode(),
-        _still(video),
+        still,
+        shape,
     )
 
 
-def _still(video: bytes) -> str | None:
-    """Return a JPEG of the first picture, to be seen before the film is loaded, and on paper; `None` if that fails."""
+def _first_picture(video: bytes) -> tuple[str | None, str | None]:
+    """Return a JPEG of it, to be seen before the film is loaded, and on paper, and its shape; `None` if that fails."""
     try:
         import av
 
         with av.open(io.BytesIO(video)) as film, io.BytesIO() as buffer:
-            next(film.decode(video=0)).to_image().save(buffer, "JPEG", quality=70)
-            return base64.b64encode(buffer.getvalue()).decode()
+            picture = next(film.decode(video=0)).to_image()
+            picture.save(buffer, "JPEG", quality=70)
+            return base64.b64encode(buffer.getvalue()).decode(), f"{picture.width} / {picture.height}"
     except (ImportError, OSError, ValueError, LookupError, StopIteration):  # some browser may yet play it
-        return None
+        return None, None
