@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 import pytest
 from label_faults import FAULTS
+from pretrained import Settings, install
 from schedules import KINDS, make_row
 
 from bilevel.demonstrations.collection import collect
 from bilevel.learning.networks import LearningConfig, LearningOptions
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import train
+from bilevel.policies.policy_folder import read_card
 from bilevel.tabletop import TASKS
 from tiny_policies import blocks_folder
 
@@ -85,6 +87,24 @@ def test_a_policy_is_learned_and_measured_and_kept(tmp_path: Path, benchmark: Be
     assert row["settings"]["training"]["epochs"] == 1
     assert benchmark("policy_success", *words) == [row]
     assert weights.stat().st_mtime_ns == learned
+
+
+def test_a_policy_for_the_package_is_learned_and_says_how_often_it_succeeds(
+    tmp_path: Path, benchmark: Benchmark
+) -> None:
+    tiny = "--tasks blocks --demonstrations 2 --quick --sizes 1 2 --episodes 1 --workers 1"
+    words = (*tiny.split(), "--folder", tmp_path / "made")
+    (row,) = benchmark("pretrained", *words)
+    folder = tmp_path / "made" / "policies" / "blocks"
+    measured = read_card(folder).measured
+    assert measured is not None
+    assert {size: found[1] for size, found in measured.successes.items()} == {1: 1, 2: 1}
+    assert sum(found[0] for found in measured.successes.values()) == row["successes"]
+    assert measured.command.startswith("bilevel evaluate --policy blocks --objects 1,2 --episodes 1 --seed")
+    install(Settings(tmp_path / "made", 2, (1, 2), 1, True), ["blocks"], tmp_path / "package")
+    files = {path.name for path in (tmp_path / "package" / "blocks").iterdir()}
+    assert files == {"policy.json", "rules.txt", "domain.pddl", "weights.safetensors"}
+    assert benchmark("pretrained", *words) == [row]
 
 
 def test_policies_and_the_expert_are_measured_with_imperfect_perception(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -68,6 +68,19 @@ class NetworkShape(msgspec.Struct, frozen=True):
     rounds: int = 2
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """How often a policy succeeded in episodes that it had not seen, and how to measure it again."""
+
+    successes: dict[int, tuple[int, int]]  # for each number of objects, and of how many episodes
+    seed: int  # of the evaluation
+    command: str
+    versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if not all(0 <= successes <= episodes for successes, episodes in self.successes.values()):
+            raise ValueError("there cannot be more successes than episodes")
+
+
 class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is in policy.json: what a policy is for, what it needs, and how it came about."""
 
@@ -91,6 +104,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     still: list[float] | None = None  # a control that does nothing, if the task names one
     estimation: Estimation | None = None  # of what is seen; older policies have none
     thresholds: dict[str, float] = {}  # of labels, where others than the task's were fitted
+    measured: Measured | None = None  # where somebody did, and kept it here
 
 
 @dataclass(frozen=True)
@@ -159,6 +173,12 @@ class LearnedNetwork:
         for name, content in {**contents, POLICY: encode(self.card)}.items():
             remove_leftovers(folder / name)
             write_atomically(folder / name, content)
+
+
+def keep_measured(folder: Path, measured: Measured) -> None:
+    """Write how often a policy succeeds into its policy.json."""
+    card = msgspec.structs.replace(read_card(folder), measured=measured)
+    write_atomically(folder / POLICY, encode(card))
 
 
 def keep_thresholds(folder: Path, thresholds: Thresholds) -> None:
