@@ -20,7 +20,7 @@ INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
 # Examples whose packages need other versions than ours: each has a virtual environment of its own.
 SUITES := kinder robosuite
 
-.PHONY: demo check test test-suites lint gallery benchmark fuzz clean
+.PHONY: demo check test test-suites lint docs gallery benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
@@ -56,6 +56,10 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(VENV)/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/site/index.html; to search in it, too: $(BIN)/python -m http.server --directory build/site"
+
 gallery: $(VENV)/installed
 	$(BIN)/python examples/gallery.py
 
@@ -72,7 +76,7 @@ $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -na
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(PIP) $(TORCH) \
-	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,dev]'
+	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,docs,dev]'
 	$(BIN)/python -m compileall -q src  # so that commands start fast even where Python may not keep bytecode
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"

@@ -162,9 +162,16 @@ def _read(words: list[str]) -> Any:
 
         kind, known = _command(words)
         program = " ".join(["bilevel", *words[:known]])
-        return tyro.cli(kind, prog=program, args=words[known:], config=(tyro.conf.FlagCreatePairsOff,))
+        return tyro.cli(kind, prog=program, args=words[known:], config=parsing())
     finally:
         gc.enable()
+
+
+def parsing() -> tuple[Any, ...]:
+    """Return how tyro shall read the options of every command."""
+    import tyro
+
+    return (tyro.conf.FlagCreatePairsOff,)
 
 
 def _complain(message: str, code: int) -> int:

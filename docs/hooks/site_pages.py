@@ -1,0 +1,41 @@
+"""The pages of the site that are made when it is built: the references, the report and the changelog."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))  # hooks are loaded one by one, not as modules of a folder
+
+from api_reference import api_page
+from bilevel.experiments.report.writing import write_report
+from command_reference import command_page
+
+ROOT = Path(__file__).parents[2]
+FINDINGS = ROOT / "results" / "reproduction.jsonl"
+REPORT = """# The report of the reproduction
+
+`bilevel reproduce` ends with a report: one page with tables, charts, rules and how it was made, which loads nothing
+from elsewhere. This is the report of [`results/reproduction.jsonl`](../results/reproduction.jsonl), made by
+`bilevel report results/reproduction.jsonl --output report.html`. [The reproduction](reproduction.md) discusses it.
+
+<a class="md-button md-button--primary" href="reproduction-report.html">Open the report</a>
+
+[![The report in a browser](images/report.png)](images/report.png)
+"""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    pages = {"api.md": api_page(), "commands.md": command_page(), "report.md": REPORT}
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the report itself, which is a page of its own."""
+    write_report(FINDINGS, Path(config.site_dir) / "reproduction-report.html", None)
