@@ -69,7 +69,7 @@ def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Pat
     assert HEAVY & {name.split(".")[0] for name in loaded} == set()
     if "help" in command:
         assert not any(name.startswith(("bilevel.commands.", "bilevel.rules", "bilevel.planning"))
-                       for name in loaded - {"bilevel.commands.summaries"})  # fmt: skip
+                       for name in loaded - {"bilevel.commands.summaries", "bilevel.commands.help_text"})  # fmt: skip
     if command.startswith(("solve", "validate")):
         assert not any(name.startswith(("bilevel.planning", "bilevel.tasks", "bilevel.tabletop")) for name in loaded)
 
@@ -113,21 +113,14 @@ def python_m(*words: str) -> subprocess.CompletedProcess[str]:
 def test_the_module_is_the_command() -> None:
     shown = python_m("--help")
     assert shown.returncode == 0
-    assert all(f"• {name.split()[0]} " in shown.stdout for name in cli.COMMANDS)
+    assert all(f"\n  {name.split()[0]} " in shown.stdout for name in cli.COMMANDS)
     assert shown.stdout.startswith("usage: bilevel ")
 
 
 def test_a_group_shows_its_commands() -> None:
     shown = python_m("rules", "--help")
-    assert shown.stdout.startswith("usage: bilevel rules [-h] {learn,complete,show,verify}")
+    assert all(f"\n  {name} " in shown.stdout for name in ("learn", "complete", "show", "verify"))
     assert cli.GROUPS["rules"] in shown.stdout
-
-
-@pytest.mark.parametrize(("words", "said"), [((), "solve"), (("sovle",), "sovle"), (("rules", "shwo"), "complete")])
-def test_no_such_command(words: tuple[str, ...], said: str) -> None:
-    refused = python_m(*words)
-    assert refused.returncode == 2
-    assert said in refused.stderr
 
 
 def test_the_shell_completes_options_of_every_command() -> None:

@@ -12,8 +12,9 @@ Everything here is loaded when it is first used, so that importing the package c
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # typing's own takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.2.0"
 
@@ -90,6 +91,8 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'bilevel' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"bilevel.{_MODULE_OF[name]}"), name)

@@ -1,22 +1,18 @@
 """The command line: `bilevel --help`.
 
 Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 2 bad input, 130 interrupted.
+
+Nothing is imported here, but when it is needed: then `main` has the first word when somebody presses Ctrl-C.
 """
 
 from __future__ import annotations
 
-import gc
-import importlib
-import io
-import os
-import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import make_dataclass
-from typing import Annotated, Any, Union
 
-import bilevel
-from bilevel.symbolic.domain import BadInput
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 # Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
 COMMANDS: Mapping[str, str] = {
@@ -71,67 +67,35 @@ EXTRAS = {
 }
 
 
-def _command(words: Sequence[str]) -> tuple[Any, int]:
-    """Return the type of what the first words name, a command, a group or all of them, and how many words these are.
+def load(name: str) -> Any:
+    """Return the dataclass of a command."""
+    import importlib
 
-    Groups are made for their help and for errors, of summaries; only the shell's completion asks for every option.
-    """
-    for number in (2, 1):
-        if " ".join(words[:number]) in COMMANDS:
-            return _load(" ".join(words[:number])), number
-    if any(word.startswith("--tyro-") for word in words):
-        return _any_of("", summarised=False), 0
-    return (_any_of(words[0]), 1) if words and words[0] in GROUPS else (_any_of(""), 0)
-
-
-def _load(name: str) -> Any:
-    """Return the type of a command, or of a group."""
-    if name in GROUPS:
-        return _any_of(name, summarised=False)
     module, _, kind = COMMANDS[name].partition(":")
     return getattr(importlib.import_module(f"bilevel.commands.{module}"), kind)
 
 
-def _any_of(group: str, summarised: bool = True) -> Any:
-    """Return a type whose values are the commands of a group, or all commands and groups."""
-    import tyro
-
-    from bilevel.commands.summaries import SUMMARIES
-
-    summaries = {**SUMMARIES, **GROUPS}
-    stand_in = make_dataclass("Command", [], frozen=True)
-    names = [name for name in COMMANDS if name.startswith(f"{group} ")] if group else _first_words(COMMANDS)
-    members = tuple(
-        Annotated[stand_in, tyro.conf.subcommand(name.split()[-1], description=summaries[name])] if summarised
-        else Annotated[_load(name), tyro.conf.subcommand(name.split()[-1])]
-        for name in names
-    )  # fmt: skip
-    command = ("command", Annotated[Union[members], tyro.conf.arg(name="", help="")])  # noqa: UP007
-    return make_dataclass("Commands", [command], namespace={"__doc__": GROUPS.get(group, DESCRIPTION)}, frozen=True)
-
-
-def _first_words(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(name.split()[0] for name in names))
-
-
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
-    words = sys.argv[1:] if arguments is None else arguments
-    if words == ["--version"]:
-        print(f"bilevel {bilevel.__version__}")
-        sys.exit(0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a script in the background has ignored
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
-    sys.exit(_run(words))
+    """Run a command and exit with its code. Without arguments they are those of this process, which is then ours."""
+    try:
+        if arguments is None:
+            _hush_interruptions()
+        code = _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt as interruption:  # even while modules are imported
+        code = _complain(str(interruption) or "interrupted; nothing was written", 130)
+    if arguments is None:
+        _let_go()
+    sys.exit(code)
 
 
 def _run(words: list[str]) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
+    from bilevel.symbolic.domain import BadInput
+
     try:
-        code: int = _read(words).run()
+        _prepare()
+        command = _asked(words)
+        code: int = command.run() if command else 0
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -144,8 +108,6 @@ def _run(words: list[str]) -> int:
         return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
     except MemoryError:
         return _complain("there is not enough memory for this", 2)
-    except KeyboardInterrupt as interruption:
-        return _complain(str(interruption) or "interrupted; nothing was written", 130)
     except BrokenPipeError:  # the reader has seen enough, as with | head
         _forget_output()
         return 0
@@ -154,34 +116,153 @@ def _run(words: list[str]) -> int:
         return _complain(f"the output cannot be written: {error.strerror}", 2)
 
 
-def _read(words: list[str]) -> Any:
-    """Return the command that the words are, with its options."""
+def _prepare() -> None:
+    import io
+    import signal
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a script in the background has ignored
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
+
+
+def _asked(words: list[str]) -> Any:
+    """Return the command that the words are, or show what they ask for; `BadInput` where they are neither."""
+    import gc
+
     gc.disable()  # nothing that is imported is garbage
     try:
-        import tyro
-
-        kind, known = _command(words)
-        program = " ".join(["bilevel", *words[:known]])
-        return tyro.cli(kind, prog=program, args=words[known:], config=parsing())
+        return _command(words)
     finally:
         gc.enable()
+
+
+def _command(words: list[str]) -> Any:
+    asked = words[: words.index("--")] if "--" in words else words
+    name = next((name for name in (" ".join(words[:2]), *words[:1]) if name in COMMANDS or name in GROUPS), "")
+    if words == ["--version"]:
+        from bilevel import __version__
+
+        print(f"bilevel {__version__}")
+    elif any(word.startswith("--tyro-") for word in words):
+        _read(_any_command(), words, "bilevel")  # a script for the shell, which completes every option
+    elif "--help" in asked or "-h" in asked:
+        print(_help(name))
+    elif name in COMMANDS:
+        return _read(load(name), words[len(name.split()) :], f"bilevel {name}")
+    else:
+        from bilevel.commands.mistakes import command_mistake
+        from bilevel.symbolic.domain import BadInput
+
+        words = words[len(name.split()) :]
+        raise BadInput(command_mistake(words[0] if words else None, _members(name), f"bilevel {name}".strip()))
+    return None
+
+
+def _help(name: str) -> str:
+    from bilevel.commands.help_text import command_help, overview
+
+    if name in COMMANDS:
+        return command_help(f"bilevel {name}", load(name))
+    from bilevel.commands.summaries import SUMMARIES
+
+    summaries = {**SUMMARIES, **GROUPS}
+    commands = {word: summaries[f"{name} {word}".strip()] for word in _members(name)}
+    options = {} if name else {"--version": "Show the version."}
+    return overview(f"bilevel {name}".strip(), GROUPS.get(name, DESCRIPTION), commands, options)
+
+
+def _members(group: str) -> list[str]:
+    """The names of the commands of a group, or of all commands and groups."""
+    if group:
+        return [name.split()[1] for name in COMMANDS if name.startswith(f"{group} ")]
+    return list(dict.fromkeys(name.split()[0] for name in COMMANDS))
+
+
+def _read(kind: Any, words: Sequence[str], program: str) -> Any:
+    """Return the command with the options that the words are; `BadInput` says what is wrong with them."""
+    import io
+    from contextlib import redirect_stderr
+
+    import tyro
+
+    try:
+        with redirect_stderr(io.StringIO()):  # tyro would draw a box; what is in it depends on its version
+            return tyro.cli(kind, prog=program, args=words, config=parsing(), add_help=False)
+    except SystemExit as stopped:
+        if stopped.code != 2:
+            raise
+    from bilevel.commands.mistakes import mistake
+    from bilevel.symbolic.domain import BadInput
+
+    raise BadInput(mistake(kind, words, program))
 
 
 def parsing() -> tuple[Any, ...]:
     """Return how tyro shall read the options of every command."""
     import tyro
 
-    return (tyro.conf.FlagCreatePairsOff,)
+    return (tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
+
+
+def _any_command() -> Any:
+    """Return a type whose values are all commands: tyro makes completion for the shell of it."""
+    from dataclasses import make_dataclass
+    from typing import Annotated, Union
+
+    import tyro
+
+    def union(names: Iterable[str], prefix: str = "") -> Any:
+        members = tuple(
+            Annotated[
+                union(_members(name), f"{name} ") if prefix + name in GROUPS else load(prefix + name),
+                tyro.conf.subcommand(name),
+            ]
+            for name in names
+        )
+        command = ("command", Annotated[Union[members], tyro.conf.arg(name="", help="")])  # noqa: UP007
+        return make_dataclass("Commands", [command], namespace={"__doc__": GROUPS.get(prefix.strip(), DESCRIPTION)})
+
+    return union(_members(""))
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"bilevel: {message}", file=sys.stderr)
+    print("bilevel:", " ".join(message.split("\n")), file=sys.stderr)
     return code
 
 
 def _forget_output() -> None:
     """Let the interpreter's own flush at exit go nowhere."""
+    import os
+
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _hush_interruptions() -> None:
+    """Print nothing of an interruption that Python cannot raise where it is, but raise it again at the next step."""
+    usual, printed = sys.unraisablehook, sys.excepthook
+
+    def again(unraisable: sys.UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            import _thread
+
+            _thread.interrupt_main()
+        else:
+            usual(unraisable)
+
+    def hushed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            printed(kind, error, trace)
+
+    sys.unraisablehook, sys.excepthook = again, hushed
+
+
+def _let_go() -> None:
+    """Let Ctrl-C end this process at once, and silently, now that the command is done."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _several(kind: type) -> PrimitiveConstructorSpec[Any]:
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"[{kind.__name__.upper()} [{kind.__name__.upper()} ...]]",
+        metavar="FILE..." if kind is Path else "NAME=VALUE...",
         instance_from_str=lambda words: tuple(map(kind, words)),
         is_instance=lambda value: isinstance(value, tuple),
         str_from_instance=lambda value: list(map(str, value)),
@@ -80,7 +80,7 @@ TASK_HELP = (
     "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
 )
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
-GivenTask = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK]")]
+GivenTask = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."
 EnvArguments = Annotated[Words, tyro.conf.arg(metavar="KEY=VALUE...", help=ENV_HELP)]
 NOISE_HELP = "Perturb the controls by bursts of this amplitude, such as 0.7."

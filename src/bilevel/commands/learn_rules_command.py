@@ -54,8 +54,8 @@ class LearnRules:
     reached so far, and the rules are what these plans have in common. Demonstrations are labelled, and what changes is
     explained by actions; then neither a domain file nor a planner is needed.
 
-    Examples: bilevel rules learn domain.pddl training/*.pddl --output ferry.rules;
-    bilevel rules learn --demonstrations build/blocks --output blocks.rules
+    Examples: bilevel rules learn domain.pddl training/*.pddl --output ferry.rules
+              bilevel rules learn --demonstrations build/blocks --output blocks.rules
     """
 
     output: Output

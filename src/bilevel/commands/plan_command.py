@@ -56,7 +56,8 @@ class FindPlan:
     A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
     shown. Exits with 1 where there is no plan or policy, or none was found in time.
 
-    Examples: bilevel plan domain.pddl problem.pddl; bilevel plan tireworld.pddl p1.pddl --output policy.svg
+    Examples: bilevel plan domain.pddl problem.pddl
+              bilevel plan tireworld.pddl p1.pddl --output policy.svg
     """
 
     domain: DomainFile
