@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-import warnings
 from collections.abc import Iterator
 from html import escape
 from inspect import getdoc
 from typing import Any
 
-import tyro
-import tyro.extras
-
 from bilevel import cli
+from bilevel.commands.help_text import usage
+from bilevel.commands.options import Option, options_of
 
 INTRODUCTION = """# Commands
 
 `bilevel COMMAND --help` says the same at a prompt. The exit code is 0 if all is well, 1 if the answer is no, 2 after
 bad input, and 130 where you interrupt it. [The guide](guide.md#exit-codes-and---json) says what `--json` prints.
 """
-DEFAULT = re.compile(r"\s*\((?:default: (?P<value>.*)|(?P<required>required))\)$", re.DOTALL)
-NO_DEFAULT = {None, "None", "False", ""}
 
 
 def command_page() -> str:
@@ -31,19 +26,23 @@ def command_page() -> str:
 
 def _section(name: str) -> Iterator[str]:
     """Yield the lines about a command."""
-    kind = cli._load(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # tyro has no other way to see the options
-        parser = tyro.extras.get_parser(kind, prog=f"bilevel {name}", config=cli.parsing())
-    actions = [action for action in parser._actions if action.dest != "help"]
-    required = [action for action in actions if action.option_strings and action.required]
-    positional = [action for action in actions if not action.option_strings]
-    words = [f"bilevel {name}", *map(_usage, positional), *map(_usage, required)]
-    words += ["[OPTIONS]"] if any(action.option_strings and not action.required for action in actions) else []
+    kind = cli.load(name)
+    options = options_of(kind)
     first, *further = _description(kind)
-    yield from (f"## bilevel {name}", "", first, "", "```text", " ".join(words), "```", "", *further, "")
+    yield from (
+        f"## bilevel {name}",
+        "",
+        first,
+        "",
+        "```text",
+        usage(f"bilevel {name}", options),
+        "```",
+        "",
+        *further,
+        "",
+    )
     yield from ("| argument | meaning |", "|---|---|")
-    yield from map(_row, [*positional, *required, *(one for one in actions if one not in [*positional, *required])])
+    yield from map(_row, sorted(options, key=lambda option: (not option.is_positional, not option.is_required)))
     yield ""
 
 
@@ -58,27 +57,13 @@ def _description(kind: Any) -> Iterator[str]:
             yield " ".join(paragraph.split()) + "\n"
 
 
-def _usage(action: argparse.Action) -> str:
-    if action.option_strings:
-        return f"{action.option_strings[0]} {_metavar(action)}".strip()
-    return _metavar(action) if action.required else f"[{_metavar(action)}]"
-
-
-def _metavar(action: argparse.Action) -> str:
-    found = action.metavar[0] if isinstance(action.metavar, tuple) else action.metavar
-    return "" if action.nargs == 0 else found or action.dest.upper()
-
-
-def _row(action: argparse.Action) -> str:
+def _row(option: Option) -> str:
     """Return the row of an option or a positional argument."""
-    text = action.help or ""
-    found = DEFAULT.search(text)
-    text = " ".join((text[: found.start()] if found else text).split()).replace("|", "\\|")
-    names = " ".join(filter(None, [", ".join(action.option_strings), _metavar(action)]))
-    note = "*Required.*" if found and found["required"] else ""
-    if found and found["value"] not in NO_DEFAULT:
-        note = f"Default: {_code(found['value'])}."
-    return f"| {_code(names)} | {text} {note} |"
+    note = "*Required.*" if option.is_required and not option.is_positional else ""
+    if option.default_text:
+        note = f"Default: {_code(option.default_text)}."
+    text = option.help.replace("|", "\\|")
+    return f"| {_code(option.usage)} | {text} {note} |"
 
 
 def _code(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,7 @@ def command_help(program: str, command: Any) -> str:
     places = [option for option in options if option.is_positional]
     named = [option for option in options if not option.is_positional]
     named.sort(key=lambda option: not option.is_required)
-    words = [option.metavar if option.is_required else f"[{option.metavar}]" for option in places]
-    words += [option.usage for option in named if option.is_required]
-    sections = [_wrapped(" ".join(["usage:", program, *words, "[OPTIONS]"]), indent=" " * 15)]
+    sections = [_wrapped(f"usage: {usage(program, options)}", indent=" " * 15)]
     sections += _paragraphs(getdoc(command) or "")
     if places:
         sections.append(_table("arguments:", ((option.metavar, option.help) for option in places)))
@@ -36,12 +34,20 @@ def command_help(program: str, command: Any) -> str:
     return "\n\n".join(sections)
 
 
+def usage(program: str, options: Sequence[Option]) -> str:
+    """Return how a command is written: what it cannot do without, and what stands at a place of its own."""
+    places = [option for option in options if option.is_positional]
+    words = [option.metavar if option.is_required else f"[{option.metavar}]" for option in places]
+    words += [option.usage for option in options if option.is_required and not option.is_positional]
+    return " ".join([program, *words, "[OPTIONS]"])
+
+
 def overview(program: str, about: str, commands: Mapping[str, str], options: Mapping[str, str]) -> str:
     """Return the help of several commands: of each its name and what it does."""
     commands_table = _table("commands:", commands.items())
     more = _wrapped(f"{program} COMMAND --help shows the options of a command.")
-    usage = f"usage: {program} COMMAND [OPTIONS]"
-    return "\n\n".join([usage, _wrapped(about), commands_table, _table("options:", [*options.items(), HELP]), more])
+    how = f"usage: {program} COMMAND [OPTIONS]"
+    return "\n\n".join([how, _wrapped(about), commands_table, _table("options:", [*options.items(), HELP]), more])
 
 
 def _about(option: Option) -> str:
