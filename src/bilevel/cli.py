@@ -67,6 +67,9 @@ EXTRAS = {
 }
 
 
+_was_interrupted = False
+
+
 def load(name: str) -> Any:
     """Return the dataclass of a command."""
     import importlib
@@ -80,9 +83,15 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         if arguments is None:
             _hush_interruptions()
+        _prepare()
         code = _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt as interruption:  # even while modules are imported
+        exec("")  # else Python may end by a signal: it takes one within the code of a dataclass for unhandled
         code = _complain(str(interruption) or "interrupted; nothing was written", 130)
+    except Exception:
+        if not _was_interrupted:
+            raise
+        code = _complain("interrupted", 130)  # while something was compiled, say, which made another error of it
     if arguments is None:
         _let_go()
     sys.exit(code)
@@ -93,8 +102,9 @@ def _run(words: list[str]) -> int:
     from bilevel.symbolic.domain import BadInput
 
     try:
-        _prepare()
         command = _asked(words)
+        if _was_interrupted:  # and a module that was imported has overheard it
+            raise KeyboardInterrupt
         code: int = command.run() if command else 0
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -123,8 +133,14 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a script in the background has ignored
+    signal.signal(signal.SIGINT, _interrupt)  # which a script in the background has ignored
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
+
+
+def _interrupt(*_: object) -> None:
+    global _was_interrupted
+    _was_interrupted = True
+    raise KeyboardInterrupt
 
 
 def _asked(words: list[str]) -> Any:
@@ -228,6 +244,9 @@ def _any_command() -> Any:
 
 
 def _complain(message: str, code: int) -> int:
+    """Print one line on standard error; return the exit code. An error after Ctrl-C is what became of that."""
+    if _was_interrupted and code != 130:
+        message, code = "interrupted", 130
     print("bilevel:", " ".join(message.split("\n")), file=sys.stderr)
     return code
 
@@ -240,14 +259,22 @@ def _forget_output() -> None:
 
 
 def _hush_interruptions() -> None:
-    """Print nothing of an interruption that Python cannot raise where it is, but raise it again at the next step."""
+    """Print nothing of an interruption that Python cannot raise where it is, but raise it again a moment later.
+
+    That is so in a callback of the garbage collector or of the import system, and where a compiled module is imported.
+    """
+    import _thread
+    import time
+
     usual, printed = sys.unraisablehook, sys.excepthook
+
+    def interrupt_later() -> None:
+        time.sleep(0.01)
+        _thread.interrupt_main()
 
     def again(unraisable: sys.UnraisableHookArgs) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            import _thread
-
-            _thread.interrupt_main()
+            _thread.start_new_thread(interrupt_later, ())
         else:
             usual(unraisable)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bilevel.commands.options import Option
 
 WIDEST = 110  # longer lines are hard to read
-FIXED = "\N{NO-BREAK SPACE}"  # where no line shall end
+FIXED = "\xa0"  # a space at which no line ends
 INDENT = 22  # of what is said about an option
 HELP = ("-h, --help", "Show this help.")
 
