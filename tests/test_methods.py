@@ -86,6 +86,7 @@ def test_the_commands_name_every_method(capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = run(capsys, "methods")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == list(METHODS)
+    assert max(map(len, out.splitlines())) <= 80
     _, help_text, _ = run(capsys, "evaluate", "--help")
     assert all(name in help_text for name in METHODS)
     _, help_text, _ = run(capsys, "learn", "--help")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import tyro
@@ -27,6 +28,7 @@ from bilevel.commands.arguments import (
     resumable,
     task_of,
 )
+from bilevel.commands.help_text import two_columns
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -193,11 +195,10 @@ class Methods:
             }
             for name, method in METHODS.items()
         ]
-        width = max(map(len, METHODS))
         lines = []
         for row in rows:
             learned = "" if row["training"] is None else f"; learned, {row['training']}"
-            lines.append(f"{row['name']:{width}}  {row['about']}{learned}")
-            lines += [f"{'':{width}}  not here: {row['missing']}"] if row["missing"] else []
-        answer({"methods": rows}, self.json, *lines)
+            lines.append((str(row["name"]), f"{row['about']}{learned}"))
+            lines += [("", f"not here: {row['missing']}")] if row["missing"] else []
+        answer({"methods": rows}, self.json, dedent(two_columns(lines)))
         return 0

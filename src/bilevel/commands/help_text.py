@@ -29,8 +29,8 @@ def command_help(program: str, command: Any) -> str:
     sections = [_wrapped(f"usage: {usage(program, options)}", indent=" " * 15)]
     sections += _paragraphs(getdoc(command) or "")
     if places:
-        sections.append(_table("arguments:", ((option.metavar, option.help) for option in places)))
-    sections.append(_table("options:", [*((option.usage, _about(option)) for option in named), HELP]))
+        sections.append("arguments:\n" + two_columns((option.metavar, option.help) for option in places))
+    sections.append("options:\n" + two_columns([*((option.usage, _about(option)) for option in named), HELP]))
     return "\n\n".join(sections)
 
 
@@ -44,10 +44,11 @@ def usage(program: str, options: Sequence[Option]) -> str:
 
 def overview(program: str, about: str, commands: Mapping[str, str], options: Mapping[str, str]) -> str:
     """Return the help of several commands: of each its name and what it does."""
-    commands_table = _table("commands:", commands.items())
+    commands_table = "commands:\n" + two_columns(commands.items())
+    options_table = "options:\n" + two_columns([*options.items(), HELP])
     more = _wrapped(f"{program} COMMAND --help shows the options of a command.")
     how = f"usage: {program} COMMAND [OPTIONS]"
-    return "\n\n".join([how, _wrapped(about), commands_table, _table("options:", [*options.items(), HELP]), more])
+    return "\n\n".join([how, _wrapped(about), commands_table, options_table, more])
 
 
 def _about(option: Option) -> str:
@@ -85,9 +86,9 @@ def _paragraphs(text: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
+def two_columns(rows: Iterable[tuple[str, str]]) -> str:
     """A row for each name and what it means; a name that is too long for its column has a line of its own."""
-    lines = [title]
+    lines = []
     for name, text in rows:
         margin = " " * INDENT
         said = _lines(text, _width() - INDENT) or [""]
