@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -73,7 +72,7 @@ class Compare:
         }
 
     def _lines(self, found: Comparison) -> list[str]:
-        from bilevel.experiments.comparison import table
+        from bilevel.experiments.comparison import difference_lines, table
 
         total = found.total
         left_out = {"A": found.only_first, "B": found.only_second}
@@ -81,7 +80,8 @@ class Compare:
             *(f"{name}: {path}" for name, path in (("A", self.first), ("B", self.second))),
             f"{found.pairs[0].first.task}: {count(found.pairs, 'episode')} in both"
             + "".join(f"; {number} only in {name}, left out" for name, number in left_out.items() if number),
-            *_differences(found.differences),
+            *(f"  {line}" for line in difference_lines(found.differences)),
+            "" if found.differences else "nothing else that is recorded differs between them",
             *table({**{str(size): row for size, row in found.by_objects.items()}, "total": total}),
             f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total.p_value:.3g} "
             "by McNemar's exact test",
@@ -106,19 +106,6 @@ def _ending(record: EpisodeRecord) -> str:
 def _replay(path: Path, record: EpisodeRecord) -> str:
     """The command that runs an episode again."""
     return f"bilevel run --replay {shlex.quote(str(path))} --objects {record.objects} --episode {record.episode}"
-
-
-def _differences(differences: dict[str, tuple[Any, Any]]) -> list[str]:
-    if not differences:
-        return ["nothing else that is recorded differs between them"]
-    values = {name: [_shown(value) for value in pair] for name, pair in differences.items()}
-    return [f"  {name}: {first} → {second}" for name, (first, second) in values.items()]
-
-
-def _shown(value: object) -> str:
-    """A value in short: texts as they are, digests by their beginning."""
-    text = value if isinstance(value, str) else "–" if value is None else json.dumps(value)
-    return f"{text[:12]}…" if len(text) == 64 and set(text) <= set("0123456789abcdef") else text or "–"
 
 
 def _steps(total: PairedRates) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -77,12 +78,10 @@ class Comparison:
     @property
     def differences(self) -> dict[str, tuple[Any, Any]]:
         """What else differs between the two, as `noise` or `versions.numpy`, with the values of both."""
-        first, second = (_circumstances(records) for records in zip(*self.pairs, strict=True))
-        return {
-            name: (first.get(name), second.get(name))
-            for name in dict.fromkeys([*first, *second])
-            if first.get(name) != second.get(name)
-        }
+        first, second = (
+            _agreed([circumstances(record) for record in records]) for records in zip(*self.pairs, strict=True)
+        )
+        return unequal(first, second)
 
 
 def compare(first: Iterable[EpisodeRecord], second: Iterable[EpisodeRecord]) -> Comparison:
@@ -140,18 +139,28 @@ def paired_rates(pairs: Sequence[Pair]) -> PairedRates:
     )
 
 
-def _circumstances(records: Sequence[EpisodeRecord]) -> dict[str, Any]:
-    """What the records say about how they were made: one value, or a list where they do not agree."""
+def circumstances(record: EpisodeRecord) -> dict[str, Any]:
+    """What a record says about how it was made; the parts of `versions`, say, as `versions.numpy`."""
+    found: dict[str, Any] = {}
+    for name in CIRCUMSTANCES:
+        value = getattr(record, name)
+        found |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    return found
+
+
+def unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The names whose values differ, with both; `None` for what is not there."""
+    both = {name: (first.get(name), second.get(name)) for name in [*first, *second]}
+    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+
+
+def _agreed(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """For each name the value that all have, or a list where they do not agree."""
     found: dict[str, list[Any]] = {}
-    for record in records:
-        for name in CIRCUMSTANCES:
-            value = getattr(record, name)
-            parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-            for key, part in parts.items():
-                values = found.setdefault(key, [])
-                if part not in values:
-                    values.append(part)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+    for name, value in (item for each in values for item in each.items()):
+        if value not in found.setdefault(name, []):
+            found[name].append(value)
+    return {name: each[0] if len(each) == 1 else each for name, each in found.items()}
 
 
 # In words
@@ -180,3 +189,14 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 4)
     return [_rounded(part) for part in value] if isinstance(value, tuple) else value
+
+
+def difference_lines(differences: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """A line for each thing that differs."""
+    return [f"{name}: {_shown(first)} → {_shown(second)}" for name, (first, second) in differences.items()]
+
+
+def _shown(value: Any) -> str:
+    """A value in short: texts as they are, digests by their beginning."""
+    text = value if isinstance(value, str) else "–" if value is None else json.dumps(value)
+    return f"{text[:12]}…" if len(text) == 64 and set(text) <= set("0123456789abcdef") else text or "–"
