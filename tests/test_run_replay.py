@@ -20,7 +20,7 @@ def evaluated(
     capsys: pytest.CaptureFixture[str], output: Path, *options: object, objects: str = "1-2"
 ) -> list[dict[str, Any]]:
     """The results of an evaluation of two episodes for each number of objects."""
-    words = ("--task", TINY, "--objects", objects, "--episodes", 2, "--output", output)
+    words = (TINY, "--objects", objects, "--episodes", 2, "--output", output)
     assert run(capsys, "evaluate", *words, *options)[0] == 0
     return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
 
@@ -82,7 +82,7 @@ def test_another_policy_may_be_tried_on_the_same_episode(tmp_path: Path, capsys:
 
 def test_it_can_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drawn, results, sheet = f"{drawn_task.__file__}:DRAWN", tmp_path / "results.jsonl", tmp_path / "sheet.png"
-    options = ("--method", "expert", "--task", drawn, "--objects", 1, "--episodes", 1, "--output", results)
+    options = (drawn, "--method", "expert", "--objects", 1, "--episodes", 1, "--output", results)
     assert run(capsys, "evaluate", *options)[0] == 0
     assert run(capsys, "run", drawn, "--replay", results, "--episode", 0, "--sheet", sheet)[0] == 0
     assert sheet.stat().st_size > 1000

@@ -60,7 +60,8 @@ class Run:
     """
 
     task: GivenTask = None
-    """The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."""
+    """The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels
+    (with --replay, by default the task of the episode)."""
     policy: Who = EXPERT
     """Who acts: the task's expert, or the learned policy in this folder (./expert for a folder of that name)."""
     method: Optional[str] = None
