@@ -204,7 +204,8 @@ class Run:
         """Run the episode, told and shown as it is asked for."""
         from bilevel.policies.episode_log import EpisodeLog
         from bilevel.policies.episode_run import measured_episode
-        from bilevel.policies.narration import why_failed
+        from bilevel.policies.folding import Folding
+        from bilevel.policies.narration import lines_of, why_failed
         from bilevel.policies.pictures import Camera
         from bilevel.policies.policy import domain_of
 
@@ -212,12 +213,19 @@ class Run:
             raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
         policy = evaluated.make(env)
         self._try_pictures(env, stage)
-        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else _say)
+        folding = Folding(_say)
+
+        def tell(entry: Entry, before: Entry | None) -> None:
+            for text in lines_of(entry, before):
+                folding.add(entry.step, text)
+
+        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else tell)
         camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
         if self.explain and log.rules is None and not self.json:
             who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
         run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
+        folding.end(run.steps)
         if camera:
             camera.end(run.outcome)
         unlike = None
@@ -257,10 +265,8 @@ def _has_screen() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def _say(entry: Entry, before: Entry | None) -> None:
-    """Print what is new with an entry of the log."""
-    from bilevel.policies.narration import lines_of
-
-    for text in lines_of(entry, before):
-        first, *further = text.splitlines()
-        print("\n".join([f"{entry.step:6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
+def _say(step: int | None, text: str) -> None:
+    """Print what happens at a step, and below it why."""
+    first, *further = text.splitlines()
+    label = "" if step is None else str(step)
+    print("\n".join([f"{label:>6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
