@@ -138,6 +138,19 @@ def test_a_failure_is_told_and_exits_with_1(capsys: pytest.CaptureFixture[str]) 
     assert (code, err, found["outcome"], found["reason"], found["why"]) == (1, "", "step limit", "stall", why)
 
 
+def test_what_repeats_is_folded_but_json_has_it_all(capsys: pytest.CaptureFixture[str], skilled: Path) -> None:
+    """A parcel that keeps slipping away is picked up again and again."""
+    words = (TINY, *ONE, "--policy", skilled, "--env-args", "slip_rate=0.5", "--recovery", "off", "--explain")
+    code, out, _ = run(capsys, "run", *words)
+    assert code == 1
+    assert out.count("Because ") <= 4
+    (fold,) = [line for line in out.splitlines() if "more of the same until step" in line]
+    assert fold.startswith("        … ")
+    decisions = json.loads(run(capsys, "run", *words, "--json")[1])["decisions"]
+    assert len(decisions) > len(out.splitlines())
+    assert all(decision["rule"] for decision in decisions)
+
+
 def test_where_no_rule_applies_it_says_what_the_nearest_lacks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "learn": "policy_commands:Learn",
     "run": "run_command:Run",
     "evaluate": "evaluate_command:Evaluate",
+    "compare": "compare_command:Compare",
     "methods": "evaluate_command:Methods",
     "reproduce": "reproduce_command:Reproduce",
     "report": "report_command:Report",

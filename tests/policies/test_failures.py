@@ -56,6 +56,16 @@ def test_an_episode_that_came_to_the_step_limit(changes: list[Change], reason: s
     assert reason in REASONS
 
 
+def test_flickers_at_which_things_moved_are_not_the_labels_fault() -> None:
+    changes = every(50, OWN, FLICKER, FLICKER)
+    flickers = [change.timestep for change in changes if change.kind == FLICKER and change.timestep > LIMIT - 1000]
+    half = len(flickers) // 2
+    assert reason_of_failure(STEP_LIMIT, LIMIT, changes, flickers) == "control"
+    assert reason_of_failure(STEP_LIMIT, LIMIT, changes, flickers[: half + 1]) == "control"
+    assert reason_of_failure(STEP_LIMIT, LIMIT, changes, flickers[:half]) == "label"
+    assert reason_of_failure(STEP_LIMIT, LIMIT, every(50, OWN, FLICKER), flickers) == "time"
+
+
 def test_a_short_episode_in_which_nothing_was_brought_about_is_no_progress() -> None:
     assert reason_of_failure(STEP_LIMIT, 200, []) == "stall"
     assert reason_of_failure(STEP_LIMIT, 200, every(50, EXOGENOUS, end=200)) == "stall"

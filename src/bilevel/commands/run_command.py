@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
@@ -15,23 +15,26 @@ import tyro
 from bilevel.commands.arguments import (
     EnvArguments,
     EstimationName,
+    GivenTask,
     Json,
     Noise,
     OptionallyNamed,
+    OptionalOutput,
     PerceptionText,
     RecoveryText,
-    TaskName,
     count,
     env_arguments,
     named_after,
     print_json,
     recovery_of,
     require_at_least,
+    require_positive,
 )
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
 if TYPE_CHECKING:
+    from bilevel.experiments.records import EpisodeRecord
     from bilevel.methods.methods import EvaluatedPolicy
     from bilevel.policies.episode_log import Entry, EpisodeLog
     from bilevel.policies.episode_run import EpisodeRun
@@ -41,9 +44,10 @@ if TYPE_CHECKING:
     from bilevel.video import Video
 
 EXPERT = "expert"
+USUAL_OBJECTS = 3
 
 Who = Annotated[str, tyro.conf.arg(metavar="POLICY|expert")]
-Count = Annotated[int, tyro.conf.arg(metavar="N")]
+OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,22 @@ class Run:
 
     Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video
               bilevel run cubes.py:task --policy build/policy --objects 10 --explain
+              bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
     """
 
-    task: TaskName
+    task: GivenTask = None
+    """The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels
+    (with --replay, by default the task of the episode)."""
     policy: Who = EXPERT
     """Who acts: the task's expert, or the learned policy in this folder (./expert for a folder of that name)."""
     method: Optional[str] = None
     """How it acts, such as det-replan with the network of a bilevel policy (by default as the policy was learned)."""
-    objects: Count = 3
-    """How many objects the environment shall have, as the task counts them."""
+    planner: Optional[str] = None
+    """What a method plans with: for det-plan and det-replan lama or search, for ndt-plan and ndt-replan fond."""
+    planning_seconds: Optional[float] = None
+    """How long each plan may take (by default 100)."""
+    objects: OptionalCount = None
+    """How many objects the environment shall have, as the task counts them (by default 3)."""
     seed: int = 0
     """Decides how the episode begins and all that nature does in it."""
     noise: Noise = 0.0
@@ -68,6 +79,10 @@ class Run:
     perception: PerceptionText = ""
     estimation: EstimationName = None
     env_args: EnvArguments = ()
+    replay: OptionalOutput = None
+    """Run an episode again that is among these results of `bilevel evaluate`, exactly as it was recorded."""
+    episode: OptionalCount = None
+    """Which one, by its number; where the results have several numbers of objects, with --objects."""
     video: OptionallyNamed = None
     """Write a video (mp4), with the current action as its caption (without a FILE: TASK.mp4 in this folder)."""
     sheet: OptionallyNamed = None
@@ -81,10 +96,24 @@ class Run:
     json: Json = False
 
     def __post_init__(self) -> None:
-        for option, ending in (("video", ".mp4"), ("sheet", ".png")):
-            object.__setattr__(self, option, named_after(self.task, getattr(self, option), ending))
+        for option, ending in (("video", ".mp4"), ("sheet", ".png")) if self.task else ():
+            object.__setattr__(self, option, named_after(self.task or "", getattr(self, option), ending))
 
     def run(self) -> int:
+        if self.replay is not None:
+            from bilevel.commands.run_replay import recorded_options
+
+            given = {option.name: getattr(self, option.name) for option in fields(self)}
+            usual = {option.name: option.default for option in fields(self)}
+            options, record = recorded_options({name: given[name] for name in given if given[name] != usual[name]})
+            return replace(self, **options)._run(record)
+        if self.task is None or self.episode is not None:
+            raise BadInput(
+                "--episode needs --replay FILE" if self.episode is not None else "name a TASK, such as blocks"
+            )
+        return self._run()
+
+    def _run(self, record: EpisodeRecord | None = None) -> int:
         from bilevel.tasks.registry import find_task
 
         if self.window and self.video:
@@ -92,26 +121,31 @@ class Run:
         if self.window and not _has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
         require_at_least(0, noise=self.noise, seed=self.seed)
-        task = find_task(self.task)
+        require_positive(planning_seconds=self.planning_seconds)
+        task = find_task(self.task or "")
         evaluated = self._evaluated(task)
         with ExitStack() as open_things:
             mode = "human" if self.window else "rgb_array" if self._draws(task) else None
             env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
             if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
                 stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
-            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things))
+            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things), record)
             if self.sheet:
                 write_atomically(self.sheet, self._sheet(stage, run, shots))
         for file in filter(None, () if self.json else (self.video, self.sheet)):
             print(f"written to {file}", file=sys.stderr)
         return 0 if run.reason is None else 1
 
+    @property
+    def _count(self) -> int:
+        return USUAL_OBJECTS if self.objects is None else self.objects
+
     def _evaluated(self, task: Task) -> EvaluatedPolicy:
         from bilevel.methods.methods import MethodOptions, find_method, method_of
 
         folder = None if self.policy == EXPERT else Path(self.policy)
         evaluated = find_method(self.method or method_of(folder)).load(
-            MethodOptions(folder, recovery=recovery_of(self.recovery), estimation=self.estimation)
+            MethodOptions(folder, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation)
         )
         evaluated.check_task(task)
         return evaluated
@@ -123,7 +157,7 @@ class Run:
         from bilevel.tasks.scene_env import SceneEnv
 
         seen, further = read_perception(self.perception), env_arguments(self.env_args)
-        return SceneEnv(task, self.objects, render_mode=render_mode, quality=quality, perception=seen, **further)
+        return SceneEnv(task, self._count, render_mode=render_mode, quality=quality, perception=seen, **further)
 
     def _draws(self, task: Task) -> bool:
         """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
@@ -151,7 +185,7 @@ class Run:
     def _sheet(self, stage: SceneEnv, run: EpisodeRun, shots: Sequence[Shot]) -> bytes:
         from bilevel.policies.pictures import draw_sheet
 
-        headline = f"{stage.task.name}, {count(self.objects, 'object')}: {run.outcome} after {run.steps} steps"
+        headline = f"{stage.task.name}, {count(self._count, 'object')}: {run.outcome} after {run.steps} steps"
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
         details = f"{who}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
         details += f", perception {self.perception}" if self.perception else ""
@@ -160,12 +194,18 @@ class Run:
     # The episode
 
     def _perform(
-        self, env: SceneEnv, stage: SceneEnv, evaluated: EvaluatedPolicy, video: Video | None
+        self,
+        env: SceneEnv,
+        stage: SceneEnv,
+        evaluated: EvaluatedPolicy,
+        video: Video | None,
+        record: EpisodeRecord | None,
     ) -> tuple[EpisodeRun, Sequence[Shot]]:
         """Run the episode, told and shown as it is asked for."""
         from bilevel.policies.episode_log import EpisodeLog
         from bilevel.policies.episode_run import measured_episode
-        from bilevel.policies.narration import why_failed
+        from bilevel.policies.folding import Folding
+        from bilevel.policies.narration import lines_of, why_failed
         from bilevel.policies.pictures import Camera
         from bilevel.policies.policy import domain_of
 
@@ -173,28 +213,46 @@ class Run:
             raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
         policy = evaluated.make(env)
         self._try_pictures(env, stage)
-        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else _say)
+        folding = Folding(_say)
+
+        def tell(entry: Entry, before: Entry | None) -> None:
+            for text in lines_of(entry, before):
+                folding.add(entry.step, text)
+
+        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else tell)
         camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
         if self.explain and log.rules is None and not self.json:
             who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
         run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
+        folding.end(run.steps)
         if camera:
             camera.end(run.outcome)
-        self._report(run, why_failed(run, log, episode.scene), log, domain_of(policy, env.task.domain))
+        unlike = None
+        if record is not None:
+            from bilevel.experiments.replaying import compare_with_record
+
+            unlike = compare_with_record(record, run, evaluated, env.task)
+        self._report(run, why_failed(run, log, episode.scene), unlike, log, domain_of(policy, env.task.domain))
         return run, camera.shots if camera else ()
 
-    def _report(self, run: EpisodeRun, why: str | None, log: EpisodeLog, domain: Domain) -> None:
+    def _report(
+        self, run: EpisodeRun, why: str | None, unlike: Sequence[str] | None, log: EpisodeLog, domain: Domain
+    ) -> None:
+        """Say how it ended, and where it was to be as recorded, whether it was, or how it was unlike that."""
         from bilevel.policies.narration import as_json, surprise_lines, surprises
 
         if not self.json:
             for line in surprise_lines(log, domain) if self.explain else ():
                 print(line)
             sys.stdout.flush()
-            print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
+            recorded = () if unlike is None else unlike or ["as recorded"]
+            told = f"{run.outcome} after {run.steps} steps", *filter(None, [why]), *recorded
+            print(*told, sep="\n", file=sys.stderr)
             return
-        found: dict[str, object] = {name: getattr(self, name) for name in ("task", "policy", "objects", "seed")}
+        found: dict[str, object] = {name: getattr(self, name) for name in ("task", "policy", "seed")}
         found |= {"outcome": run.outcome, "reason": run.reason, "why": why, "steps": run.steps}
+        found |= {"objects": self._count} | ({} if unlike is None else {"as_recorded": not unlike, "unlike": unlike})
         found |= {"incidents": [incident.as_json() for incident in run.incidents]}
         if self.explain:
             unexpected = [{"step": change.timestep, "kind": change.kind} for change in surprises(log, domain)]
@@ -207,10 +265,8 @@ def _has_screen() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def _say(entry: Entry, before: Entry | None) -> None:
-    """Print what is new with an entry of the log."""
-    from bilevel.policies.narration import lines_of
-
-    for text in lines_of(entry, before):
-        first, *further = text.splitlines()
-        print("\n".join([f"{entry.step:6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)
+def _say(step: int | None, text: str) -> None:
+    """Print what happens at a step, and below it why."""
+    first, *further = text.splitlines()
+    label = "" if step is None else str(step)
+    print("\n".join([f"{label:>6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)

@@ -29,6 +29,9 @@ SUMMARIES = {
     "learn": "Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.",
     "run": "Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.",
     "evaluate": "Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.",
+    "compare": (
+        "Compare two results of `bilevel evaluate`, episode by episode: which is better, and which episodes changed."
+    ),
     "methods": (
         "List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."
     ),

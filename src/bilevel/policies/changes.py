@@ -26,6 +26,7 @@ Why an episode did not succeed follows from these changes: one reason for each, 
 | physics | ended because the simulation became unstable |
 | terminated | was ended by the environment, for a reason of its own |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
+| control | the same, but at most of these flickers the things in question really moved: labels are not to blame |
 | stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
 | drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
 | time | was still making progress at the step limit |
@@ -36,7 +37,7 @@ told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from bilevel.policies.episode_log import Stretch
@@ -241,7 +242,8 @@ REASONS: Mapping[str, str] = {  # in words
     "unseen": "an object that it needs is not seen",
     "physics": "the simulation became unstable",
     "terminated": "the environment ended the episode",
-    "label": "its labels flicker: {flicker} changes of the state were undone at once",
+    "label": "its labels flicker: {flicker} changes of the state were undone at once, although hardly anything moved",
+    "control": "its control is unsteady: {flicker} times something moved to and fro, as with an undertrained network",
     "stall": "it is stuck: nothing that it does has an effect any more",
     "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
     "collision": "it keeps upsetting other things: {collision} times in this episode",
@@ -249,14 +251,15 @@ REASONS: Mapping[str, str] = {  # in words
 }
 
 
-def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change]) -> str | None:
-    """`None` for a success; `steps` is how long the episode was."""
+def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change], moved: Collection[int] = ()) -> str | None:
+    """`None` for a success; `steps` is how long the episode was, and at which of them changes were seen to be moves."""
     known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics", SETTLED: "stall", TERMINATED: "terminated"}
     if outcome != STEP_LIMIT:
         return known.get(outcome, "terminated")
     last = count_changes([change for change in changes if change.timestep > steps - LAST_PART])
     if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
-        return "label"
+        flickers = [change for change in changes if change.kind == FLICKER and change.timestep > steps - LAST_PART]
+        return "control" if 2 * sum(change.timestep in moved for change in flickers) > len(flickers) else "label"
     if _stalled(steps, changes):
         return "stall"
     if 2 * (last.drop + last.collision) >= max(last.own, 1):

@@ -13,6 +13,7 @@ import numpy as np
 from bilevel.policies.changes import Changes, count_changes, find_changes, reason_of_failure
 from bilevel.policies.episode_log import EpisodeLog, incidents_of
 from bilevel.policies.incidents import Incident
+from bilevel.policies.motion import Motion
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, domain_of
 from bilevel.policies.rollout import (
     NO_ACTION,
@@ -70,7 +71,8 @@ def measured_episode(
 ) -> tuple[EpisodeRun, Episode]:
     """The same into a log of the caller's, and with what was seen last."""
     settling = Settling(env) if may_settle(policy, noise) else None
-    clock = _Clock(policy, [log, *([callback] if callback else [])], settling)
+    motion = Motion(env, policy)
+    clock = _Clock(policy, [log, motion, *([callback] if callback else [])], settling)
     perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed) if noise else None
     episode = rollout(env, clock, seed, perturb=perturb, callback=clock.callback, stop=clock.stop)
     clock.stop()  # which a rollout does not ask after the last step
@@ -83,7 +85,7 @@ def measured_episode(
     run = EpisodeRun(
         seed=seed,
         outcome=outcome,
-        reason=failure[0] if failure else reason_of_failure(outcome, episode.steps, changes),
+        reason=failure[0] if failure else reason_of_failure(outcome, episode.steps, changes, motion.changes),
         detail=failure[1] if failure else None,
         steps=episode.steps,
         events=log.events(),

@@ -20,7 +20,7 @@ MAX_SURPRISES = 10  # that are told
 SURPRISES = {
     "drop": "a drop, which sets {action} back",
     "collision": "a collision: during {action} something else has changed",
-    "flicker": "a flicker: during {action} the labels did not settle",
+    "flicker": "a flicker: during {action} a change was undone at once",
 }
 
 AT_A_LOSS = {

@@ -67,6 +67,7 @@ CAUSES: Mapping[str, Cause] = {
     "physics": Cause("#222222", "#f5f5f5", "the simulation became unstable"),
     "terminated": Cause("#882255", "#b8527f", "the environment ended the episode, for a reason of its own"),
     "label": Cause("#f0e442", "#f0e442", "the labels flickered: changes of the symbolic state were undone at once"),
+    "control": Cause("#b3de69", "#b3de69", "its control was unsteady: things moved to and fro"),
     "stall": Cause("#cc79a7", "#d583b2", "stuck: nothing that it did had an effect any more"),
     "drop": Cause("#d55e00", "#e56a10", "it kept losing what it held or needed"),
     "collision": Cause("#8c2d04", "#b5501f", "it kept upsetting things that it had nothing to do with"),
