@@ -12,7 +12,7 @@ from bilevel.experiments.paper import paper_rate
 from bilevel.experiments.records import wilson_interval
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown, markdown_grid
-from bilevel.experiments.report.wording import differences, scope
+from bilevel.experiments.report.wording import differences, rate, scope
 from bilevel.experiments.reproduction.findings import Findings, parse_findings
 
 Row = dict[str, Any]
@@ -342,6 +342,21 @@ def short_table(results: Results) -> Table:
     table = main_table(results)
     lines = [[replace(cell, more="") if isinstance(cell, Text) else cell for cell in line] for line in table.lines]
     return replace(table, caption=f"{scope(results)}; in italics what the paper reports.", lines=lines)
+
+
+def summary_table(results: Results) -> Table:
+    """Return each method's success in each world, still and noisy together, and what a step of it takes."""
+    worlds = list(dict.fromkeys(task.removesuffix("-noisy") for task in results.tasks))
+    costs = {found.variant: found.measured["policy_microseconds"] for found in results.costs()}
+    lines: list[list[Text | str]] = []
+    for variant, row in ((row[0].variant, row) for row in results.cells if row[0].score):
+        scores = [[c.score for c in row if c.task and c.score and c.task.startswith(world)] for world in worlds]
+        rates = [sum(s.successes for s in found) / sum(s.episodes for s in found) for found in scores]
+        step = costs[variant]
+        lines.append([variant.title, *map(rate, rates), NOTHING if step is None else f"{step:.0f} µs"])
+    caption = f"{scope(results)}, still and noisy together; a step with {max(results.sizes)} objects."
+    header = ["method", *map(str.capitalize, worlds), "a step"]
+    return Table("summary", "Success rates", caption, header, lines, [])
 
 
 def difference_list(rows: Sequence[Row], file: str) -> str:

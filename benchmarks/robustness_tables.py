@@ -55,7 +55,7 @@ def disturbed_table(rows: Sequence[Row], file: str) -> str:
     text = (
         "Successes of policies with 10 objects whose hand bursts of noise push; in italics those of the expert. "
         "Where both lose, things teleport faster than a perturbed hand can put them back. "
-        f"Intervals are in [docs/policies.md](docs/policies.md#at-a-loss). {origin(rows, file)}"
+        f"[Policies](policies.md#at-a-loss) has the intervals. {origin(rows, file)}"
     )
     return below(text, ["task", *(f"amplitude {noise}" for noise in noises)], lines)
 

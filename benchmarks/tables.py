@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 FOUND = "reproduction.jsonl"
 TABLES: Mapping[str, Place] = {
-    "success": Place(render.success_table, "policies.jsonl", "README.md"),
+    "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
     "failures": Place(render.failure_table, "policies.jsonl", "docs/policies.md"),
     "refinement": Place(render.refinement_table, "policies.jsonl", "docs/policies.md"),
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),
@@ -48,7 +48,8 @@ TABLES: Mapping[str, Place] = {
     "step times": Place(render.step_table, "step-speed.jsonl", "docs/policies.md"),
     "large problems": Place(render.large_problem_table, "large-problems.jsonl", "docs/architecture.md"),
     "start-up": Place(render.startup_table, "startup.jsonl", "docs/architecture.md"),
-    "reproduction": Place(of_report(render.short_table), FOUND, "README.md"),
+    "summary": Place(of_report(render.summary_table), FOUND, "README.md"),
+    "reproduction": Place(of_report(render.short_table), FOUND, "docs/results.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),
     "reproduction differences": Place(render.difference_list, FOUND, "docs/reproduction.md"),
     "reproduction sizes": Place(of_report(report.size_table), FOUND, "docs/reproduction.md"),
@@ -62,7 +63,7 @@ TABLES: Mapping[str, Place] = {
     "experts": Place(render.expert_table, "experts.jsonl", "docs/worlds.md"),
     "speed": Place(render.world_speed_table, "world-speed.jsonl", "docs/worlds.md"),
     "robustness": Place(robustness.robustness_table, "robustness.jsonl", "docs/policies.md"),
-    "disturbed": Place(robustness.disturbed_table, "robustness.jsonl", "README.md"),
+    "disturbed": Place(robustness.disturbed_table, "robustness.jsonl", "docs/results.md"),
     "circles": Place(robustness.circle_table, "robustness.jsonl", "docs/policies.md"),
     "perception": Place(robustness.perception_table, "perception.jsonl", "docs/perception.md"),
     "learned rules": Place(robustness.generalised_table, "generalised-planning.jsonl", "docs/rules.md"),

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
+    "docs/results.md",
     "docs/architecture.md",
     "docs/reproduction.md",
     "docs/policies.md",

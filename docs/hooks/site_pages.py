@@ -31,6 +31,7 @@ from elsewhere. This is the report of [`results/reproduction.jsonl`](../results/
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
     pages = {"api.md": api_page(), "commands.md": command_page(), "report.md": REPORT}
+    pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
