@@ -24,7 +24,6 @@ from result_files import Row, origin, write_rows
 
 from bilevel.demonstrations.collection import collect
 from bilevel.experiments.evaluation import Evaluation, open_results, read_results
-from bilevel.experiments.machines import cores
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import make_row, rows_by_objects
 from bilevel.learning.learn import CURVES, learn
@@ -39,6 +38,7 @@ from bilevel.policies.policy_folder import (
     keep_measured,
     read_policy,
 )
+from bilevel.processes import usable_cores
 from bilevel.tabletop import TASKS
 from bilevel.tasks.registry import find_task
 
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=100, help="with each number of objects")
     parser.add_argument("--demonstrations", type=int, default=200)
     parser.add_argument("--quick", action="store_true", help="train for one epoch, to try the program")
-    parser.add_argument("--workers", type=int, default=cores())
+    parser.add_argument("--workers", type=int, default=usable_cores())
     parser.add_argument("--folder", type=Path, default=Path("build/pretrained"))
     parser.add_argument("--output", type=Path, default=Path("results/pretrained.jsonl"))
     parser.add_argument("--install", action="store_true", help=f"put the policies into {PACKAGE}")

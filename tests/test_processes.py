@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.processes import in_order, spread
+from bilevel import processes
+from bilevel.processes import in_order, spread, usable_cores
 from bilevel.symbolic.domain import BadInput
 
 
@@ -49,6 +50,33 @@ def test_results_that_come_early_wait_and_later_ones_need_not() -> None:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_item_is_worked_on_once(workers: int) -> None:
     assert sorted(spread(square, range(7), workers)) == [number * number for number in range(7)]
+
+
+def whereabouts() -> Callable[[int], int]:
+    return lambda number: os.getpid()
+
+
+def test_short_work_stays_in_this_process() -> None:
+    assert set(spread(whereabouts, range(7), None)) == {os.getpid()}
+
+
+def test_of_long_work_the_rest_goes_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("usable_cores", lambda: 2), ("WORTH_SPREADING", 0.0), ("TO_START", 1e-9)):
+        monkeypatch.setattr(processes, name, value)
+    first, *others = spread(whereabouts, range(7), None)
+    assert first == os.getpid()
+    assert (len(others), len({*others}), first in others) == (6, 2, False)
+    assert sorted(spread(square, range(7), None)) == [number * number for number in range(7)]
+
+
+@pytest.mark.parametrize(("limit", "cores"), [("max 100000", 4), ("200000 100000", 2), ("50000 100000", 1), ("", 4)])
+def test_cores_are_counted_as_the_system_grants_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, cores: int
+) -> None:
+    (tmp_path / "cpu.max").write_text(limit)
+    monkeypatch.setattr(processes, "CPU_LIMIT", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    assert usable_cores() == cores
 
 
 def test_nothing_to_do_is_done_without_processes() -> None:

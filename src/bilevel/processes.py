@@ -7,6 +7,7 @@ of its own, which breaks when it dies, and ends by itself when the first process
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -18,11 +19,15 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bilevel.symbolic.domain import BadInput
 
 PATIENCE = 2.0  # seconds
+TO_START = 2.0  # seconds that a process takes to start, with all that it imports
+WORTH_SPREADING = 2 * TO_START  # seconds of work
+CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 
 Result = TypeVar("Result")
 Work = Callable[[int], Result]
@@ -32,11 +37,29 @@ class WorkerDied(BadInput):
     """It did not fail: it was killed. What it worked on can be tried again."""
 
 
-def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int) -> Generator[Result, None, None]:
+def usable_cores() -> int:
+    """Return how many cores this process may use: by its affinity and, in a container, by the limit of its group."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # only Linux knows
+        cores = os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or no limit: "max 100000"
+        quota, period = map(int, CPU_LIMIT.read_text(encoding="ascii").split())
+        cores = min(cores, max(quota // period, 1))
+    return cores
+
+
+def spread(
+    start: Callable[[], Work[Result]], items: Sequence[int], workers: int | None
+) -> Generator[Result, None, None]:
     """Yield the results of all items, in no fixed order. `start`, run once in each process, gives what does the work.
 
+    Without a number of `workers` there are as many as this process may use cores, where there is enough to do.
     `BadInput` in a worker is raised here. However it ends, the workers end with it; close it to make sure.
     """
+    if workers is None:
+        yield from _spread_what_takes_long(start, items)
+        return
     workers = min(workers, len(items))
     if workers <= 1:
         if items:
@@ -60,6 +83,20 @@ def spread(start: Callable[[], Work[Result]], items: Sequence[int], workers: int
                 yield result
     finally:
         stop_workers(team)
+
+
+def _spread_what_takes_long(start: Callable[[], Work[Result]], items: Sequence[int]) -> Generator[Result, None, None]:
+    """Begin in this process; start others as soon as what is left would take far longer than they take to start."""
+    cores, spent, left, done = usable_cores(), 0.0, 0.0, 0
+    work = start() if items else None
+    while work and done < len(items) and (done == 0 or cores == 1 or left < WORTH_SPREADING):
+        began = time.perf_counter()
+        result = work(items[done])
+        done, spent = done + 1, spent + time.perf_counter() - began
+        left = (len(items) - done) * spent / done
+        yield result
+    del work
+    yield from spread(start, items[done:], min(cores, math.ceil(left / TO_START)))
 
 
 def in_order(results: Iterable[tuple[int, Result]], begin: int = 0) -> Iterator[Result]:

@@ -18,6 +18,7 @@ from bilevel.commands.arguments import (
     OptionalTask,
     PerceptionText,
     TaskName,
+    WorkerCount,
     answer,
     count,
     env_arguments,
@@ -45,7 +46,7 @@ class Collect:
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
     what is there. The files are the same for any number of workers.
 
-    Example: bilevel collect blocks --objects 3 --episodes 200 --seed 0 --output build/blocks --workers 2
+    Example: bilevel collect blocks --objects 3 --episodes 200 --seed 0 --output build/blocks
     """
 
     task: TaskName
@@ -57,8 +58,8 @@ class Collect:
     """How many episodes to keep."""
     seed: int = 0
     """Decides everything that is random."""
-    workers: int = 1
-    """How many processes record at the same time."""
+    workers: WorkerCount = None
+    """How many processes record at the same time (by default one for each core, where that saves time)."""
     noise: Optional[float] = None
     """Perturb the expert's controls by bursts of this amplitude, such as 0.7; what it wanted and what was done are both
     kept."""

@@ -18,6 +18,7 @@ from bilevel.commands.arguments import (
     Output,
     PerceptionText,
     RecoveryText,
+    WorkerCount,
     answer,
     count,
     env_arguments,
@@ -69,8 +70,9 @@ class Evaluate:
     """How many episodes for each number of objects."""
     seed: int = 0
     """Decides everything that is random; no episode of `bilevel collect` is among those that it stands for."""
-    workers: int = 1
-    """How many processes run episodes at the same time."""
+    workers: WorkerCount = None
+    """How many processes run episodes at the same time (by default one for each core, where that saves time, and one
+    in all for a policy that looks at pictures)."""
     noise: Noise = 0.0
     recovery: RecoveryText = None
     keep_incidents: bool = False
@@ -91,7 +93,7 @@ class Evaluate:
             with resumable(lambda: self._state(results)), progress_bar() as progress:
                 bar = progress.add_task("", total=results.evaluation.total, completed=kept)
                 progress.update(bar, description=_description(results))
-                for _ in results.collect(self.workers):
+                for _ in results.collect(self.workers or (1 if results.evaluation.policy.render_mode else None)):
                     progress.update(bar, advance=1, description=_description(results))
         self._report(results, kept)
         return 0

@@ -13,7 +13,16 @@ from typing import Annotated, Literal, NamedTuple, Optional
 import tyro
 
 import bilevel
-from bilevel.commands.arguments import Output, ProblemFiles, count, print_json, progress_bar, read, require_at_least
+from bilevel.commands.arguments import (
+    Output,
+    ProblemFiles,
+    WorkerCount,
+    count,
+    print_json,
+    progress_bar,
+    read,
+    require_at_least,
+)
 from bilevel.files import write_atomically
 from bilevel.planning.planners import plan_function
 from bilevel.processes import Work, in_order, spread
@@ -80,8 +89,9 @@ class LearnRules:
     prune: Prune = "auto"
     """Drop rules that the problems, and variants of them, can be solved without; `auto` does so where there are more
     than 40 rules."""
-    workers: int = 1
-    """How many processes plan at the same time; the rules are the same for any number."""
+    workers: WorkerCount = None
+    """How many processes plan at the same time (by default one for each core, where that saves time); the rules are the
+    same for any number."""
     json: bool = False
     """Print one JSON object instead of text."""
 

@@ -18,6 +18,7 @@ from bilevel.commands.arguments import (
     Json,
     OptionalTask,
     Paths,
+    WorkerCount,
     answer,
     count,
     progress_bar,
@@ -46,7 +47,7 @@ class Learn:
 
     Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
 
-    Example: bilevel learn build/blocks --output build/policy --workers 2
+    Example: bilevel learn build/blocks --output build/policy
     """
 
     folder: DataFolder
@@ -76,8 +77,9 @@ class Learn:
     learn_predicates: bool = False
     """Learn even the predicates: they are kept in the folder, and whoever runs the policy names the task as
     TASK+POLICY/labels.py."""
-    workers: int = 1
-    """How many processes run DAgger rollouts at the same time; the policy is the same for any number."""
+    workers: WorkerCount = None
+    """How many processes run DAgger rollouts at the same time (by default one for each core, where that saves time);
+    the policy is the same for any number."""
     tensorboard: OptionalFolder = None
     """Write the losses here for TensorBoard, too; needs the extra `tensorboard`."""
     json: Json = False

@@ -19,7 +19,6 @@ from rich.table import Table
 from rich.text import Text
 
 from bilevel.commands.arguments import answer, count
-from bilevel.experiments.machines import cores
 from bilevel.experiments.reproduction.backends import Backend, Processes
 from bilevel.experiments.reproduction.driver import Driver, Forecast, RunProgress
 from bilevel.experiments.reproduction.findings import write_findings
@@ -27,6 +26,7 @@ from bilevel.experiments.reproduction.folder import FINDINGS, Experiment, Experi
 from bilevel.experiments.reproduction.ray_backend import RayCluster
 from bilevel.experiments.reproduction.selection import Selection, left_out, require_methods, select_units
 from bilevel.experiments.reproduction.units import Unit
+from bilevel.processes import usable_cores
 from bilevel.symbolic.domain import BadInput
 
 MOST_SHOWN = 16  # units that are being worked on
@@ -81,7 +81,7 @@ class Reproduction:
     def _backend(self, folder: ExperimentFolder) -> Backend:
         if self.backend == "ray":
             return RayCluster(folder, self.address or "auto", self.workers, self.gpu_share)
-        return Processes(folder, self.workers or cores(), self.gpu_share)
+        return Processes(folder, self.workers or usable_cores(), self.gpu_share)
 
     def _require_gpu(self) -> None:
         """`BadInput` where there is none to take a share of; a cluster is asked by its back-end."""

@@ -53,7 +53,7 @@ def collect(
     seed: int = 0,
     noise: float | None = None,
     perception: Perception | str = PERFECT,
-    workers: int = 1,
+    workers: int | None = 1,
     callback: Callable[[int, int], None] | None = None,
     **arguments: Any,
 ) -> Demonstrations:
@@ -93,9 +93,9 @@ class Collection:
         """Attempts of the expert that did not succeed and were not kept."""
         return sum(entry.attempts - 1 for entry in self.entries.values())
 
-    def record_missing(self, workers: int = 1) -> Iterator[Entry]:
+    def record_missing(self, workers: int | None = 1) -> Iterator[Entry]:
         """Record what is missing; give each episode as soon as its file is there."""
-        if workers > 1:
+        if workers != 1:
             _check_pickles(self.task)
         start = partial(_start, self.task, self.manifest.settings, self.folder)
         with closing(spread(start, self.missing, workers)) as done:

@@ -83,7 +83,7 @@ class Evaluation:
             "versions": self._versions,
         }
 
-    def run(self, workers: int = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
+    def run(self, workers: int | None = 1, begin: int = 0) -> Iterator[EpisodeRecord]:
         """The results in their order, from the given one on."""
         self.check()
         with closing(spread(partial(_start, self), range(begin, self.total), workers)) as done:
@@ -153,7 +153,7 @@ class Results:
     file: BinaryIO
     timings: BinaryIO
 
-    def collect(self, workers: int = 1) -> Iterator[EpisodeRecord]:
+    def collect(self, workers: int | None = 1) -> Iterator[EpisodeRecord]:
         """Run what is missing; each episode once its line is in the file."""
         for record in self.evaluation.run(workers, begin=len(self.records)):
             for file, line in ((self.timings, timing_of(record).line()), (self.file, record.line().encode())):
@@ -227,7 +227,7 @@ def evaluate(
     episodes: int = 10,
     seed: int = 0,
     noise: float = 0.0,
-    workers: int = 1,
+    workers: int | None = 1,
     perception: Perception | str = PERFECT,
     **arguments: Any,
 ) -> list[EpisodeRecord]:

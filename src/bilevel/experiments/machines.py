@@ -23,14 +23,6 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def cores() -> int:
-    """Those that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
 def forget_peak() -> None:
     """Measure the memory of this process from here on, where the system can (Linux)."""
     with suppress(OSError):

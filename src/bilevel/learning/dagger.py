@@ -121,7 +121,12 @@ class BilevelLearner:
 
 
 def dagger_rollouts(
-    learner: Learner[Found], practice: Practice, config: DaggerConfig, round_: int, workers: int = 1, begin: int = 0
+    learner: Learner[Found],
+    practice: Practice,
+    config: DaggerConfig,
+    round_: int,
+    workers: int | None = 1,
+    begin: int = 0,
 ) -> Iterator[DaggerEpisode[Found]]:
     """What is learned from each episode of a round, in the order of their numbers, from the given one on."""
     start = partial(_start, learner, practice, config, round_)

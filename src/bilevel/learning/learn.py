@@ -62,7 +62,7 @@ def learn(
     config: LearningConfig | None = None,
     network: MakeNetwork | None = None,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = 1,
     checkpoints: Path | None = None,
     callback: Callback = silent,
     met: Sequence[Problem] = (),

@@ -77,7 +77,7 @@ class LearningOptions:
     preset: str = "best"
     config: LearningConfig | None = None
     seed: int = 0
-    workers: int = 1
+    workers: int | None = 1  # `None` for as many as there are cores
     checkpoints: Path | None = None
     callback: Callback = silent
     met: Sequence[Problem] = ()  # situations in which a policy was at a loss
