@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from synthetic import about
 
 from bilevel.experiments.report.page import episode, page_html
-from bilevel.experiments.reproduction.films import Beat, Fired, Timeline
+from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
+from bilevel.viewer.timeline import Beat, Fired
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

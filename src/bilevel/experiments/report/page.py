@@ -18,12 +18,13 @@ from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import CAUSES, figures, palette
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural
-from bilevel.experiments.reproduction.films import Beat, Timeline
+from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
+from bilevel.viewer.timeline import Beat
 
 Film = tuple[Timeline, bytes]
 COLOURS = 8  # of action schemas in an episode; more than so many begin again
