@@ -20,7 +20,7 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.viewer import requests
 from bilevel.viewer.board import Asked, Board
 from bilevel.viewer.requests import read_request
-from bilevel.viewer.timeline import asset
+from bilevel.viewer.timeline import viewer_asset
 
 HERE = "127.0.0.1"
 PATIENCE = 10.0  # seconds after which a page that waits for news is told that there are none
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if name in FILES:
             file, kind = FILES[name]
-            self._answer(HTTPStatus.OK, asset(file).encode(), kind)
+            self._answer(HTTPStatus.OK, viewer_asset(file).encode(), kind)
         elif name == "news":
             self._send_news(question)
         elif name == "picture.jpg":

@@ -96,6 +96,6 @@ def texts(facts: Facts) -> list[str]:
     return [str(fact) for fact in sorted(facts)]
 
 
-def asset(name: str) -> str:
+def viewer_asset(name: str) -> str:
     """Return the text of a file that belongs to the page."""
     return (files("bilevel.viewer") / "assets" / name).read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ const Viewer = (() => {
           ["rules", "Rules", this.ruleList],
           ["goals", "Goals", this.goalList],
           ["facts", "Facts", this.factList],
-        ].map(([name, title, list]) => [name, make("section", `viewer-card is-${name}`, make("h3", "", title), list)]),
+        ].map(([name, title, list]) => [name, make("div", `viewer-card is-${name}`, make("h3", "", title), list)]),
       );
       this.state = make("div", "viewer-state", ...Object.values(this.cards));
       for (const [part, label] of [
