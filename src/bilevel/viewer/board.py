@@ -154,9 +154,9 @@ class Board:
         return monotonic() - self._last_asked < WATCHED
 
     def wait_until_watched(self) -> None:
-        """Wait until a page asks for news, or has done so lately."""
+        """Wait until a page asks for news, unless one has done so lately."""
         with self._changed:
-            while not self.is_watched:
+            while not (self.is_watched or self._closed):
                 self._changed.wait(1.0)
 
     def begin(self, about: About) -> None:
@@ -217,10 +217,10 @@ class Board:
         with self._changed:
             self._last_asked = monotonic()
             self._changed.notify_all()
-            there = self._changed.wait_for(lambda: self._version > asked.version or self._closed, timeout)
+            self._changed.wait_for(lambda: self._is_news(asked) or self._closed, timeout)
             self._last_asked = monotonic()
             episode = self._episode
-            if not there or episode.about is None:
+            if not self._is_news(asked):
                 return None
             known = asked.beats if asked.episode == episode.number else 0
             rules_are_new = asked.rules != self._rules_version
@@ -237,6 +237,9 @@ class Board:
                 ending=episode.ending,
                 picture=self._pictures,
             )
+
+    def _is_news(self, asked: Asked) -> bool:
+        return self._version > asked.version and self._episode.about is not None
 
     def picture(self) -> Picture:
         """Return the newest picture; it is empty where there is none."""

@@ -35,6 +35,7 @@ from bilevel.viewer.shown import control_numbers, held_control, seen_things
 from bilevel.viewer.timeline import beat, rule_lines, texts
 
 PICTURES_PER_SECOND = 25.0  # at most
+LAG = 0.2  # seconds that steps may make up for, where a picture took long
 PUSH, PUSHED = Perturbation(amplitude=1.0, rate=0.0, flips=0.0), 15  # what a push is, and how many steps it lasts
 
 Listener = Callable[[Entry, Entry | None], None]
@@ -73,7 +74,7 @@ class LiveView:
         self._requests: Queue[requests.Request] = Queue()
         self._pace, self._one_more = Pace(paused=False, speed=1.0), False
         self._rate = frame_rate(watched.env).steps_per_second
-        self._released = self._drawn = -math.inf  # when a step was begun last, and when a picture was drawn
+        self._due = self._next_picture = -math.inf  # when the last step was due, and when the next picture is
         self._held: dict[int, float] = {}  # numbers of the control that somebody holds, by their places
         self._text = ""  # of the rules, as they were
         if self._rules is not None:
@@ -151,31 +152,33 @@ class LiveView:
             objects=list(scene.roster.names),
         )
         is_first = now.step == 0
-        due = self._pace.paused or monotonic() - self._drawn >= 1 / PICTURES_PER_SECOND
+        due = self._pace.paused or monotonic() >= self._next_picture
         self._board.show(now, self._picture() if is_first or (due and self._board.is_watched) else None)
         if is_first:
             self._board.wait_until_watched()
         self._wait()
 
     def _wait(self) -> None:
-        """Do what viewers want until the next step is due; while it is paused, until they want one."""
+        """Do what viewers ask for until the next step is due; while it is paused, until they want one."""
+        due = self._due
         while not self._one_more:
-            left = None
-            if not self._pace.paused:
-                period = 1 / (self._rate * self._pace.speed) if self._pace.speed else 0.0
-                left = self._released + period - monotonic()
+            due = self._due + (1 / (self._rate * self._pace.speed) if self._pace.speed else 0.0)
+            left = None if self._pace.paused else due - monotonic()
             try:
                 request = self._requests.get(block=left is None or left > 0, timeout=left)
             except Empty:
                 break
             self._do(request)
-        self._one_more, self._released = False, monotonic()
+        self._due = monotonic() if self._one_more else max(due, monotonic() - LAG)
+        self._one_more = False
 
     def _picture(self) -> NDArray[np.uint8] | None:
         if self._watched.no_pictures is not None:
             return None
-        self._drawn = monotonic()
-        return np.asarray(self._env.render(), np.uint8)
+        began = monotonic()
+        picture = np.asarray(self._env.render(), np.uint8)
+        self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
+        return picture
 
     # What viewers ask for
 

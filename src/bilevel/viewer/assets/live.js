@@ -52,9 +52,10 @@
   part("back").onclick = lookForward;
 
   document.addEventListener("keydown", (event) => {
-    if (event.target.closest("textarea, select, button, input") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const button = event.key === " " ? "play" : event.key === "ArrowRight" && event.shiftKey ? "step" : null;
-    if (!button) return;
+    const isStep = event.key === "ArrowRight" && event.shiftKey;
+    const taken = event.target.closest(isStep ? "textarea, select" : "textarea, select, button, summary");
+    const button = isStep ? "step" : event.key === " " ? "play" : null;
+    if (taken || !button || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     part(button).click();
   });
@@ -78,6 +79,7 @@
     view.setPlayhead(step / Math.max(newest, 1));
     view.show(step);
     part("counter").textContent = `step ${step.toLocaleString("en")}`;
+    part("doing").textContent = view.current?.action ?? "";
     part("counter").dataset.step = step;
     part("back").hidden = lookedBack === null;
     let found = pictures.at(-1);

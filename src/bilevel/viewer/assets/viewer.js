@@ -278,7 +278,8 @@ const Viewer = (() => {
       for (const line of this.ruleLines) line.querySelector(".viewer-binding").textContent = "";
       const line = rule && this.ruleLines[rule.number - 1];
       if (!line) return;
-      line.querySelector(".viewer-binding").textContent = `fires: ${rule.sentence}`;
+      const [, objects] = withBinding(rule).split(" with ");
+      line.querySelector(".viewer-binding").textContent = `fires${objects ? ` with ${objects}` : ""}: ${rule.sentence}`;
       keepInView(this.ruleList, line);
     }
   }
