@@ -38,6 +38,7 @@ LAYERS: Mapping[str, Allowed] = {
     "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
+    "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
     "demonstrations": Allowed(
         ("symbolic", "rules", "tasks", "policies", *TOOLS),
         (*NUMERICAL, "gymnasium", "minari", "h5py", "PIL", "pyarrow"),
@@ -66,7 +67,7 @@ LAYERS: Mapping[str, Allowed] = {
     "experiments": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",
-            "tabletop", "baselines", "methods", *TOOLS,
+            "tabletop", "baselines", "methods", "viewer", *TOOLS,
         ),
         (*NUMERICAL, "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -30,6 +29,7 @@ from bilevel.commands.arguments import (
     require_at_least,
     require_positive,
 )
+from bilevel.commands.watching import has_screen, watch
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bilevel.policies.episode_log import Entry, EpisodeLog
     from bilevel.policies.episode_run import EpisodeRun
     from bilevel.policies.pictures import Shot
+    from bilevel.policies.policy import ObservedPolicy
     from bilevel.tasks.scene_env import SceneEnv
     from bilevel.tasks.task import Task
     from bilevel.video import Video
@@ -89,8 +90,12 @@ class Run:
     """Write a contact sheet (png), the episode in a dozen pictures (without a FILE: TASK.png in this folder)."""
     explain: bool = False
     """At every change of the action, say which rule fired, with which objects, and why; in the video, too."""
+    view: bool = False
+    """Watch it live on a page of your browser: the rule that fires, facts, goals, controls; pause, push, edit rules."""
+    port: Count = 0
+    """Of the page, on this machine alone; 0 is any that is free."""
     window: bool = False
-    """Show a window."""
+    """Show the simulator's own window."""
     quality: Literal["fast", "good"] = "fast"
     """Of the video, where there is a choice: good has shadows and smooth edges, and takes ten times as long."""
     json: Json = False
@@ -118,7 +123,9 @@ class Run:
 
         if self.window and self.video:
             raise BadInput("--window and --video do not go together; choose one")
-        if self.window and not _has_screen():
+        if self.view and (self.video or self.sheet or self.json):
+            raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
+        if self.window and not has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
         require_at_least(0, noise=self.noise, seed=self.seed)
         require_positive(planning_seconds=self.planning_seconds)
@@ -126,6 +133,8 @@ class Run:
         evaluated = self._evaluated(task)
         with ExitStack() as open_things:
             mode = "human" if self.window else "rgb_array" if self._draws(task) else None
+            if self.view:
+                return self._watch(open_things.enter_context(closing(self._env(task, mode, self.quality))), evaluated)
             env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
             if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
                 stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
@@ -161,7 +170,11 @@ class Run:
 
     def _draws(self, task: Task) -> bool:
         """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
-        return self.video is not None or (self.sheet is not None and task.restore is None)
+        return (
+            (self.view and task.takes_render_mode)
+            or self.video is not None
+            or (self.sheet is not None and task.restore is None)
+        )
 
     def _video(self, env: SceneEnv, open_things: ExitStack) -> Video | None:
         if self.video is None:
@@ -193,6 +206,14 @@ class Run:
 
     # The episode
 
+    def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
+        """Run episodes as long as they are watched; return the exit code."""
+        who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
+        folder = None if self.policy == EXPERT else Path(self.policy)
+        policy = _policy(evaluated, env)
+        run = watch(env, policy, self.seed, who=who, noise=self.noise, folder=folder, port=self.port, say=_say)
+        return 0 if run is not None and run.reason is None else 1
+
     def _perform(
         self,
         env: SceneEnv,
@@ -209,9 +230,7 @@ class Run:
         from bilevel.policies.pictures import Camera
         from bilevel.policies.policy import domain_of
 
-        if evaluated.make is None:
-            raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
-        policy = evaluated.make(env)
+        policy = _policy(evaluated, env)
         self._try_pictures(env, stage)
         folding = Folding(_say)
 
@@ -260,9 +279,10 @@ class Run:
         print_json(**found)
 
 
-def _has_screen() -> bool:
-    """Whether a window can be shown; only Linux tells before one is opened."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> ObservedPolicy:
+    if evaluated.make is None:
+        raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
+    return evaluated.make(env)
 
 
 def _say(step: int | None, text: str) -> None:

@@ -70,15 +70,21 @@ class EpisodeLog:
         self.entries: list[Entry] = []
         self.steps = 0
         self._incidents = 0  # that are noted
+        self._remarks: list[str] = []
 
     def __call__(self, transition: Transition) -> None:
-        self._note(self._policy.state, self._policy.goal, self._policy.action, transition.events)
+        events = (*transition.events, *self._remarks)
+        self._note(self._policy.state, self._policy.goal, self._policy.action, events)
         self.steps += 1
+
+    def remark(self, event: str) -> None:
+        """Note with the next step what somebody did who watches: it is an event, as what nature does is."""
+        self._remarks.append(event)
 
     def finish(self, episode: Episode) -> None:
         """Note what was seen last, which nobody acts on any more."""
         labels, scene = self._policy.labels, episode.scene
-        self._note(labels.state(scene), labels.goal(scene), None, episode.events)
+        self._note(labels.state(scene), labels.goal(scene), None, (*episode.events, *self._remarks))
 
     def _note(self, state: Facts, goal: Facts, action: Action | None, events: tuple[str, ...]) -> None:
         last = self.entries[-1] if self.entries else None
@@ -89,7 +95,9 @@ class EpisodeLog:
         match = None
         if self.explains and self.rules is not None and action is not None:
             again = last is not None and last.action == action and last.state == state and last.goal == goal
+            again = again and not self._remarks  # else the rules may be others
             match = last.match if again and last else self.rules.explain(state, goal)
+        self._remarks = []
         if match is not None and match.action != action:  # what is done is not what the rules say
             match = None
         self.entries.append(Entry(self.steps, state, goal, action, events, match, incidents))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NamedTuple
@@ -68,12 +68,14 @@ def measured_episode(
     log: EpisodeLog,
     noise: float = 0.0,
     callback: Callback | None = None,
+    perturb: Callable[[Control], Control] | None = None,
 ) -> tuple[EpisodeRun, Episode]:
-    """The same into a log of the caller's, and with what was seen last."""
-    settling = Settling(env) if may_settle(policy, noise) else None
+    """The same into a log of the caller's, and with what was seen last; controls may be perturbed by one's own."""
+    if noise and perturb is None:
+        perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed)
+    settling = Settling(env) if perturb is None and may_settle(policy, noise) else None
     motion = Motion(env, policy)
     clock = _Clock(policy, [log, motion, *([callback] if callback else [])], settling)
-    perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed) if noise else None
     episode = rollout(env, clock, seed, perturb=perturb, callback=clock.callback, stop=clock.stop)
     clock.stop()  # which a rollout does not ask after the last step
     log.finish(episode)

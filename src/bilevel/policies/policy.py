@@ -73,7 +73,7 @@ class BilevelPolicy(LabellingPolicy):
         super().__init__(labels)
         self.high, self.low, self.estimator = high, low, estimator
         self.scene: Scene  # seen last, or what is estimated from that
-        self._begun = False
+        self._begun = self._reconsidering = False
 
     def reset(self, scene: Scene) -> None:
         if self.estimator:
@@ -99,13 +99,19 @@ class BilevelPolicy(LabellingPolicy):
         if self.estimator:
             state = self.estimator.believe(state)
         others = scene.roster is not self._roster and scene.roster != self._roster
-        if _same(state, self.state) and _same(goal, self.goal) and not others:  # then the action stays the same, too
+        unchanged = _same(state, self.state) and _same(goal, self.goal) and not others
+        if unchanged and not self._reconsidering:  # then the action stays the same, too
             return False
+        self._reconsidering = False
         self._roster = scene.roster
         self.high.declare(scene.objects)
         self.action = self.high.choose(state, goal)
         self.state, self.goal = state, goal
         return True
+
+    def reconsider(self) -> None:
+        """Choose anew at the next step, whatever is seen: what decides is no longer what it was."""
+        self._reconsidering = True
 
     def control(self, action: Action) -> Control:
         """How to do an action in what was seen last."""

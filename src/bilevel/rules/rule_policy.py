@@ -23,15 +23,21 @@ class RulePolicy:
     """
 
     def __init__(self, rules: Sequence[Rule], domain: Domain, *, open_world: bool = True, commit: bool = False) -> None:
-        if open_world:
-            require_open_world(rules)
-        self.rules = tuple(rules)
         self.domain = domain
         self.commit = commit
+        self.open_world = open_world
         self._objects: dict[str, str] = {}
         self._state = self._goal = NO_FACTS
         self._engine: RuleEngine | None = None
         self._choose: Callable[[], Instance | None] = lambda: None
+        self.follow(rules)
+
+    def follow(self, rules: Sequence[Rule]) -> None:
+        """Follow these rules from the next choice on."""
+        if self.open_world:
+            require_open_world(rules)
+        self.rules = tuple(rules)
+        self._engine = None
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str] | None = None) -> None:
         """Begin an episode; `objects` gives the types of the objects known so far."""

@@ -151,6 +151,8 @@ class Task:
       entered at any timestep. `restore` returns an observation and its `info`.
     - `thresholds`: numbers, each more than 0, that decide which facts hold, by their names. Then `label(scene,
       thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
+    - `displace(env, name, point)`: put an object elsewhere, as somebody's hand might, to where a point of the picture
+      is, from (0, 0) at its top left to (1, 1), or without one to anywhere; return whether that was possible.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
     """
 
@@ -169,6 +171,7 @@ class Task:
     still: Control | None = None
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
+    displace: Callable[[Env, str, tuple[float, float] | None], bool] | None = None
     packages: Sequence[str] = ()
     thresholds: Thresholds = field(default_factory=dict, hash=False)
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.

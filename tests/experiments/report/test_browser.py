@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from synthetic import about
 
 from bilevel.experiments.report.page import episode, page_html
-from bilevel.experiments.reproduction.films import Beat, Fired, Timeline
+from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
+from bilevel.viewer.timeline import Beat, Fired
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -287,8 +288,9 @@ def test_what_a_timeline_says_is_never_taken_for_a_page(browser: Browser, report
         assert page.locator(".viewer-rule").get_attribute("title") == odd
 
 
-def test_a_film_that_cannot_be_drawn_has_no_still_but_a_timeline() -> None:
-    beats = [Beat(0, "wait()", None, [], [], [], [])]
-    shown = episode(made_up(beats), b"not a film")
-    assert shown.still is None
-    assert [beat.action for beat, _ in shown.segments] == ["wait()"]
+def test_a_film_that_cannot_be_drawn_has_no_still_but_a_timeline(browser: Browser) -> None:
+    timeline = made_up([Beat(0, "wait()", None, [], [], [], [])])
+    assert episode(timeline, b"not a film").still is None
+    with opened(browser, None) as page:
+        page.set_content(page_html(Findings(about(), [], []), [(timeline, b"not a film")]))
+        assert page.locator(".viewer-segment").all_inner_texts() == ["wait()"]

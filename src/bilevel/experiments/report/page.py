@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -18,15 +16,15 @@ from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import CAUSES, figures, palette
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural
-from bilevel.experiments.reproduction.films import Beat, Timeline
+from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
+from bilevel.viewer.timeline import viewer_asset
 
 Film = tuple[Timeline, bytes]
-COLOURS = 8  # of action schemas in an episode; more than so many begin again
 
 
 def page_html(findings: Findings, films: Sequence[Film] | None = None, files_folder: str | None = None) -> str:
@@ -38,7 +36,7 @@ def page_html(findings: Findings, films: Sequence[Film] | None = None, files_fol
     environment = Environment(
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    for function in (asset, palette, panel_svg, swatch):
+    for function in (asset, viewer_asset, palette, panel_svg, swatch):
         environment.globals[function.__name__] = lambda *given, of=function: Markup(of(*given))
     return environment.get_template("report.html").render(_values(findings, films), files_folder=files_folder)
 
@@ -109,28 +107,16 @@ class Episode:
     """A film with a timeline, which follows it, and moves it when it is clicked."""
 
     timeline: Timeline
-    segments: Sequence[tuple[Beat, float]]  # the first of some beats in a row with the same action, and the step after
-    colours: dict[str, int]  # by action schema, from 1
     video: str  # base64
     still: str | None  # base64
     shape: str | None  # width / height of a picture, where that is known
 
-    def clock(self, beat: Beat) -> str:
-        """Return when a beat is in the film: 0:07.3, as players show it, with tenths."""
-        tenths = math.floor(10 * beat.step / self.timeline.steps_per_second + 1e-6)
-        return f"{tenths // 600}:{tenths // 10 % 60:02}.{tenths % 10}"
-
 
 def episode(timeline: Timeline, video: bytes) -> Episode:
     """Return an episode with its film, ready to be shown."""
-    schemas = dict.fromkeys(beat.action.split("(")[0] for beat in timeline.beats if beat.action)
-    starts = [next(group) for _, group in groupby(timeline.beats, key=lambda beat: beat.action)]
-    ends = [*(float(beat.step) for beat in starts[1:]), timeline.seconds * timeline.steps_per_second]
     still, shape = _first_picture(video)
     return Episode(
         timeline,
-        [(start, end) for start, end in zip(starts, ends, strict=True) if start.action],
-        {schema: number % COLOURS + 1 for number, schema in enumerate(schemas)},
         base64.b64encode(video).decode(),
         still,
         shape,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -15,15 +14,14 @@ import msgspec
 from bilevel.experiments.evaluation import EpisodeRunner
 from bilevel.json_files import decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies.episode_log import Entry, EpisodeLog
+from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.pictures import Camera, frame_rate
 from bilevel.policies.rollout import Transition, rollout
-from bilevel.rules.rule_policy import RulePolicy
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import Facts
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 from bilevel.video import Video
+from bilevel.viewer.timeline import Beat, Beginning, beats, beginning
 
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
@@ -31,27 +29,6 @@ TRIED = 10  # episodes, in search of one worth looking at
 ENCODER = {"crf": "29", "preset": "medium", "threads": "1"}  # for small films, since a page holds one for each task
 SPEED = 0.5  # of the true one; a sentence takes a while to read
 SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
-
-
-class Fired(msgspec.Struct, frozen=True):
-    """The rule that chose an action."""
-
-    number: int  # from 1, as in the list of the rules
-    text: str
-    binding: Mapping[str, str]  # what each of its variables stands for
-    sentence: str
-
-
-class Beat(msgspec.Struct, frozen=True):
-    """A step at which something is new: another action, other facts, or an event."""
-
-    step: int
-    action: str | None  # from here on; `None` at the end, and where the policy does not say
-    rule: Fired | None
-    appeared: Sequence[str]  # facts; at the beginning, none does
-    vanished: Sequence[str]
-    goals_left: Sequence[str]
-    events: Sequence[str]  # what nature did: reported by the world
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "entrant"}):
@@ -68,6 +45,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "en
     pictures_per_second: float  # a step that is not drawn is shown with the next that is
     seconds: float  # that the film lasts
     beats: Sequence[Beat]
+    beginning: Beginning = Beginning()  # timelines of older versions have none
 
     def text(self) -> str:
         return encode(self, indent=1)
@@ -77,35 +55,6 @@ def read_timeline(path: Path) -> Timeline:
     """Read what `Timeline.text` wrote; `BadInput` for anything else."""
     what = f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"
     return decode(read_bytes(path), Timeline, what)
-
-
-def beats(log: EpisodeLog) -> list[Beat]:
-    """Return the entries of a log in words, each with what is new since the one before it."""
-    pairs = pairwise([log.entries[0], *log.entries])
-    return [_beat(entry, before, log.rules) for before, entry in pairs]
-
-
-def _beat(entry: Entry, before: Entry, rules: RulePolicy | None) -> Beat:
-    return Beat(
-        step=entry.step,
-        action=str(entry.action) if entry.action else None,
-        rule=_fired(entry, rules) if rules else None,
-        appeared=_texts(entry.state - before.state),
-        vanished=_texts(before.state - entry.state),
-        goals_left=_texts(entry.goal - entry.state),
-        events=list(entry.events),
-    )
-
-
-def _fired(entry: Entry, rules: RulePolicy) -> Fired | None:
-    if entry.match is None:
-        return None
-    rule, binding = entry.match.rule, dict(sorted(entry.match.binding.items()))
-    return Fired(rules.rules.index(rule) + 1, str(rule), binding, entry.sentence or "")
-
-
-def _texts(facts: Facts) -> list[str]:
-    return [str(fact) for fact in sorted(facts)]
 
 
 # Making them
@@ -157,6 +106,7 @@ def make_film(
         pictures_per_second=video.fps,
         seconds=(len(range(0, episode.steps, rate.every)) + round(video.fps)) / video.fps,
         beats=beats(log),
+        beginning=beginning(log.entries[0], log.rules),
     )
 
 

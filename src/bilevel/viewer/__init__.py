@@ -1,0 +1,1 @@
+"""One page that shows an episode: while it runs, or from a film."""

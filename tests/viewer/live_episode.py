@@ -1,0 +1,92 @@
+"""Episodes of the tiny task that are watched, each with a server of its own, in a thread beside the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+from typing import NamedTuple
+
+from bilevel.policies.episode_log import Entry, EpisodeLog
+from bilevel.policies.episode_run import EpisodeRun, measured_episode
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, ObservedPolicy, expert_policy
+from bilevel.rules.rule_file import parse_rules
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
+from bilevel.viewer.board import Board
+from bilevel.viewer.live import LiveView, Watched
+from bilevel.viewer.requests import Pace, Quit
+from bilevel.viewer.server import PageServer
+from drawn_task import DRAWN
+from tiny_policies import RULES_TEXT
+from tiny_task import control
+
+PATIENCE = 10.0  # seconds
+
+
+class Live(NamedTuple):
+    view: LiveView
+    board: Board
+    server: PageServer
+    env: SceneEnv
+    runs: list[EpisodeRun | None]  # what the last episode was, once it is over
+    heard: list[Entry]
+
+
+def following_rules(env: SceneEnv) -> BilevelPolicy:
+    """Decides by rules, moves as the expert does."""
+    return BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), env.task.domain), ControllingExpert(control))
+
+
+def recorded(objects: int, seed: int, task: Task = DRAWN) -> EpisodeLog:
+    """The log of the same episode as nobody watches it."""
+    with closing(SceneEnv(task, objects)) as env:
+        log = EpisodeLog(policy := following_rules(env), explain=True)
+        measured_episode(env, policy, seed, log)
+    return log
+
+
+@contextmanager
+def live(
+    task: Task = DRAWN,
+    *,
+    objects: int = 2,
+    seed: int = 1,
+    expert: bool = False,
+    paused: bool = True,
+    rules_file: Path | None = None,
+    no_pictures: str | None = None,
+    noise: float = 0.0,
+) -> Iterator[Live]:
+    """An episode that is being watched; by default it is paused before its first step."""
+    render_mode = None if no_pictures else "rgb_array"
+    with closing(SceneEnv(task, objects, render_mode=render_mode)) as env:
+        policy: ObservedPolicy = expert_policy(env) if expert else following_rules(env)
+        board, heard = Board(), []
+        watched = Watched(env, policy, "a policy of the tests", noise, rules_file, no_pictures)
+        view = LiveView(watched, board, lambda entry, _: heard.append(entry))
+        runs: list[EpisodeRun | None] = []
+        if paused:
+            view.tell(Pace(paused=True))
+        with closing(PageServer(board, view.tell)) as server:
+            thread = Thread(target=lambda: runs.append(view.run(seed)), daemon=True)
+            thread.start()
+            try:
+                yield Live(view, board, server, env, runs, heard)
+            finally:
+                board.close()
+                view.tell(Quit())
+                thread.join(PATIENCE)
+                assert not thread.is_alive()
+
+
+def eventually(happened: object, what: str = "it did not happen") -> None:
+    """Wait until a function is true."""
+    assert callable(happened)
+    end = monotonic() + PATIENCE
+    while not happened():
+        assert monotonic() < end, what
+        sleep(0.01)

@@ -1,0 +1,209 @@
+"""The live page in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_episode import Live, eventually, live, recorded
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from bilevel.viewer.requests import Pace
+from tiny_policies import PICK, RULES_TEXT
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser here; on Debian: apt-get install chromium")
+
+PHONE, DESKTOP = (390, 844), (1280, 900)
+FIRED = ".viewer-rule-line[aria-current]"
+PUT_AT_ONCE = "1: lying(?p) & empty(?s) & goal at(?p, ?s) -> put(?p, ?s)"
+SHOWN = f"""() => Object.fromEntries(Object.entries({{
+    rules: "{FIRED} code",
+    why: "{FIRED} .viewer-binding",
+    action: "#doing",
+    goals: ".is-goals .is-open",
+    facts: ".is-facts li:not(.is-gone)",
+}}).map(([name, what]) => [name, [...document.querySelectorAll(what)].map((element) => element.textContent)]))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield launched
+        launched.close()
+
+
+@contextmanager
+def opened(browser: Browser, watched: Live, size: tuple[int, int] = DESKTOP, **settings: Any) -> Iterator[Page]:
+    """The page in a window of its own, on which nothing goes wrong, and which asks nobody else for anything."""
+    wrong: list[str] = []
+    asked: list[str] = []
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **settings)
+    page = context.new_page()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if "400" not in message.text else None)
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(watched.server.address)
+    expect(page.locator("#title")).to_have_text("drawn")
+    yield page
+    context.close()
+    assert wrong == []
+    assert [url for url in asked if not url.startswith((watched.server.address, "data:", "blob:"))] == []
+
+
+def at_step(page: Page, step: int) -> None:
+    page.locator(f'#counter[data-step="{step}"]').wait_for()
+
+
+def test_the_rule_shown_is_the_rule_that_fired(browser: Browser) -> None:
+    """At every step of an episode, as the log has it of the same episode that nobody watched."""
+    log = recorded(1, 1)
+    with live(objects=1) as watched, opened(browser, watched) as page:
+        for step in range(log.steps):
+            at_step(page, step)
+            entry = next(entry for entry in reversed(log.entries) if entry.step <= step)
+            assert entry.match is not None
+            shown = page.evaluate(SHOWN)
+            assert (shown["rules"], shown["action"]) == ([str(entry.match.rule)], [str(entry.action)])
+            assert all(f"{variable} = {value}" in shown["why"][0] for variable, value in entry.match.binding.items())
+            assert shown["why"][0].endswith(entry.sentence or "")
+            assert shown["goals"] == [str(fact) for fact in sorted(entry.goal - entry.state)]
+            assert shown["facts"] == sorted(map(str, entry.state))
+            page.locator("#step").click()
+        expect(page.locator("#ending")).to_have_text(f"success after {log.steps} steps")
+        expect(page.locator(FIRED)).to_have_count(0)
+        expect(page.locator("#step")).to_be_disabled()
+
+
+def test_pause_and_step(browser: Browser) -> None:
+    with live(objects=12, paused=False) as watched, opened(browser, watched) as page:
+        expect(page.locator("#play")).to_have_text("Pause")
+        eventually(lambda: watched.env.steps > 2)
+        page.locator("#play").click()
+        expect(page.locator("#play")).to_have_text("Play")
+        page.wait_for_timeout(200)
+        step = watched.env.steps
+        at_step(page, step)
+        for further in (1, 2, 3):
+            page.locator("#step").click()
+            at_step(page, step + further)
+            assert watched.env.steps == step + further
+        page.wait_for_timeout(200)
+        assert watched.env.steps == step + 3
+        page.locator("#title").click()
+        page.locator("body").press("Shift+ArrowRight")
+        at_step(page, step + 4)
+        page.locator("body").press(" ")
+        expect(page.locator("#play")).to_have_text("Pause")
+        eventually(lambda: watched.env.steps > step + 4)
+
+
+def test_an_edited_rule_changes_the_next_decision_and_a_wrong_one_nothing(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.write_text(RULES_TEXT, encoding="utf-8")
+    with live(rules_file=file) as watched, opened(browser, watched) as page:
+        at_step(page, 0)
+        expect(page.locator("#doing")).to_have_text("pick(parcel1)")
+        page.locator("#editor summary").click()
+        text = page.locator("#rules-text")
+        expect(text).to_have_value(RULES_TEXT)
+        text.fill(RULES_TEXT.replace(PICK, "2: flying(?p) -> pick(?p)"))
+        page.locator("#apply").click()
+        expect(page.locator("#rules-wrong")).to_have_text(
+            "rules:3:4: unknown predicate 'flying'; did you mean 'lying'?"
+        )
+        page.locator("#step").click()
+        at_step(page, 1)
+        expect(page.locator("#doing")).to_have_text("pick(parcel1)")
+        expect(page.locator(f"{FIRED} code")).to_have_text(PICK)
+        text.fill(RULES_TEXT.replace(PICK, PUT_AT_ONCE))
+        page.locator("#apply").click()
+        expect(page.locator("#rules-wrong")).to_be_empty()
+        page.locator("#step").click()
+        at_step(page, 2)
+        expect(page.locator("#doing")).to_have_text("put(parcel1, spot1)")
+        expect(page.locator(f"{FIRED} code")).to_have_text(PUT_AT_ONCE)
+        assert file.read_text(encoding="utf-8") == RULES_TEXT
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.locator("#save").click()
+        expect(page.locator("#rules-wrong")).to_have_text(f"saved to {file}")
+        assert PUT_AT_ONCE in file.read_text(encoding="utf-8")
+        page.locator("#revert").click()
+        page.locator("#step").click()
+        at_step(page, 3)
+        expect(page.locator("#doing")).to_have_text("pick(parcel1)")
+
+
+def test_controls_are_pushed_by_a_button_and_held_by_the_mouse(browser: Browser) -> None:
+    with live() as watched, opened(browser, watched) as page:
+        at_step(page, 0)
+        page.locator("#push").click()
+        page.locator("#step").click()
+        at_step(page, 1)
+        expect(page.locator(".live-control.is-perturbed")).not_to_have_count(0)
+        expect(page.locator(".viewer-happened")).to_have_text(["you push the controls for 15 steps"])
+        box = page.locator(".live-control").first.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
+        page.mouse.down()
+        watched.view.tell(Pace(paused=False, speed=0.25))
+        eventually(lambda: watched.env.steps > 4)
+        expect(page.locator(".live-number").first).to_contain_text("executed 0.09")
+        page.mouse.up()
+        expect(page.locator(".live-control.is-held")).to_have_count(0)
+
+
+def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) -> None:
+    with live(objects=1) as watched, opened(browser, watched) as page:
+        first = page.locator("#picture")
+        expect(first).to_be_visible()
+        assert first.evaluate("image => image.decode().then(() => [image.naturalWidth, image.naturalHeight])") == [
+            160,
+            100,
+        ]
+        page.locator("#editor summary").click()
+        page.locator("#rules-text").fill("variables: ?p - parcel\n1: carrying(?p) & lying(?p) -> pick(?p)")
+        page.locator("#apply").click()
+        page.locator("#step").click()
+        expect(page.locator("#ending")).to_have_text("no action after 1 step")
+        expect(page.locator("#why")).to_contain_text("no rule applies")
+        shown = first.get_attribute("src")
+        page.locator(".viewer-beat").first.click()
+        at_step(page, 0)
+        assert first.get_attribute("src") != shown
+        page.locator("#back").click()
+        at_step(page, 1)
+        page.locator("#next").click()
+        expect(page.locator("#about")).to_contain_text("1 object, seed 2")
+        expect(page.locator("#ending")).to_contain_text("no action after 0 steps")
+        page.locator("#quit").click()
+        expect(page.locator("#lost")).to_be_hidden()
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_fits_and_can_be_read(browser: Browser, size: tuple[int, int], scheme: str) -> None:
+    with live(objects=12) as watched, opened(browser, watched, size, color_scheme=scheme) as page:
+        at_step(page, 0)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        ink, ground = page.evaluate("['color', 'backgroundColor'].map((name) => getComputedStyle(document.body)[name])")
+        lightness = [sum(map(int, colour.strip("rgb()").split(","))) for colour in (ink, ground)]
+        assert (lightness[0] < lightness[1]) == (scheme == "light")
+        for part in ("#picture", FIRED, ".is-goals", ".is-facts", "#controls", ".viewer-beats"):
+            expect(page.locator(part)).to_be_visible()
+
+
+def test_without_pictures_and_without_rules_the_page_says_so(browser: Browser) -> None:
+    with live(expert=True, no_pictures="no OpenGL here") as watched, opened(browser, watched) as page:
+        at_step(page, 0)
+        expect(page.locator("#no-picture")).to_have_text("No pictures: no OpenGL here.")
+        expect(page.locator("#picture")).to_be_hidden()
+        expect(page.locator("#editor")).to_be_hidden()
+        expect(page.locator(".is-rules")).to_be_hidden()
+        expect(page.locator("#doing")).to_have_text("pick(parcel1)")

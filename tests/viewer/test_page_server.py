@@ -1,0 +1,150 @@
+"""The server of the live page: for this machine alone, and for those who know its address."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
+
+import pytest
+from live_episode import Live, eventually, live
+
+from bilevel.symbolic.domain import BadInput
+from bilevel.viewer.board import Board
+from bilevel.viewer.server import FILES, LONGEST, PageServer
+
+STEP = json.dumps({"type": "step"})
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[Live]:
+    with live() as found:
+        yield found
+
+
+def ask(
+    watched: Live,
+    name: str,
+    headers: Mapping[str, str] | None = None,
+    body: str | None = None,
+    token: str | None = None,
+) -> tuple[int, str, HTTPResponse]:
+    """The status, the text and the whole answer to a request; one with a body is a POST."""
+    server = watched.server
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    path = f"/{server.token if token is None else token}/{name}"
+    connection.request("POST" if body is not None else "GET", path, body, dict(headers or {}))
+    answer = connection.getresponse()
+    text = answer.read().decode(errors="replace")
+    connection.close()
+    return answer.status, text, answer
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_page_is_served_with_nothing_from_elsewhere(watched: Live, name: str) -> None:
+    status, text, answer = ask(watched, name)
+    assert status == 200
+    assert "http:" not in text
+    assert "https:" not in text
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_news_are_json_and_a_picture_says_which_step_it_shows(watched: Live) -> None:
+    status, text, _ = ask(watched, "news?version=0&beats=nonsense&further=1")
+    found: dict[str, Any] = json.loads(text)
+    assert (status, found["about"]["task"], found["episode"]) == (200, "drawn", 1)
+    status, _, answer = ask(watched, "picture.jpg")
+    assert (status, answer.headers["X-Step"], answer.headers["Content-Type"]) == (200, "0", "image/jpeg")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
+@pytest.mark.parametrize("body", [None, STEP])
+def test_another_host_is_refused(watched: Live, host: str, body: str | None) -> None:
+    """As where a name of another site has been made to point to this machine."""
+    headers = {**JSON, "Host": host.format(port=watched.server.port)}
+    status, text, _ = ask(watched, "request" if body else "", headers, body)
+    assert (status, text) == (403, "this page is for this machine alone\n")
+    assert watched.env.steps == 0
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1:{port}", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("body", [None, STEP])
+def test_pages_of_another_origin_are_refused(watched: Live, origin: str, body: str | None) -> None:
+    headers = {**JSON, "Origin": origin.format(port=watched.server.port)}
+    status, text, _ = ask(watched, "request" if body else "news", headers, body)
+    assert (status, text) == (403, "this page answers no other site\n")
+    assert watched.env.steps == 0
+
+
+@pytest.mark.parametrize("token", ["", "x", "%00"])
+@pytest.mark.parametrize("body", [None, STEP])
+def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, body: str | None) -> None:
+    status, text, _ = ask(watched, "request" if body else "news", JSON, body, token)
+    assert (status, text) == (403, "this is not the address that bilevel has printed\n")
+    assert watched.env.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "said"),
+    [
+        ({}, STEP, "a request is JSON"),
+        ({"Content-Type": "text/plain"}, STEP, "a request is JSON"),
+        ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
+        ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
+        (JSON, "{", "no request of the page"),
+        (JSON, json.dumps({"type": "edit", "text": "1: -> fly()"}), "rules:1:7: unknown action 'fly'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    watched: Live, headers: Mapping[str, str], body: str, said: str
+) -> None:
+    status, text, _ = ask(watched, "request", headers, body)
+    assert status == 400
+    assert said in text
+    assert len(text.splitlines()) == 1
+    assert watched.env.steps == 0
+
+
+def test_other_names_and_other_ways_are_refused(watched: Live) -> None:
+    assert ask(watched, "../live.html")[0] == 404
+    assert ask(watched, "news", JSON, STEP)[0] == 400
+    connection = HTTPConnection("127.0.0.1", watched.server.port, timeout=20)
+    connection.request("OPTIONS", f"/{watched.server.token}/request", headers={"Origin": "http://evil.example"})
+    answer = connection.getresponse()
+    assert answer.status == 501
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+    connection.close()
+
+
+def test_only_this_machine_itself_can_connect(watched: Live) -> None:
+    others = {"127.0.0.2", *(str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None))}
+    for address in others - {"127.0.0.1"}:
+        with pytest.raises(OSError, match=r".*"):
+            socket.create_connection((address, watched.server.port), timeout=2).close()
+
+
+def test_a_page_may_do_what_it_is_there_for() -> None:
+    with live() as watched:
+        origin = watched.server.address.rsplit("/", 2)[0]
+        ask(watched, "news")
+        assert ask(watched, "request", {**JSON, "Origin": origin}, STEP)[0] == 204
+        eventually(lambda: watched.env.steps == 1)
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(watched: Live) -> None:
+    with pytest.raises(BadInput, match=f"the page cannot use port {watched.server.port}: .*; try another --port"):
+        PageServer(Board(), lambda request: None, watched.server.port)
+    with pytest.raises(BadInput, match="the page cannot use port 70000"):
+        PageServer(Board(), lambda request: None, 70000)
+
+
+def test_addresses_cannot_be_guessed() -> None:
+    with live() as one, live() as other:
+        assert one.server.token != other.server.token
+        assert len(one.server.token) >= 20
