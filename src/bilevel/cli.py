@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "domain learn": "learn_domain_command:LearnDomain",
     "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
+    "policies": "policies_command:Policies",
     "run": "run_command:Run",
     "evaluate": "evaluate_command:Evaluate",
     "compare": "compare_command:Compare",

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
@@ -151,6 +152,7 @@ class Task:
       entered at any timestep. `restore` returns an observation and its `info`.
     - `thresholds`: numbers, each more than 0, that decide which facts hold, by their names. Then `label(scene,
       thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
+    - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
     """
 
@@ -171,6 +173,7 @@ class Task:
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
     packages: Sequence[str] = ()
     thresholds: Thresholds = field(default_factory=dict, hash=False)
+    pretrained: Path | str | None = None
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 
