@@ -284,7 +284,7 @@ def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_: b"sheet")
-    code, _, err = run(capsys, "run", DRAWN, "--sheet", "--video", *ONE)
+    code, _, err = run(capsys, "run", DRAWN, "--policy", "expert", "--sheet", "--video", *ONE)
     assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to drawn_task.png"])
     assert {path.name for path in tmp_path.iterdir()} == {"drawn_task.mp4", "drawn_task.png"}
 

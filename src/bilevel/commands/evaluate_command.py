@@ -55,8 +55,8 @@ class Evaluate:
     task: GivenTask = None
     """The name of a task, or where it is: file.py:task (by default the one that the policy was learned on)."""
     policy: OptionalPolicy = None
-    """Folder of the policy, see `bilevel learn`; or the name of a pretrained one, see `bilevel policies` (by default the
-    task's pretrained policy, if it has one)."""
+    """Folder of the policy, see `bilevel learn`; or the name of a pretrained one, see `bilevel policies` (by default
+    the pretrained policy of the task, if it has one)."""
     method: Optional[str] = None
     """Who acts: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, smolvla, smolvla-metaworld
     or lama (by default as the policy was learned). See docs/methods.md for what each of them needs."""
