@@ -11,6 +11,9 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 install_torch = $(1)/python -m pip show --quiet torch 2>/dev/null || $(1)/$(PIP) $(TORCH)+cpu 2>/dev/null \
   || $(1)/$(PIP) --index-url $(TORCH_INDEX) --retries 1 --timeout 15 $(TORCH) 2>/dev/null || $(1)/$(PIP) $(TORCH)
 
+# What is installed beside the package; `make demo` needs but tabletop, learning and video.
+EXTRAS ?= all,examples,docs,dev
+
 # For pictures, which are optional: tried and, where it is missing and we may, installed.
 OPENGL := libegl1 libgl1-mesa-dri libgles2 libglx-mesa0
 PROBE_OPENGL = $(BIN)/python -c 'from bilevel.tabletop.opengl import backend; backend()'
@@ -87,7 +90,7 @@ $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -na
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
 	$(BIN)/$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
 	$(call install_torch,$(BIN))
-	$(BIN)/$(PIP) --editable '.[all,examples,docs,dev]'
+	$(BIN)/$(PIP) --editable '.[$(EXTRAS)]'
 	$(BIN)/python -m compileall -q src  # so that commands start fast even where Python may not keep bytecode
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
