@@ -2,10 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := python -m pip install --quiet --disable-pip-version-check
 
-# A build of torch for the CPU, so that no gigabytes for GPUs come along; any other from 2.2 on will do, too.
-TORCH := torch==2.13.0
+# torch for the CPU, without the gigabytes that the usual build for Linux has for GPUs; any from 2.2 on will do, too.
+# Where the usual index has none, it comes from PyTorch's own; where that cannot be reached, the usual build will do.
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+install_torch = $(1)/python -m pip show --quiet torch 2>/dev/null || $(1)/$(PIP) $(TORCH)+cpu 2>/dev/null \
+  || $(1)/$(PIP) --index-url $(TORCH_INDEX) --retries 1 --timeout 15 $(TORCH) 2>/dev/null || $(1)/$(PIP) $(TORCH)
+
+# What is installed beside the package; `make demo` needs but tabletop, learning and video.
+EXTRAS ?= all,examples,docs,dev
 
 # For pictures, which are optional: tried and, where it is missing and we may, installed.
 OPENGL := libegl1 libgl1-mesa-dri libgles2 libglx-mesa0
@@ -20,7 +27,7 @@ INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
 # Examples whose packages need other versions than ours: each has a virtual environment of its own.
 SUITES := kinder robosuite
 
-.PHONY: demo check test test-suites lint docs gallery benchmark fuzz clean
+.PHONY: demo check test test-suites lint docs gallery package benchmark fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
@@ -47,8 +54,9 @@ test-suites: $(SUITES:%=.venv-%/installed)
 
 .venv-%/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) pytest \
-	  --editable '.[learning,video]' --requirement $(wildcard examples/$**/requirements.txt)
+	$(call install_torch,.venv-$*/bin)
+	.venv-$*/bin/$(PIP) pytest --editable '.[learning,video]' \
+	  --requirement $(wildcard examples/$**/requirements.txt)
 	touch $@
 
 lint: $(VENV)/installed
@@ -63,6 +71,12 @@ docs: $(VENV)/installed
 gallery: $(VENV)/installed
 	$(BIN)/python examples/gallery.py
 
+# The wheel and the source distribution, and a check of both: in an empty environment, from pip to a film.
+package: $(VENV)/installed
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python benchmarks/install.py dist/*.whl dist/*.tar.gz
+
 benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/rule_scaling.py
 
@@ -74,13 +88,13 @@ $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -na
 	$(PYTHON) -m venv $(VENV) \
 	  || { apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); } \
 	  || { echo "Python's venv is missing; install it with: apt install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
-	$(PIP) $(TORCH) \
-	  --editable '.[tabletop,learning,video,minari,data,ogbench,planners,report,ray,docs,dev]'
+	$(BIN)/$(PIP) --upgrade pip || true  # an old one takes many minutes to find versions that go together
+	$(call install_torch,$(BIN))
+	$(BIN)/$(PIP) --editable '.[$(EXTRAS)]'
 	$(BIN)/python -m compileall -q src  # so that commands start fast even where Python may not keep bytecode
 	@$(PROBE_OPENGL) 2>/dev/null || $(INSTALL_OPENGL) >/dev/null 2>&1 \
 	  || echo "No OpenGL, so no pictures; all else works. Install it with: apt-get install $(OPENGL)"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist

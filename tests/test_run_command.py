@@ -46,7 +46,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str
 
 
 def test_a_run_tells_every_action_and_event_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "run", TINY, "--objects", 2, "--seed", 1)
+    code, out, err = run(capsys, "run", TINY, "--policy", "expert", "--objects", 2, "--seed", 1)
     steps = [int(line.split()[0]) for line in out.splitlines()]
     told = [line.split(maxsplit=1)[1] for line in out.splitlines()]
     assert (code, told[:2]) == (0, ["pick(parcel1)", "put(parcel1, spot1)"])
@@ -82,7 +82,7 @@ def test_the_seed_decides_everything_and_noise_changes_the_run(capsys: pytest.Ca
 
 
 def test_a_task_on_the_table_is_known_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "run", "blocks", "--objects", 1, "--seed", 4)
+    code, out, err = run(capsys, "run", "blocks", "--policy", "expert", "--objects", 1, "--seed", 4)
     assert (code, [line.split(maxsplit=1)[1] for line in out.splitlines()]) == (
         0,
         ["pick(block1)", "place(block1, place1)"],
@@ -115,7 +115,7 @@ def test_each_decision_is_told_with_its_rule_binding_and_sentence(
 
 
 def test_the_expert_has_no_rules_and_says_so_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "run", TINY, *ONE, "--explain")
+    code, out, err = run(capsys, "run", TINY, "--policy", "expert", *ONE, "--explain")
     assert (code, len(out.splitlines())) == (0, 2)
     assert err.splitlines()[0] == "the expert has no rules to explain what it does"
     decisions = run_json(capsys, TINY, *ONE, "--explain")["decisions"]
@@ -166,7 +166,7 @@ def test_where_no_rule_applies_it_says_what_the_nearest_lacks(
 
 def test_a_world_that_breaks_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bilevel.tabletop.simulation.Simulation.stable", property(lambda simulation: False))
-    code, _, err = run(capsys, "run", "blocks", *ONE)
+    code, _, err = run(capsys, "run", "blocks", "--policy", "expert", *ONE)
     assert code == 1
     assert err.splitlines() == [
         "unstable simulation after 1 steps",
@@ -266,7 +266,9 @@ def test_a_video_and_a_sheet_show_the_episode(
 
     monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", noted)
     video, sheet = tmp_path / "new" / "out.mp4", tmp_path / "new" / "out.png"
-    code, _, err = run(capsys, "run", DRAWN, *ONE, "--video", video, "--sheet", sheet, "--noise", 0.1)
+    code, _, err = run(
+        capsys, "run", DRAWN, "--policy", "expert", *ONE, "--video", video, "--sheet", sheet, "--noise", 0.1
+    )
     steps = int(err.split()[2])
     assert (code, err) == (0, f"success after {steps} steps\nwritten to {video}\nwritten to {sheet}\n")
     assert frames(video) == [(drawn_task.WIDTH, drawn_task.HEIGHT)] * (steps + 30)  # a second of how it ended
@@ -282,7 +284,7 @@ def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_: b"sheet")
-    code, _, err = run(capsys, "run", DRAWN, "--sheet", "--video", *ONE)
+    code, _, err = run(capsys, "run", DRAWN, "--policy", "expert", "--sheet", "--video", *ONE)
     assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to drawn_task.png"])
     assert {path.name for path in tmp_path.iterdir()} == {"drawn_task.mp4", "drawn_task.png"}
 
@@ -348,7 +350,7 @@ def test_a_video_that_is_interrupted_leaves_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Video, "add", interrupt)
-    code, _, err = run(capsys, "run", DRAWN, *ONE, "--video", tmp_path / "out.mp4")
+    code, _, err = run(capsys, "run", DRAWN, "--policy", "expert", *ONE, "--video", tmp_path / "out.mp4")
     assert (code, err) == (130, "bilevel: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
 

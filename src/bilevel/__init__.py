@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.planning.planners import plan as plan
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy_folder import load_policy as load_policy
+    from bilevel.policies.pretrained import pretrained_policies as pretrained_policies
     from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.pruning import prune_rules as prune_rules
@@ -70,6 +71,7 @@ _MODULES = {
     "planning.planners": ["plan"],
     "policies.policy": ["BilevelPolicy"],
     "policies.policy_folder": ["load_policy"],
+    "policies.pretrained": ["pretrained_policies"],
     "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],
     "rules.pruning": ["prune_rules"],

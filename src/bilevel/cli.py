@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "domain learn": "learn_domain_command:LearnDomain",
     "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
+    "policies": "policies_command:Policies",
     "run": "run_command:Run",
     "evaluate": "evaluate_command:Evaluate",
     "compare": "compare_command:Compare",
@@ -58,13 +59,13 @@ DESCRIPTION = "BISON: learn bilevel policies from demonstrations, run and measur
 
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
-    **dict.fromkeys(("metaworld", "mujoco", "packaging"), "tabletop"),
+    **dict.fromkeys(("glfw", "metaworld", "mujoco", "packaging"), "tabletop"),
     "torch": "learning",
     "tensorboard": "tensorboard",
     **dict.fromkeys(("av", "PIL"), "video"),
-    "minari": "minari",
-    **dict.fromkeys(("h5py", "pyarrow"), "data"),
+    **dict.fromkeys(("h5py", "minari", "pyarrow"), "data"),
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),
+    "ray": "cluster",
 }
 
 

@@ -56,7 +56,8 @@ class Evaluate:
     task: GivenTask = None
     """The name of a task, or where it is: file.py:task (by default the one that the policy was learned on)."""
     policy: OptionalPolicy = None
-    """Folder of the policy; see `bilevel learn`."""
+    """Folder of the policy, see `bilevel learn`; or the name of a pretrained one, see `bilevel policies` (by default
+    the pretrained policy of the task, if it has one)."""
     method: Optional[str] = None
     """Who acts: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, smolvla, smolvla-metaworld
     or lama (by default as the policy was learned). See docs/methods.md for what each of them needs."""
@@ -101,17 +102,19 @@ class Evaluate:
     def _evaluation(self) -> Evaluation:
         from bilevel.experiments.evaluation import Evaluation
         from bilevel.experiments.methods import find_policy
-        from bilevel.methods.methods import method_of
+        from bilevel.methods.methods import method_of, usual_policy
         from bilevel.policies.policy_folder import BISON
         from bilevel.tasks.perception import read_perception
+        from bilevel.tasks.registry import find_task
 
-        method = self.method or (method_of(self.policy) if self.policy else BISON)
+        named = self.policy or (usual_policy(find_task(self.task), self.method) if self.task else None)
+        method = self.method or (method_of(named) if named else BISON)
         policy = find_policy(
-            method, self.policy, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
+            method, named, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
         )
         if policy.task is None and self.task is None:
             raise BadInput(f"the method '{method}' needs a task: bilevel evaluate TASK")
-        task = task_of(policy.task or "", self.task, str(self.policy), "name it: bilevel evaluate")
+        task = task_of(policy.task or "", self.task, str(named), "name it: bilevel evaluate")
         objects = parse_numbers(self.objects, policy.max_objects(task))
         return Evaluation(
             policy,
@@ -133,6 +136,7 @@ class Evaluate:
 
         records, task, policy = results.records, results.evaluation.task.name, results.evaluation.policy
         there = f", {kept} of them already there" if kept else ""
+        usual = " with the pretrained policy" if policy.policy and self.policy is None else ""
         answer(
             {
                 "output": str(self.output),
@@ -144,7 +148,7 @@ class Evaluate:
                 "total": make_row(records).as_json(),
             },
             self.json,
-            f"{task}, {policy.method}: {count(records, 'episode')}{there}",
+            f"{task}, {policy.method}{usual}: {count(records, 'episode')}{there}",
             *table(records),
             f"written to {self.output}",
         )

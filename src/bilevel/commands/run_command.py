@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 EXPERT = "expert"
 USUAL_OBJECTS = 3
 
-Who = Annotated[str, tyro.conf.arg(metavar="POLICY|expert")]
+Who = Annotated[Optional[str], tyro.conf.arg(metavar="POLICY|expert")]
 OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
@@ -55,7 +55,7 @@ OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 class Run:
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
 
-    Examples: bilevel run gacha --policy expert --objects 5 --seed 0 --video
+    Examples: bilevel run gacha --objects 5 --seed 0 --video
               bilevel run cubes.py:task --policy build/policy --objects 10 --explain
               bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
     """
@@ -63,8 +63,9 @@ class Run:
     task: GivenTask = None
     """The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels
     (with --replay, by default the task of the episode)."""
-    policy: Who = EXPERT
-    """Who acts: the task's expert, or the learned policy in this folder (./expert for a folder of that name)."""
+    policy: Who = None
+    """Who acts: the learned policy in this folder, the pretrained policy of this name, or the task's expert (by default
+    the task's pretrained policy, if it has one; ./expert for a folder of that name)."""
     method: Optional[str] = None
     """How it acts, such as det-replan with the network of a bilevel policy (by default as the policy was learned)."""
     planner: Optional[str] = None
@@ -116,9 +117,16 @@ class Run:
             raise BadInput(
                 "--episode needs --replay FILE" if self.episode is not None else "name a TASK, such as blocks"
             )
+        if self.policy is None:
+            from bilevel.methods.methods import usual_policy
+            from bilevel.tasks.registry import find_task
+
+            pretrained = usual_policy(find_task(self.task), self.method)
+            says_who = not self.json and (pretrained is not None or self.method is None)
+            return replace(self, policy=str(pretrained or EXPERT))._run(says_who=says_who)
         return self._run()
 
-    def _run(self, record: EpisodeRecord | None = None) -> int:
+    def _run(self, record: EpisodeRecord | None = None, says_who: bool = False) -> int:
         from bilevel.tasks.registry import find_task
 
         if self.window and self.video:
@@ -138,7 +146,7 @@ class Run:
             env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
             if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
                 stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
-            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things), record)
+            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things), record, says_who)
             if self.sheet:
                 write_atomically(self.sheet, self._sheet(stage, run, shots))
         for file in filter(None, () if self.json else (self.video, self.sheet)):
@@ -152,7 +160,7 @@ class Run:
     def _evaluated(self, task: Task) -> EvaluatedPolicy:
         from bilevel.methods.methods import MethodOptions, find_method, method_of
 
-        folder = None if self.policy == EXPERT else Path(self.policy)
+        folder = None if self.policy in (None, EXPERT) else Path(self.policy)
         evaluated = find_method(self.method or method_of(folder)).load(
             MethodOptions(folder, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation)
         )
@@ -221,6 +229,7 @@ class Run:
         evaluated: EvaluatedPolicy,
         video: Video | None,
         record: EpisodeRecord | None,
+        says_who: bool,
     ) -> tuple[EpisodeRun, Sequence[Shot]]:
         """Run the episode, told and shown as it is asked for."""
         from bilevel.policies.episode_log import EpisodeLog
@@ -240,6 +249,8 @@ class Run:
 
         log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else tell)
         camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
+        if says_who:
+            print(self._who_acts(env.task), file=sys.stderr)
         if self.explain and log.rules is None and not self.json:
             who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
@@ -254,6 +265,11 @@ class Run:
             unlike = compare_with_record(record, run, evaluated, env.task)
         self._report(run, why_failed(run, log, episode.scene), unlike, log, domain_of(policy, env.task.domain))
         return run, camera.shots if camera else ()
+
+    def _who_acts(self, task: Task) -> str:
+        if self.policy == EXPERT:
+            return f"the expert acts: '{task.name}' has no pretrained policy"
+        return f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
 
     def _report(
         self, run: EpisodeRun, why: str | None, unlike: Sequence[str] | None, log: EpisodeLog, domain: Domain

@@ -27,6 +27,9 @@ SUMMARIES = {
         "Propose predicates for a task from what is seen in its demonstrations, as a Python file to read and edit."
     ),
     "learn": "Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.",
+    "policies": (
+        "List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules."
+    ),
     "run": "Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.",
     "evaluate": "Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.",
     "compare": (

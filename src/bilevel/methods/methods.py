@@ -12,6 +12,7 @@ from bilevel.planning import fast_downward
 from bilevel.policies.episode_run import EpisodeRun
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
+from bilevel.policies.pretrained import find_folder, pretrained_policy
 from bilevel.policies.recovery import Recovery
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.estimation import Estimation
@@ -38,7 +39,7 @@ class EvaluatedPolicy:
     make: MakePolicy | None = None
     task: str | None = None  # that it was learned on
     check: Callable[[Task], None] | None = None  # `BadInput` for a task that it does not fit
-    policy: str | None = None  # its folder, as given
+    policy: str | None = None  # its folder or its name, as given
     digest: str | None = None
     seed: int | None = None  # of learning it
     settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
@@ -84,7 +85,7 @@ CLASSICAL, CONTINGENT = ("lama", "search"), ("fond",)  # planners
 class MethodOptions:
     """What a user says about a method."""
 
-    policy: Path | None = None  # a folder that `bilevel learn` made
+    policy: Path | None = None  # a folder that `bilevel learn` made, or the name of a pretrained policy
     planner: str | None = None
     planning_seconds: float | None = None
     recovery: Recovery | None = None  # by default that of the policy
@@ -167,7 +168,7 @@ def _make_expert(estimation: Estimation, env: SceneEnv) -> ObservedPolicy:
 
 def _estimation_in(folder: Path) -> Estimation:
     """The estimation in a policy folder; `BadInput` where there is none."""
-    estimation = read_card(folder).estimation
+    estimation = read_card(find_folder(folder)).estimation
     if estimation is None:
         raise BadInput(f"{folder}: the policy was learned without state estimation; learn it again")
     return estimation
@@ -176,7 +177,7 @@ def _estimation_in(folder: Path) -> Estimation:
 def _bilevel(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
-    found, planning = read_policy(options.policy), method.planning(options)
+    found, planning = read_policy(find_folder(options.policy)), method.planning(options)
     estimation, settings = _estimation_of(found, options)
     if planning:
         make = partial(_make_planning, found, planning, method.replan, estimation)
@@ -243,7 +244,7 @@ def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     from bilevel.baselines.end_to_end import read_end_to_end
 
     assert options.policy is not None
-    found = read_end_to_end(options.policy, method.name)
+    found = read_end_to_end(find_folder(options.policy), method.name)
     return learned_policy(method.name, found, options.policy, found.for_environment, {})
 
 
@@ -279,7 +280,13 @@ def find_method(name: str, methods: Mapping[str, Method] = METHODS) -> Method:
 
 def method_of(policy: Path | None) -> str:
     """The method that a folder was learned for; without a folder, it is the expert."""
-    return EXPERT if policy is None else read_card(policy).method
+    return EXPERT if policy is None else read_card(find_folder(policy)).method
+
+
+def usual_policy(task: Task, method: str | None = None) -> Path | None:
+    """The policy to run where none is named: the task's pretrained one, if it has one that the method can run on."""
+    can_run = method is None or find_method(method).training == BILEVEL
+    return pretrained_policy(task) if can_run else None
 
 
 # Learning

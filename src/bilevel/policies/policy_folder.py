@@ -30,6 +30,7 @@ from bilevel.lowlevel.numpy_network import (
 )
 from bilevel.policies.body import Body
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
+from bilevel.policies.pretrained import find_folder
 from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
@@ -257,11 +258,12 @@ def load_policy(
         policy = load_policy("build/policy")
         control = policy.act(scene)
 
+    Instead of a folder, the name of a pretrained policy will do, such as those that `bilevel policies` lists.
     Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
     registered under the name in the folder. Nothing that the folder names is imported. A `recovery`, such as
     "wait=20,plan" or "off", goes before the folder's.
     """
-    found = read_policy(Path(folder))
+    found = read_policy(find_folder(folder))
     strategy = None if recovery is None else parse_recovery(recovery)
     if label is not None and goal is not None:
         return found.bind(Labels(label, goal, found.card.thresholds), network, strategy)

@@ -80,6 +80,7 @@ def relabelled(task: Task, path: Path) -> Task:
         expert=None if task.expert is None else partial(_answering, task),
         success=task.succeeded,
         thresholds={},
+        pretrained=None,
     )
 
 

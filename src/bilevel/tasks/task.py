@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
@@ -153,6 +154,7 @@ class Task:
       thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
     - `displace(env, name, point)`: put an object elsewhere, as somebody's hand might, to where a point of the picture
       is, from (0, 0) at its top left to (1, 1), or without one to anywhere; return whether that was possible.
+    - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
     """
 
@@ -174,6 +176,7 @@ class Task:
     displace: Callable[[Env, str, tuple[float, float] | None], bool] | None = None
     packages: Sequence[str] = ()
     thresholds: Thresholds = field(default_factory=dict, hash=False)
+    pretrained: Path | str | None = None
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 

@@ -136,7 +136,7 @@ def test_a_wrong_address(address: str, words: str, tmp_path: Path, capsys: pytes
 def test_without_ray(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, errors = run(capsys, "reproduce", "--backend", "ray", "--output", tmp_path / "kept")
-    words = "--backend ray needs Ray, which is not installed; pip install 'bilevel[ray]'"
+    words = "--backend ray needs Ray, which is not installed; pip install 'bilevel[cluster]'"
     assert (code, errors) == (2, f"bilevel: {words}\n")
 
 

@@ -29,7 +29,7 @@ from bilevel.experiments.reproduction.ray_worker import (
 from bilevel.experiments.reproduction.units import Unit
 from bilevel.symbolic.domain import BadInput
 
-INSTALL = "pip install 'bilevel[ray]'"
+INSTALL = "pip install 'bilevel[cluster]'"
 START = "`ray start --head` starts one"
 LOST = "its worker was lost: the process or its node ended, perhaps for want of memory"
 PATIENCE = 5.0  # seconds
