@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -93,7 +93,7 @@ class Run:
     """At every change of the action, say which rule fired, with which objects, and why; in the video, too."""
     view: bool = False
     """Watch it live on a page of your browser: the rule that fires, facts, goals, controls; pause, push, edit rules."""
-    port: Count = 0
+    port: int = 0
     """Of the page, on this machine alone; 0 is any that is free."""
     window: bool = False
     """Show the simulator's own window."""
@@ -217,9 +217,9 @@ class Run:
     def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
-        folder = None if self.policy == EXPERT else Path(self.policy)
+        folder = None if self.policy in (None, EXPERT) else Path(self.policy)
         policy = _policy(evaluated, env)
-        run = watch(env, policy, self.seed, who=who, noise=self.noise, folder=folder, port=self.port, say=_say)
+        run = watch(env, policy, self.seed, who=who, noise=self.noise, folder=folder, port=self.port, say=_told(_say))
         return 0 if run is not None and run.reason is None else 1
 
     def _perform(
@@ -235,19 +235,14 @@ class Run:
         from bilevel.policies.episode_log import EpisodeLog
         from bilevel.policies.episode_run import measured_episode
         from bilevel.policies.folding import Folding
-        from bilevel.policies.narration import lines_of, why_failed
+        from bilevel.policies.narration import why_failed
         from bilevel.policies.pictures import Camera
         from bilevel.policies.policy import domain_of
 
         policy = _policy(evaluated, env)
         self._try_pictures(env, stage)
         folding = Folding(_say)
-
-        def tell(entry: Entry, before: Entry | None) -> None:
-            for text in lines_of(entry, before):
-                folding.add(entry.step, text)
-
-        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else tell)
+        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else _told(folding.add))
         camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
         if says_who:
             print(self._who_acts(env.task), file=sys.stderr)
@@ -299,6 +294,17 @@ def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> ObservedPolicy:
     if evaluated.make is None:
         raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
     return evaluated.make(env)
+
+
+def _told(say: Callable[[int, str], None]) -> Callable[[Entry, Entry | None], None]:
+    """Return a listener of a log that says what is new with each entry."""
+    from bilevel.policies.narration import lines_of
+
+    def tell(entry: Entry, before: Entry | None) -> None:
+        for text in lines_of(entry, before):
+            say(entry.step, text)
+
+    return tell
 
 
 def _say(step: int | None, text: str) -> None:
