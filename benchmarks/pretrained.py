@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from result_files import Row, origin, write_rows
+from result_files import Row, origin, read_rows, replace_row
 
 from bilevel.demonstrations.collection import collect
 from bilevel.experiments.evaluation import Evaluation, open_results, read_results
@@ -33,7 +33,6 @@ from bilevel.policies.policy_folder import (
     BISON,
     POLICY,
     UNFINISHED,
-    WEIGHTS,
     Measured,
     keep_measured,
     read_policy,
@@ -99,15 +98,22 @@ def make(settings: Settings, name: str, workers: int) -> str:
     return name
 
 
-def measure(settings: Settings, name: str, workers: int) -> Row:
-    """Run the policy of a task in all its episodes, note in its folder how often it succeeds, and return its row."""
-    folder, path = settings.policy(name), settings.results(name)
-    policy = read_policy(folder)
-    evaluation = Evaluation(find_policy(BISON, folder), find_task(name), settings.sizes, settings.episodes, SEED)
+def measure(settings: Settings, name: str, workers: int) -> bool:
+    """Run what is missing of the episodes of a policy; return whether anything was."""
+    path = settings.results(name)
+    if path.exists() and len(path.read_bytes().splitlines()) == len(settings.sizes) * settings.episodes:
+        return False  # on another machine, perhaps
+    policy = find_policy(BISON, settings.policy(name))
+    evaluation = Evaluation(policy, find_task(name), settings.sizes, settings.episodes, SEED)
     with open_results(path, evaluation) as results:
-        list(results.collect(workers))
-    records = list(read_results(path))
-    successes = {size: (row.successes, row.episodes) for size, row in rows_by_objects(records).items()}
+        return len(list(results.collect(workers))) > 0
+
+
+def keep(settings: Settings, name: str) -> Row:
+    """Note in the folder of a policy how often it succeeds, and return its row."""
+    folder, records = settings.policy(name), list(read_results(settings.results(name)))
+    policy, rows = read_policy(folder), rows_by_objects(records)
+    successes = {size: (row.successes, row.episodes) for size, row in rows.items()}
     sizes = ",".join(map(str, settings.sizes))
     command = f"bilevel evaluate --policy {name} --objects {sizes} --episodes {settings.episodes} --seed {SEED}"
     keep_measured(folder, Measured(successes, SEED, f"{command} --output build/{name}.jsonl", records[0].versions))
@@ -120,19 +126,18 @@ def measure(settings: Settings, name: str, workers: int) -> Row:
         "rules": len(policy.rules),
         "parameters": policy.parameters,
         "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.name != CURVES),
-        "weights_bytes": (folder / WEIGHTS).stat().st_size,
         "digest": policy.digest,
         "learning": policy.card.summary,
         "settings": policy.card.settings,
         **make_row(records).as_json(),
-        "by_objects": {size: row.as_json() for size, row in rows_by_objects(records).items()},
+        "by_objects": {str(size): row.as_json() for size, row in rows.items()},
         "failures": [[record.objects, record.seed, record.reason] for record in records if not record.success],
         **origin(),
-        "versions": policy.card.versions,
+        "versions": records[0].versions,
     }
 
 
-def run(settings: Settings, tasks: Sequence[str], workers: int) -> list[Row]:
+def run(settings: Settings, tasks: Sequence[str], workers: int, output: Path) -> None:
     """Learn the policies of all tasks at the same time, then measure one after the other, with all workers."""
     missing = [task for task in tasks if not (settings.policy(task) / POLICY).exists()]
     if missing:
@@ -140,12 +145,14 @@ def run(settings: Settings, tasks: Sequence[str], workers: int) -> list[Row]:
         with ProcessPoolExecutor(min(workers, len(missing)), multiprocessing.get_context("spawn")) as pool:
             for made in as_completed([pool.submit(make, settings, task, each) for task in missing]):
                 print(f"learned {made.result()}", flush=True)
-    rows = []
     for task in tasks:
-        rows.append(measure(settings, task, workers))
-        by_objects = {size: f"{row['successes']}/{row['episodes']}" for size, row in rows[-1]["by_objects"].items()}
-        print(f"{task}: {by_objects}", flush=True)
-    return rows
+        is_new, row = measure(settings, task, workers), keep(settings, task)
+        known = {(before["task"], before["digest"]): before["machine"] for before in read_rows(output)}
+        if not is_new:  # then the machine is that which measured it
+            row["machine"] = known.get((task, row["digest"]), row["machine"])
+        replace_row(output, row, ["task"])
+        counts = {size: f"{found['successes']}/{found['episodes']}" for size, found in row["by_objects"].items()}
+        print(f"{task}: {counts}", flush=True)
 
 
 def install(settings: Settings, tasks: Sequence[str], package: Path) -> None:
@@ -168,7 +175,7 @@ def main() -> None:
     parser.add_argument("--install", action="store_true", help=f"put the policies into {PACKAGE}")
     given = parser.parse_args()
     settings = Settings(given.folder, given.demonstrations, tuple(given.sizes), given.episodes, given.quick)
-    write_rows(given.output, run(settings, given.tasks, given.workers))
+    run(settings, given.tasks, given.workers, given.output)
     if given.install:
         install(settings, given.tasks, PACKAGE)
 

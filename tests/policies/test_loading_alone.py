@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from bilevel.policies.policy_folder import load_policy
+from bilevel.policies.pretrained import find_folder
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -78,4 +79,10 @@ def test_a_policy_acts_with_labels_of_ones_own() -> None:
 
 def test_a_policy_for_the_table_acts_without_the_simulator() -> None:
     there, here = acted(TASKS["blocks"], blocks_folder(), BY_NAME, {"torch", "mujoco", "metaworld"})
+    assert there == here
+
+
+def test_a_pretrained_policy_acts_without_torch_and_the_simulator() -> None:
+    by_name = "policy = bilevel.load_policy('gacha')"
+    there, here = acted(TASKS["gacha"], find_folder("gacha"), by_name, {"torch", "mujoco", "metaworld"})
     assert there == here

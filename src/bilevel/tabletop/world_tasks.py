@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Expert, Task, Thresholds, found_at
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
+PRETRAINED = Path(__file__).with_name("pretrained")  # a policy for each task
 TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
 
 Relations = tuple[NDArray[Any], ...]
@@ -125,7 +127,9 @@ def twins(
         restore=world.restore,
         packages=("mujoco", "metaworld"),
         thresholds=thresholds,
+        pretrained=PRETRAINED / name,
     )
     noisy = f"{name}-noisy"
-    twin = replace(still, name=noisy, make_env=partial(world, teleport_rate=TELEPORT_RATE))
+    make_noisy = partial(world, teleport_rate=TELEPORT_RATE)
+    twin = replace(still, name=noisy, make_env=make_noisy, pretrained=PRETRAINED / noisy)
     return found_at(still, name), found_at(twin, noisy)
