@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # typing's own takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.collection import collect as collect
