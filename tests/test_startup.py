@@ -123,7 +123,37 @@ def test_a_group_shows_its_commands() -> None:
     assert cli.GROUPS["rules"] in shown.stdout
 
 
-def test_the_shell_completes_options_of_every_command() -> None:
-    script = python_m("--tyro-print-completion", "bash").stdout
-    assert "--memoryless" in script
-    assert "--grow" in script
+COMPLETE = """source /dev/stdin
+COMP_WORDS=({words} "")
+COMP_CWORD={last}
+_tyro_bilevel
+echo "${{COMPREPLY[@]}}"
+"""
+
+
+def test_bash_completes_commands_options_and_values() -> None:
+    script = python_m("--completion", "bash").stdout
+
+    def completed(*words: str) -> list[str]:
+        program = COMPLETE.format(words=" ".join(words), last=len(words))
+        run = subprocess.run(["bash", "-c", program], input=script, capture_output=True, text=True, check=True)
+        return run.stdout.split()
+
+    assert {"policies", "evaluate", "rules"} <= set(completed("bilevel"))
+    assert {"verify", "complete"} <= set(completed("bilevel", "rules"))
+    assert {"--objects", "--video"} <= set(completed("bilevel", "run", "gacha"))
+    assert completed("bilevel", "run", "--quality") == ["fast", "good"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_complete_options_of_every_command(shell: str) -> None:
+    script = python_m("--completion", shell).stdout
+    assert "memoryless" in script
+    assert "grow" in script
+
+
+@pytest.mark.parametrize("words", [(), ("tcsh",), ("bash", "zsh")])
+def test_a_shell_that_is_not_known_is_one_line(words: tuple[str, ...]) -> None:
+    refused = python_m("--completion", *words)
+    said = "bilevel: --completion takes a shell: bash, zsh, fish\n"
+    assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", said)

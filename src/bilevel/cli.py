@@ -57,6 +57,8 @@ GROUPS = {
 
 DESCRIPTION = "BISON: learn bilevel policies from demonstrations, run and measure them."
 
+SHELLS = ("bash", "zsh", "fish")  # whose completion needs nothing further
+
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
     **dict.fromkeys(("glfw", "metaworld", "mujoco", "packaging"), "tabletop"),
@@ -163,8 +165,8 @@ def _command(words: list[str]) -> Any:
         from bilevel import __version__
 
         print(f"bilevel {__version__}")
-    elif any(word.startswith("--tyro-") for word in words):
-        _read(_any_command(), words, "bilevel")  # a script for the shell, which completes every option
+    elif words[:1] == ["--completion"]:
+        _print_completion(words[1:])
     elif "--help" in asked or "-h" in asked:
         print(_help(name))
     elif name in COMMANDS:
@@ -187,7 +189,8 @@ def _help(name: str) -> str:
 
     summaries = {**SUMMARIES, **GROUPS}
     commands = {word: summaries[f"{name} {word}".strip()] for word in _members(name)}
-    options = {} if name else {"--version": "Show the version."}
+    completion = "Print a script that completes commands and options in bash, zsh or fish."
+    options = {} if name else {"--version": "Show the version.", "--completion SHELL": completion}
     return overview(f"bilevel {name}".strip(), GROUPS.get(name, DESCRIPTION), commands, options)
 
 
@@ -222,6 +225,18 @@ def parsing() -> tuple[Any, ...]:
     import tyro
 
     return (tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
+
+
+def _print_completion(words: Sequence[str]) -> None:
+    """Print a script for a shell, which completes every option of every command."""
+    from bilevel.symbolic.domain import BadInput
+
+    if len(words) != 1 or words[0] not in SHELLS:
+        raise BadInput(f"--completion takes a shell: {', '.join(SHELLS)}")
+    try:
+        _read(_any_command(), ["--tyro-print-completion", *words], "bilevel")
+    except SystemExit:  # by which tyro ends once it has printed
+        return
 
 
 def _any_command() -> Any:

@@ -285,7 +285,7 @@ def method_of(policy: Path | None) -> str:
 
 def usual_policy(task: Task, method: str | None = None) -> Path | None:
     """The policy to run where none is named: the task's pretrained one, if it has one that the method can run on."""
-    can_run = method is None or find_method(method).training == BILEVEL
+    can_run = method is None or (method in METHODS and METHODS[method].training == BILEVEL)
     return pretrained_policy(task) if can_run else None
 
 
