@@ -22,7 +22,7 @@ from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.learn import learn
 from bilevel.learning.networks import PRESETS
-from bilevel.lowlevel.training import usual_device
+from bilevel.lowlevel.training import find_device
 from bilevel.tasks.registry import find_task
 
 TASK = "blocks"
@@ -37,7 +37,7 @@ def measure(demonstrations: Demonstrations, preset: str, workers: int) -> Row:
     return {
         "task": TASK,
         "preset": preset,
-        "device": torch.cuda.get_device_name() if usual_device().type == "cuda" else usual_device().type,
+        "device": torch.cuda.get_device_name() if find_device().type == "cuda" else find_device().type,
         "demonstrations": len(demonstrations),
         "parameters": sum(array.size for array in learned.weights.values()),
         "rules": len(learned.rules),

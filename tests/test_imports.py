@@ -51,7 +51,7 @@ LAYERS: Mapping[str, Allowed] = {
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "domain_learning",
             *TOOLS,
         ),
-        (*NUMERICAL, "safetensors"),
+        (*NUMERICAL, "safetensors", "matplotlib"),
     ),
     "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco", "glfw")),
     "baselines": Allowed(
@@ -76,6 +76,7 @@ LAYERS: Mapping[str, Allowed] = {
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
     "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",)),
+    "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "processes": Allowed(("symbolic.domain",)),
     "seeds": Allowed((), ("numpy",)),
@@ -87,11 +88,12 @@ LAYERS: Mapping[str, Allowed] = {
 
 # Of others' packages, those that only a few modules may import, wherever their layer would allow it.
 ONLY_IN = {
-    "torch": ("lowlevel.network", "lowlevel.training", "baselines"),
+    "torch": ("lowlevel.network", "lowlevel.training", "baselines", "metrics"),
+    "wandb": ("metrics",),
     "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.minari_export", "demonstrations.importing"),
     "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_frames"),
-    "matplotlib": ("planning", "experiments.report"),
+    "matplotlib": ("planning", "experiments.report", "learning.training_curve"),
     "jinja2": ("experiments.report",),
     "ray": ("experiments.reproduction.ray_backend",),
     "mujoco": ("tabletop.simulation", "tabletop.rendering", "tabletop.opengl"),

@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -20,6 +21,7 @@ from bilevel.files import taken_by_another
 from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.lowlevel.training import Epoch, Training, TrainingConfig
+from bilevel.metrics import LOGS, Log
 from bilevel.policies.policy_folder import POLICY, UNFINISHED, WEIGHTS, read_policy
 from bilevel.policies.recovery import Recovery
 from bilevel.processes import WorkerDied
@@ -101,6 +103,7 @@ def test_it_learns_a_policy_and_says_so(dataset: Path, tmp_path: Path, capsys: p
         "policy.json",
         "rules.txt",
         "training.jsonl",
+        "training.png",
         "weights.safetensors",
     ]
     assert (found.card.task, found.card.seed, found.card.settings["preset"]) == ("tiny", 5, "paper")
@@ -123,7 +126,9 @@ def test_dagger_is_part_of_it_and_all_is_in_the_json(
     assert (told["output"], told["rules"]) == (str(output), [str(rule) for rule in found.rules])
     assert told.items() >= found.card.summary.items()
     lines = [json.loads(line) for line in (output / "training.jsonl").read_text().splitlines()]
-    assert [(line["round"], line["number"]) for line in lines] == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]
+    found_at = [(line["round"], line.get("number")) for line in lines]
+    assert found_at == [(0, 1), (0, 2), (0, 3), (1, None), (1, 1), (1, 2)]
+    assert (lines[3]["rollouts"], lines[3].keys()) == (2, {"round", "rollouts", "successes"})
     assert found.card.settings["dagger"]["rounds"] == 1
 
 
@@ -309,55 +314,114 @@ def test_without_torch_it_names_the_extra(dataset: Path, tmp_path: Path) -> None
     assert found.stderr == "bilevel: torch is missing; install it with: pip install 'bilevel[learning]'\n"
 
 
-# TensorBoard
+# Options of training
 
 
-def test_without_tensorboard_it_names_the_extra_before_it_begins(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_options_of_training_are_used_and_kept(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
-    options = ("--output", tmp_path / "policy", *TASK, "--tensorboard", tmp_path / "board")
-    code, _, err = run(capsys, "learn", dataset, *options)
-    assert code == 2
-    assert err == "bilevel: tensorboard is missing; install it with: pip install 'bilevel[tensorboard]'\n"
+    options = ("--hidden", 8, "--batch-size", 16, "--learning-rate", 0.01, "--device", "cpu")
+    assert run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF, *options)[0] == 0
+    card = read_policy(tmp_path / "policy").card
+    assert (card.network.hidden, card.settings["hidden"], card.summary["device"]) == (8, 8, "cpu")
+    training = {"epochs": EPOCHS, "batch": 16, "learning_rate": 0.01, "device": "cpu"}
+    assert training.items() <= card.settings["training"].items()
+    first, *_, last = (json.loads(line) for line in (tmp_path / "policy" / "training.jsonl").read_text().splitlines())
+    assert 0 < last["learning_rate"] < first["learning_rate"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--hidden", 0), "--hidden must be at least 1, but is 0"),
+        (("--hidden", 10**9), "--hidden must be at most 100000, but is 1000000000"),
+        (("--batch-size", 0), "--batch-size must be at least 1, but is 0"),
+        (("--learning-rate", 0), "--learning-rate must be more than 0, but is 0"),
+        (("--learning-rate", "nan"), "--learning-rate must be more than 0, but is nan"),
+        (("--device", "tpu"), "--device takes auto, cpu or cuda, not 'tpu'; see bilevel learn --help"),
+        (("--log", "wandb"), "--log takes tensorboard=DIR or wandb=PROJECT, not 'wandb'"),
+        (("--log", "paper=here"), "--log takes tensorboard=DIR or wandb=PROJECT, not 'paper=here'"),
+    ],
+)
+def test_options_of_training_that_make_no_sense_are_one_line(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[object, ...], reason: str
+) -> None:
+    found = run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *options)
+    assert found == (2, "", f"bilevel: {reason}\n")
     assert not list(tmp_path.iterdir())
 
 
-class Board:
-    """Takes the place of TensorBoard's writer."""
+def test_without_a_gpu_there_is_none(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    found = run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, "--device", "cuda")
+    assert found == (2, "", "bilevel: there is no GPU here that torch can use; train on cpu or auto\n")
 
-    notes: list[tuple[str, float, int]]
 
-    def __init__(self, folder: str) -> None:
-        Board.notes = []
-        Path(folder).mkdir()
+def test_training_that_diverges_says_so(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--output", tmp_path / "policy", *TASK, "--preset", "paper", "--epochs", 2, "--learning-rate", 1e30)
+    code, _, err = run(capsys, "learn", dataset, *options)
+    assert (code, err.startswith("bilevel: training diverged: "), err.count("\n")) == (2, True, 1)
 
-    def __enter__(self) -> Board:
-        return self
 
-    def __exit__(self, *_: object) -> None: ...
+def test_with_other_options_it_does_not_go_on(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("learn", dataset, *TASK, *BRIEF, "--output", tmp_path / "policy")
+    with monkeypatch.context() as patched:
+        count_epochs(patched, last=2)
+        assert run(capsys, *command)[0] == 130
+    code, _, err = run(capsys, *command, "--hidden", 8, "--seed", 1)
+    told = "learning was begun here with seed 0 instead of 1, hidden 64 instead of 8"
+    remedy = "give the same options again, remove the folder, or choose another --output"
+    assert (code, err) == (2, f"bilevel: {tmp_path / 'policy'}: {told}; {remedy}\n")
+    assert run(capsys, *command, "--workers", 1)[0] == 0  # which changes nothing
 
-    def flush(self) -> None: ...
 
-    def add_scalar(self, tag: str, value: float, step: int) -> None:
-        Board.notes.append((tag, value, step))
+def test_before_the_first_checkpoint_other_options_may_be_given(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("learn", dataset, *TASK, *BRIEF, "--output", tmp_path / "policy")
+    with monkeypatch.context() as patched:
+        count_epochs(patched, last=0)
+        assert run(capsys, *command)[0] == 130
+    assert run(capsys, *command, "--seed", 1)[0] == 0
+
+
+# The curve and the log
+
+
+def test_the_training_is_drawn_where_there_is_matplotlib(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bilevel.commands.policy_commands.find_spec", lambda name: None)
+    assert run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF)[0] == 0
+    assert not (tmp_path / "policy" / "training.png").exists()
 
 
 @pytest.mark.usefixtures("little")
-def test_tensorboard_is_told_the_losses_of_every_epoch(
+def test_the_log_is_told_of_every_epoch_and_every_round(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: Any = ModuleType("torch.utils.tensorboard")
-    module.SummaryWriter = Board
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    notes: list[tuple[dict[str, float], int]] = []
+
+    @contextmanager
+    def noted(place: str, settings: Mapping[str, Any]) -> Iterator[Log]:
+        assert (place, settings["task"], settings["training"]["epochs"]) == ("here", "tiny", 3)
+        yield lambda values, step: notes.append((dict(values), step))
+
+    monkeypatch.setitem(LOGS, "tensorboard", noted)
     output = tmp_path / "policy"
-    options = ("--output", output, *TASK, "--dagger-rounds", 1, "--tensorboard", tmp_path / "board")
+    options = ("--output", output, *TASK, "--dagger-rounds", 1, "--log", "tensorboard=here")
     assert run(capsys, "learn", dataset, *options)[0] == 0
     lines = [json.loads(line) for line in (output / "training.jsonl").read_text().splitlines()]
-    stages = {0: "training", 1: "training, round 1"}
-    assert Board.notes == [
-        (f"{stages[line['round']]}/{kind} loss", line[f"{kind}_loss"], line["number"])
-        for line in lines
-        for kind in ("training", "validation")
+    (found,) = (line for line in lines if "rollouts" in line)
+    assert (found["round"], found["rollouts"]) == (1, 2)
+    epochs = [line for line in lines if line is not found]
+    assert [step for _, step in notes] == [1, 2, 3, 3, 4, 5]
+    assert notes.pop(3) == ({"DAgger/success rate": found["successes"] / 2, "DAgger/round": 1}, 3)
+    assert [(values["loss/training"], values["loss/validation"], values["learning rate"]) for values, _ in notes] == [
+        (line["training_loss"], line["validation_loss"], line["learning_rate"]) for line in epochs
     ]
+    assert lines.index(found) == 3

@@ -64,6 +64,7 @@ EXTRAS = {
     **dict.fromkeys(("glfw", "metaworld", "mujoco", "packaging"), "tabletop"),
     "torch": "learning",
     "tensorboard": "tensorboard",
+    "wandb": "wandb",
     **dict.fromkeys(("av", "PIL"), "video"),
     **dict.fromkeys(("h5py", "minari", "pyarrow"), "data"),
     **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "report"),

@@ -103,6 +103,7 @@ EstimationName = Annotated[Optional[str], tyro.conf.arg(metavar="on|off|POLICY",
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
 OptionalTask = Annotated[Optional[str], tyro.conf.arg(metavar="TASK")]
+LogTarget = Annotated[Optional[str], tyro.conf.arg(metavar="tensorboard=DIR|wandb=PROJECT")]
 WorkerCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 

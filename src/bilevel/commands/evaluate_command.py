@@ -14,6 +14,7 @@ from bilevel.commands.arguments import (
     EstimationName,
     GivenTask,
     Json,
+    LogTarget,
     Noise,
     Output,
     PerceptionText,
@@ -81,21 +82,29 @@ class Evaluate:
     perception: PerceptionText = ""
     estimation: EstimationName = None
     env_args: EnvArguments = ()
+    log: LogTarget = None
+    """Note the success rate on the way for TensorBoard or Weights & Biases; needs the extra of that name."""
     json: Json = False
 
     def run(self) -> int:
         from bilevel.experiments.evaluation import open_results
+        from bilevel.metrics import open_log
 
         require_at_least(1, workers=self.workers, episodes=self.episodes)
         require_at_least(0, noise=self.noise, seed=self.seed)
         require_positive(planning_seconds=self.planning_seconds)
         with open_results(self.output, self._evaluation()) as results:
-            kept = len(results.records)
-            with resumable(lambda: self._state(results)), progress_bar() as progress:
-                bar = progress.add_task("", total=results.evaluation.total, completed=kept)
-                progress.update(bar, description=_description(results))
-                for _ in results.collect(self.workers or (1 if results.evaluation.policy.render_mode else None)):
-                    progress.update(bar, advance=1, description=_description(results))
+            kept, successes = len(results.records), sum(record.success for record in results.records)
+            about = {"task": results.evaluation.task.name, "method": results.evaluation.policy.method}
+            log = open_log(self.log, {**about, "policy": str(self.policy), "seed": self.seed, "noise": self.noise})
+            with resumable(lambda: self._state(results)), log as note, progress_bar() as progress:
+                bar = progress.add_task("evaluating", total=results.evaluation.total, completed=kept)
+                workers = self.workers or (1 if results.evaluation.policy.render_mode else None)
+                for number, record in enumerate(results.collect(workers), kept + 1):
+                    successes += record.success
+                    note({"success rate": successes / number}, number)
+                    failed = f" ({number - successes} failed)" if number > successes else ""
+                    progress.update(bar, advance=1, description=f"evaluating{failed}")
         self._report(results, kept)
         return 0
 
@@ -152,11 +161,6 @@ class Evaluate:
             *table(records),
             f"written to {self.output}",
         )
-
-
-def _description(results: Results) -> str:
-    failed = sum(not record.success for record in results.records)
-    return f"evaluating ({failed} failed)" if failed else "evaluating"
 
 
 def parse_numbers(text: str, most: int | None) -> tuple[int, ...]:

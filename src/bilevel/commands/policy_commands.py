@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -16,6 +18,7 @@ import tyro
 from bilevel.commands.arguments import (
     DataFolder,
     Json,
+    LogTarget,
     OptionalTask,
     Paths,
     WorkerCount,
@@ -23,22 +26,25 @@ from bilevel.commands.arguments import (
     count,
     progress_bar,
     require_at_least,
+    require_positive,
     resumable,
 )
-from bilevel.files import alone_in
+from bilevel.files import alone_in, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.learning.networks import LearningConfig, LearningOptions, Progress
-    from bilevel.lowlevel.training import Note
+    from bilevel.metrics import Log
     from bilevel.policies.policy_folder import LearnedNetwork
     from bilevel.symbolic.domain import Problem
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
-OptionalFolder = Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")]
 EpisodeFiles = Annotated[Paths, tyro.conf.arg(metavar="FILE...")]
+Rate = Annotated[Optional[float], tyro.conf.arg(metavar="X")]
 OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
+
+PICTURE = "training.png"
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,8 @@ class Learn:
 
     folder: DataFolder
     output: PolicyFolder
-    """New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors, training.jsonl."""
+    """New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors; and how it was trained, in
+    training.jsonl and, where matplotlib is installed, training.png."""
     task: OptionalTask = None
     """The task, for its labels and for DAgger (by default the one registered under the data set's name; without one,
     the recorded labels are used, and there is no DAgger)."""
@@ -66,6 +73,14 @@ class Learn:
     """Decides the first weights, the order of the samples, and how DAgger rollouts begin."""
     epochs: OptionalCount = None
     """How often training goes over the demonstrations (by default as the preset says)."""
+    batch_size: OptionalCount = None
+    """How many samples each step of training is made of (by default 128)."""
+    learning_rate: Rate = None
+    """Of training at first; it falls to 0 along a cosine (by default 0.001)."""
+    hidden: OptionalCount = None
+    """How wide the layers of the network are (by default 64)."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """What to train on; `auto` takes a GPU where torch can use one."""
     dagger_rounds: OptionalCount = None
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
     completion: Optional[Literal["on", "off"]] = None
@@ -80,17 +95,21 @@ class Learn:
     workers: WorkerCount = None
     """How many processes run DAgger rollouts at the same time (by default one for each core, where that saves time);
     the policy is the same for any number."""
-    tensorboard: OptionalFolder = None
-    """Write the losses here for TensorBoard, too; needs the extra `tensorboard`."""
+    log: LogTarget = None
+    """Note losses, learning rate and successes of DAgger rollouts for TensorBoard or Weights & Biases, too; needs the
+    extra of that name."""
     json: Json = False
 
     def run(self) -> int:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
-        require_at_least(1, epochs=self.epochs, workers=self.workers)
+        require_at_least(1, epochs=self.epochs, workers=self.workers, batch_size=self.batch_size, hidden=self.hidden)
+        require_positive(learning_rate=self.learning_rate)
+        from bilevel.commands.unfinished import go_on_with
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.learning.learn import require_actions
         from bilevel.learning.networks import PRESETS, LearningOptions
         from bilevel.methods.methods import check_learned, train
+        from bilevel.metrics import open_log
         from bilevel.policies.incidents import read_problems
         from bilevel.policies.policy_folder import UNFINISHED
         from bilevel.processes import WorkerDied
@@ -107,8 +126,10 @@ class Learn:
         config = self._config(PRESETS[self.preset])
         task = find_task(self.task) if self.task else registered_task(demonstrations.task)
         with ExitStack() as open_things:
-            watch = _Watch(self._notes(open_things))
+            about = self._about(config)
+            watch = _Watch(open_things.enter_context(open_log(self.log, {"task": demonstrations.task, **about})))
             self._prepare_output(open_things)
+            go_on_with(self.output / UNFINISHED, self.output, about)
             open_things.enter_context(watch.bar)
             open_things.enter_context(resumable(lambda: f"learning came to {watch.far}", WorkerDied))
             options = LearningOptions(
@@ -119,6 +140,7 @@ class Learn:
             self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
             shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
+        self._draw_curve(learned)
         self._report(learned, time.perf_counter() - began)
         return 0
 
@@ -139,8 +161,16 @@ class Learn:
         """The preset with what was given instead."""
         from msgspec.structs import replace
 
-        if self.epochs is not None:
-            config = replace(config, training=replace(config.training, epochs=self.epochs))
+        from bilevel.lowlevel.training import find_device
+        from bilevel.policies.policy_folder import MAX_HIDDEN
+
+        if self.hidden is not None and self.hidden > MAX_HIDDEN:
+            raise BadInput(f"--hidden must be at most {MAX_HIDDEN}, but is {self.hidden}")
+        find_device(self.device)
+        training = {"epochs": self.epochs, "batch": self.batch_size, "learning_rate": self.learning_rate}
+        given = {name: value for name, value in training.items() if value is not None}
+        config = replace(config, training=replace(config.training, device=self.device, **given))
+        config = config if self.hidden is None else replace(config, hidden=self.hidden)
         if self.dagger_rounds is not None:
             config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
         if self.completion is not None:
@@ -180,12 +210,24 @@ class Learn:
             raise BadInput(f"{self.output}: cannot be written: {error.strerror}") from None
         open_things.enter_context(alone_in(self.output, "learning"))
 
-    def _notes(self, open_things: ExitStack) -> Note | None:
-        if self.tensorboard is None:
-            return None
-        from bilevel.lowlevel.training import loss_notes
+    def _about(self, config: LearningConfig) -> dict[str, Any]:
+        """All options that decide what is learned."""
+        from msgspec import to_builtins
 
-        return open_things.enter_context(loss_notes(self.tensorboard))
+        names = ("method", "preset", "seed", "learn_domain", "learn_predicates")
+        return {**{name: getattr(self, name) for name in names}, **to_builtins(config)}
+
+    def _draw_curve(self, learned: LearnedNetwork) -> None:
+        """Draw how it was trained, where that is possible."""
+        from bilevel.learning.learn import CURVES
+
+        if find_spec("matplotlib") is None:
+            return
+        from bilevel.learning.training_curve import draw_training_curve
+
+        lines = [json.loads(line) for line in (self.output / CURVES).read_text(encoding="utf-8").splitlines()]
+        picture = draw_training_curve(lines, learned.card.summary["best_epoch"])
+        write_atomically(self.output / PICTURE, picture)
 
     def _report(self, learned: LearnedNetwork, seconds: float) -> None:
         found, rules = learned.card.summary, getattr(learned, "rules", None)
@@ -224,16 +266,22 @@ def _domain_line(found: Mapping[str, Any] | None) -> str:
 
 
 class _Watch:
-    """Shows how far learning is."""
+    """Shows how far learning is, and notes what is measured on the way."""
 
-    def __init__(self, note: Note | None) -> None:
+    def __init__(self, log: Log) -> None:
         self.far = "the beginning"
         self.bar = progress_bar()
         self._row = self.bar.add_task("reading", total=None)
-        self._note = note
+        self._log, self._began = log, time.perf_counter()
 
     def __call__(self, progress: Progress) -> None:
         self.far = f"{progress.stage}, {progress.done} of {progress.total}"
         self.bar.update(self._row, description=progress.stage, completed=progress.done, total=progress.total)
-        if self._note and progress.epoch:
-            self._note(progress.stage, progress.epoch)
+        values: dict[str, float] = {}
+        if epoch := progress.epoch:
+            values = {"loss/training": epoch.training_loss, "loss/validation": epoch.validation_loss}
+            values |= {"learning rate": epoch.learning_rate, "seconds": time.perf_counter() - self._began}
+        if found := progress.rollouts:
+            values = {"DAgger/success rate": found.successes / found.rollouts, "DAgger/round": found.round}
+        if values:
+            self._log(values, progress.epochs)

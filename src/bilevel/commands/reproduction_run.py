@@ -86,9 +86,9 @@ class Reproduction:
     def _require_gpu(self) -> None:
         """`BadInput` where there is none to take a share of; a cluster is asked by its back-end."""
         if self.gpu_share and self.backend == "processes":
-            from bilevel.lowlevel.training import usual_device
+            from bilevel.lowlevel.training import find_device
 
-            if usual_device().type == "cpu":
+            if find_device().type == "cpu":
                 raise BadInput("--gpu-share: this machine has no GPU; leave it out to train on CPUs")
 
     def _require_packages(self, kinds: set[str]) -> None:

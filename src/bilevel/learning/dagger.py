@@ -80,6 +80,7 @@ class DaggerEpisode(Generic[Found]):
 
     samples: Found
     gaps: RuleGaps
+    success: bool = False
 
 
 class Learner(Protocol[Found]):
@@ -152,7 +153,7 @@ def _start(
         episode = rollout(env, policy, seed, perturb=perturb, callback=lesson, stop=lesson.is_over)
         targets = env.controls.encode(np.array(lesson.controls))
         samples = learner.encode(lesson.scenes, lesson.situations, targets, number)
-        return number, DaggerEpisode(samples, apprentice.gaps(episode.scene))
+        return number, DaggerEpisode(samples, apprentice.gaps(episode.scene), episode.success)
 
     return run
 

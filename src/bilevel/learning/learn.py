@@ -307,6 +307,7 @@ def make_card(
             "samples": learned.samples,
             "best_epoch": network.best_epoch,
             "validation_loss": network.validation_loss,
+            "device": network.device,
             "demonstrations": {"command": demonstrations.command, "episodes": len(demonstrations)},
             **counts,
         },
@@ -315,7 +316,9 @@ def make_card(
 
 
 def write_curve(folder: Path, learned: TrainedNetwork) -> None:
-    """A line of JSON for each epoch."""
-    lines = [{"round": round_, **msgspec.to_builtins(epoch)} for round_, epoch in learned.curve]
+    """Write a line of JSON for each epoch, and one for each round of DAgger before its epochs."""
+    lines: list[tuple[int, dict[str, Any]]] = [(found.round, msgspec.to_builtins(found)) for found in learned.rounds]
+    lines += [(round_, {"round": round_, **msgspec.to_builtins(epoch)}) for round_, epoch in learned.curve]
+    lines.sort(key=lambda line: line[0])
     remove_leftovers(folder / CURVES)
-    write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
+    write_atomically(folder / CURVES, "".join(f"{msgspec.json.encode(line).decode()}\n" for _, line in lines))

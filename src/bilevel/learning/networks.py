@@ -33,6 +33,7 @@ from bilevel.tasks.task import Task
 
 Found = TypeVar("Found", bound=ImitationSamples)
 
+SUCCESS = "success"  # what the checkpoint of an episode calls that
 SAVED_EVERY = 10.0  # seconds, where an epoch takes longer
 
 
@@ -52,6 +53,18 @@ PRESETS: Mapping[str, LearningConfig] = {
 }
 
 
+class DaggerRound(msgspec.Struct, frozen=True):
+    """How often a policy in the making has succeeded in a round of DAgger, perturbed as it was."""
+
+    round: int
+    rollouts: int
+    successes: int
+
+    @staticmethod
+    def of(round_: int, episodes: Sequence[DaggerEpisode[Any]]) -> DaggerRound:
+        return DaggerRound(round_, len(episodes), sum(episode.success for episode in episodes))
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far learning is."""
@@ -60,6 +73,8 @@ class Progress:
     done: int
     total: int
     epoch: Epoch | None = None  # the one that was just trained
+    rollouts: DaggerRound | None = None  # those of the round that was just run
+    epochs: int = 0  # trained so far, over all rounds
 
 
 Callback = Callable[[Progress], None]
@@ -96,6 +111,7 @@ class TrainedNetwork:
     curve: tuple[tuple[int, Epoch], ...]  # epochs on the demonstrations, round 0, and after rounds of DAgger
     samples: int  # that it was last trained on
     gaps: RuleGaps = field(default_factory=RuleGaps)  # of the rules, found by DAgger
+    rounds: tuple[DaggerRound, ...] = ()
 
 
 def train_network(
@@ -120,8 +136,9 @@ def train_network(
         episodes = list(trainer.kept(rollouts, run, samples, round_))
         samples = samples.followed_by([episode.samples for episode in episodes])
         gaps = sum((episode.gaps for episode in episodes), network.gaps)
+        found = (DaggerRound.of(round_, episodes),) if episodes else ()
         after = trainer.train(samples, round_, network.trained.weights)
-        network = replace(after, curve=network.curve + after.curve, gaps=gaps)
+        network = replace(after, curve=network.curve + after.curve, gaps=gaps, rounds=network.rounds + found)
     return network
 
 
@@ -147,8 +164,14 @@ class _Trainer:
             if path:
                 write_checkpoint(path, training, run)
             stage = f"training, round {round_}" if round_ else "training"
-            self.options.callback(Progress(stage, training.epoch, config.epochs, epoch))
+            epochs = self._epochs_before(round_) + training.epoch
+            self.options.callback(Progress(stage, training.epoch, config.epochs, epoch, epochs=epochs))
         return TrainedNetwork(training.result(), tuple((round_, epoch) for epoch in training.curve), len(samples))
+
+    def _epochs_before(self, round_: int) -> int:
+        """How many epochs are trained before those of a round."""
+        settings = self.options.settings
+        return settings.training.epochs + (round_ - 1) * settings.dagger.epochs if round_ else 0
 
     def kept(
         self, rollouts: Callable[[int], Iterator[DaggerEpisode[Found]]], run: str, like: Found, round_: int
@@ -162,10 +185,14 @@ class _Trainer:
             if episode is None:
                 break
             known.append(episode)
-        for done, episode in enumerate(chain(known, rollouts(len(known)))):
-            if paths and done >= len(known):
-                write_episode(paths[done], episode, run)
-            self.options.callback(Progress(f"DAgger, round {round_}", done + 1, total))
+        done: list[DaggerEpisode[Found]] = []
+        for episode in chain(known, rollouts(len(known))):
+            if paths and len(done) >= len(known):
+                write_episode(paths[len(done)], episode, run)
+            done.append(episode)
+            found = DaggerRound.of(round_, done) if len(done) == total else None
+            stage, epochs = f"DAgger, round {round_}", self._epochs_before(round_)
+            self.options.callback(Progress(stage, len(done), total, rollouts=found, epochs=epochs))
             yield episode
 
 
@@ -208,7 +235,7 @@ def resume(path: Path, training: Training, run: str) -> bool:
 
 def write_episode(path: Path, episode: DaggerEpisode[Found], run: str) -> None:
     arrays = {f"{number:02d}": array for number, array in enumerate(episode.samples.arrays())}
-    _write(path, run, arrays, episode.gaps.to_json())
+    _write(path, run, {**arrays, SUCCESS: np.array(episode.success)}, episode.gaps.to_json())
 
 
 def read_episode(path: Path, like: Found, run: str) -> DaggerEpisode[Found] | None:
@@ -217,8 +244,9 @@ def read_episode(path: Path, like: Found, run: str) -> DaggerEpisode[Found] | No
     if found is None:
         return None
     arrays, gaps = found
+    success = bool(arrays.pop(SUCCESS, False))
     samples = type(like)(*(array for _, array in sorted(arrays.items())))
-    return DaggerEpisode(samples, RuleGaps.from_json(gaps))
+    return DaggerEpisode(samples, RuleGaps.from_json(gaps), success)
 
 
 def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], text: str) -> None:

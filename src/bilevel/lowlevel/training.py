@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +28,9 @@ Samples = TypeVar("Samples", bound=ImitationSamples)
 WARM_UP = 3  # steps on a GPU before one is recorded
 
 
+AUTO, CPU, CUDA = DEVICES = "auto", "cpu", "cuda"
+
+
 class TrainingConfig(msgspec.Struct, frozen=True):
     """The paper's settings."""
 
@@ -36,14 +38,16 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     batch: int = 128
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
     set_aside: int = 10  # every tenth episode, for validation
+    device: str = AUTO  # what to train on: cpu, cuda, or auto for a GPU where there is one
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """The losses after an epoch."""
+    """The losses after an epoch, and the learning rate at its end."""
 
     number: int
     training_loss: float
     validation_loss: float
+    learning_rate: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Trained:
     seed: int
     best_epoch: int
     validation_loss: float
+    device: str = CPU  # that it was trained on
 
 
 class Training:
@@ -72,7 +77,7 @@ class Training:
         device: torch.device | None = None,
     ) -> None:
         """Begin with a new network, or where `initial` weights are given with those."""
-        self.seed, self.config, self.device = seed, config, device or usual_device()
+        self.seed, self.config, self.device = seed, config, device or find_device(config.device)
         learned, held_out = split(samples, config.set_aside)
         self.network = _initialised(make_network, seed)
         if initial is None:
@@ -122,13 +127,13 @@ class Training:
                     return None
             validation = self._validate()
         self._number = 0
-        self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation))
+        self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation, float(self._rate)))
         if validation < self._best_loss:
             self._best, self._best_loss, self._best_epoch = weights_of(self.network), validation, self.epoch
         return self.curve[-1]
 
     def result(self) -> Trained:
-        return Trained(self._best, self.seed, self._best_epoch, self._best_loss)
+        return Trained(self._best, self.seed, self._best_epoch, self._best_loss, self.device.type)
 
     def _order(self) -> Tensor:
         """(batches, batch): that of the samples in this epoch."""
@@ -200,8 +205,13 @@ class Training:
         return tensors
 
 
-def usual_device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def find_device(name: str = AUTO) -> torch.device:
+    """Return the device of this name; `BadInput` where there is none. `auto` is a GPU where there is one."""
+    if name not in DEVICES:
+        raise BadInput(f"unknown device '{name}'; there are {', '.join(DEVICES)}")
+    if name == CUDA and not torch.cuda.is_available():
+        raise BadInput("there is no GPU here that torch can use; train on cpu or auto")
+    return torch.device(CUDA if name != CPU and torch.cuda.is_available() else CPU)
 
 
 def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> ImitationNetwork:
@@ -248,25 +258,3 @@ def split(samples: Samples, every: int) -> tuple[Samples, Samples]:
     place = np.searchsorted(episodes, samples.episodes)
     held_out = place % every == min(every, len(episodes)) - 1
     return samples.where(~held_out), samples.where(held_out)
-
-
-Note = Callable[[str, Epoch], None]  # of a stage and one of its epochs
-
-
-@contextmanager
-def loss_notes(folder: Path) -> Iterator[Note]:
-    """What notes the losses after each epoch, in a folder that TensorBoard reads."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    try:
-        writer = SummaryWriter(str(folder))
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be written: {error.strerror}") from None
-
-    def note(stage: str, epoch: Epoch) -> None:
-        for name, loss in (("training loss", epoch.training_loss), ("validation loss", epoch.validation_loss)):
-            writer.add_scalar(f"{stage}/{name}", loss, epoch.number)
-        writer.flush()
-
-    with writer:
-        yield note

@@ -184,7 +184,7 @@ class TrainingCost:
 
     def note(self, is_last: bool = False) -> None:
         """Write what it has taken so far, now and then and at the end."""
-        from bilevel.lowlevel.training import usual_device
+        from bilevel.lowlevel.training import find_device
 
         now = time.monotonic()
         if now - self._saved <= SAVED_EVERY and not is_last:
@@ -193,7 +193,7 @@ class TrainingCost:
         content = {
             "seconds": round(self._seconds + now - self._began, 1),
             "peak_mebibytes": max(self._peak, own_peak()),
-            "device": usual_device().type,
+            "device": find_device().type,
             "networks": 1,
             "machine": machine(),
         }
