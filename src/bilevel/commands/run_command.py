@@ -29,7 +29,7 @@ from bilevel.commands.arguments import (
     require_at_least,
     require_positive,
 )
-from bilevel.commands.watching import has_screen, watch
+from bilevel.commands.watching import Teller, has_screen, watch
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
@@ -217,9 +217,9 @@ class Run:
     def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
-        folder = None if self.policy in (None, EXPERT) else Path(self.policy)
-        policy = _policy(evaluated, env)
-        run = watch(env, policy, self.seed, who=who, noise=self.noise, folder=folder, port=self.port, say=_told(_say))
+        folder = None if self.policy == EXPERT else Path(self.policy)
+        policy, teller = _policy(evaluated, env), Teller(_say, self.explain)
+        run = watch(env, policy, self.seed, teller, who=who, noise=self.noise, folder=folder, port=self.port)
         return 0 if run is not None and run.reason is None else 1
 
     def _perform(
