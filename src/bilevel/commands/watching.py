@@ -53,7 +53,7 @@ def watch(
     *,
     who: str,
     noise: float,
-    folder: Path | None,
+    folder: str | None,
     port: int,
 ) -> EpisodeRun | None:
     """Run episodes that a page shows, until its viewers or Ctrl-C end it; return how the last one went, if it ended."""
@@ -73,23 +73,27 @@ def watch(
         return view.run(seed)
 
 
-def rules_file(folder: Path | None) -> Path | None:
+def rules_file(folder: str | None) -> Path | None:
     """Return the file that a policy's rules may be saved to: one that is there, can be written, and is not ours."""
     from bilevel.policies.policy_folder import RULES
 
-    if folder is None or not os.access(path := folder / RULES, os.W_OK):
+    if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
         return None
     return None if path.resolve().is_relative_to(Path(str(files("bilevel"))).resolve()) else path
 
 
 def why_no_pictures(env: SceneEnv, seed: int) -> str | None:
     """Return why there are no pictures of an environment; `None` where there are some."""
+    from bilevel.tasks.task import RENDER_MODE
+
     try:
         import PIL.Image  # noqa: F401
     except ModuleNotFoundError:
         return "pictures need pillow: pip install 'bilevel[video]'"
     if not env.task.takes_render_mode:
         return f"the environment of '{env.task.name}' gives no pictures: its make_env takes no render_mode"
+    if getattr(env.env, RENDER_MODE, None) == "human":
+        return "they are in the simulator's own window"
     try:
         env.reset(seed)
         env.render()
