@@ -9,7 +9,7 @@ from threading import Thread
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from bilevel.policies.episode_log import Entry, EpisodeLog
+from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.episode_run import EpisodeRun, measured_episode
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, ObservedPolicy, expert_policy
 from bilevel.rules.rule_file import parse_rules
@@ -33,7 +33,6 @@ class Live(NamedTuple):
     server: PageServer
     env: SceneEnv
     runs: list[EpisodeRun | None]  # what the last episode was, once it is over
-    heard: list[Entry]
 
 
 def following_rules(env: SceneEnv) -> BilevelPolicy:
@@ -65,9 +64,9 @@ def live(
     render_mode = None if no_pictures else "rgb_array"
     with closing(SceneEnv(task, objects, render_mode=render_mode)) as env:
         policy: ObservedPolicy = expert_policy(env) if expert else following_rules(env)
-        board, heard = Board(), []
+        board = Board()
         watched = Watched(env, policy, "a policy of the tests", noise, rules_file, no_pictures)
-        view = LiveView(watched, board, lambda entry, _: heard.append(entry))
+        view = LiveView(watched, board)
         runs: list[EpisodeRun | None] = []
         if paused:
             view.tell(Pace(paused=True))
@@ -75,7 +74,7 @@ def live(
             thread = Thread(target=lambda: runs.append(view.run(seed)), daemon=True)
             thread.start()
             try:
-                yield Live(view, board, server, env, runs, heard)
+                yield Live(view, board, server, env, runs)
             finally:
                 board.close()
                 view.tell(Quit())

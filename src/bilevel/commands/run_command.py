@@ -29,7 +29,7 @@ from bilevel.commands.arguments import (
     require_at_least,
     require_positive,
 )
-from bilevel.commands.watching import has_screen, watch
+from bilevel.commands.watching import Teller, has_screen, watch
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput, Domain
 
@@ -142,6 +142,8 @@ class Run:
         with ExitStack() as open_things:
             mode = "human" if self.window else "rgb_array" if self._draws(task) else None
             if self.view:
+                if says_who:
+                    print(self._who_acts(task), file=sys.stderr)
                 return self._watch(open_things.enter_context(closing(self._env(task, mode, self.quality))), evaluated)
             env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
             if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
@@ -217,9 +219,8 @@ class Run:
     def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
-        folder = None if self.policy in (None, EXPERT) else Path(self.policy)
-        policy = _policy(evaluated, env)
-        run = watch(env, policy, self.seed, who=who, noise=self.noise, folder=folder, port=self.port, say=_told(_say))
+        policy, teller, folder = _policy(evaluated, env), Teller(_say, self.explain), evaluated.policy
+        run = watch(env, policy, self.seed, teller, who=who, noise=self.noise, folder=folder, port=self.port)
         return 0 if run is not None and run.reason is None else 1
 
     def _perform(

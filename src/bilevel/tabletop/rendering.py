@@ -95,6 +95,22 @@ class Canvas:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._renderer)
         atexit.register(_close, ref(self))  # after the context, so that it happens before EGL itself is shut down
 
+    def point_at(self, across: float, down: float, height: float) -> NDArray[np.float64]:
+        """Return (3,): what is seen at this point of the last picture at this height; nan where that is nowhere.
+
+        A point is given in parts of the picture's width and height, from its top left.
+        """
+        eyes = self._scene.camera  # two, which are one unless the picture is stereoscopic
+        position, forward, up = (
+            np.mean([getattr(eye, part) for eye in eyes], axis=0) for part in ("pos", "forward", "up")
+        )
+        near, bottom, top = (getattr(eyes[0], f"frustum_{part}") for part in ("near", "bottom", "top"))
+        width = (top - bottom) * self._frame.width / self._frame.height
+        ray = near * forward + (across - 0.5) * width * np.cross(forward, up) + (top - down * (top - bottom)) * up
+        distance = (height - position[2]) / ray[2] if ray[2] else np.nan
+        found: NDArray[np.float64] = position + (distance if distance > 0 else np.nan) * ray
+        return found
+
     def draw(self, data: Any) -> Image:
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self._model, data, self._options, None, self._view, everything, self._scene)

@@ -125,6 +125,7 @@ def twins(
         switches=(3,),  # the fingers
         save=world.save,
         restore=world.restore,
+        displace=world.displace,
         packages=("mujoco", "metaworld"),
         thresholds=thresholds,
         pretrained=PRETRAINED / name,

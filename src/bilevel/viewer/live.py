@@ -7,11 +7,11 @@ by the thread that runs the episode, in the callback that shows the step which i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from time import monotonic
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,13 @@ PICTURES_PER_SECOND = 25.0  # at most
 LAG = 0.2  # seconds that steps may make up for, where a picture took long
 PUSH, PUSHED = Perturbation(amplitude=1.0, rate=0.0, flips=0.0), 15  # what a push is, and how many steps it lasts
 
-Listener = Callable[[Entry, Entry | None], None]
+
+class Listener(Protocol):
+    """Who else hears of an episode: of each entry of its log, with the one before it, and of its end."""
+
+    def hear(self, entry: Entry, before: Entry | None) -> None: ...
+
+    def end(self, run: EpisodeRun, why: str | None) -> None: ...
 
 
 class _Again(Exception):
@@ -112,6 +118,8 @@ class LiveView:
         )
         why = why_failed(run, self._log, episode.scene)
         self._board.end(Ending(run.outcome, run.reason is None, run.steps, why), self._picture())
+        if self._listener:
+            self._listener.end(run, why)
         return run
 
     def _perturb(self, control: Control) -> Control:
@@ -124,7 +132,7 @@ class LiveView:
             self._board.begin(self._about(entry))
         self._board.add(beat(entry, before or entry, self._rules))
         if self._listener:
-            self._listener(entry, before)
+            self._listener.hear(entry, before)
 
     def _about(self, first: Entry) -> About:
         watched, low = self._watched, getattr(self._policy, "low", None)
