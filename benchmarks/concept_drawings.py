@@ -108,7 +108,7 @@ def picture(drawing: Drawing, now: Timestep) -> None:
 
 
 def network_drawing(episode: Episode) -> Drawing:
-    """The graph that the network gets for the action, with its numbers, and the control that it should give."""
+    """The graph that the network gets for the action, with its numbers, and the control that it gives."""
     now, encoding = episode.now, encoding_of(episode.domain, episode.now.scene.spec)
     named = now.action.arguments
     drawing = Drawing(f"What the network sees for {now.action}: the hand, the action, and what the action names")
@@ -126,10 +126,9 @@ def network_drawing(episode: Episode) -> Drawing:
     _boxes(drawing, lower, "second", "second")
     _edges(drawing, top, middle, gap)
     drawing.head("Two rounds of messages, then the control")
-    drawing.chips(
-        [Chip(f"{name} {round(value, 2) + 0.0:+.2f}") for name, value in zip(CONTROLS, now.control, strict=True)]
-    )
-    drawing.text("what the expert does here, and the network learns to give", "small faint")
+    for control, kind in ((now.learned, "first"), (now.control, "box")):
+        drawing.chips([_control(name, value, kind) for name, value in zip(CONTROLS, control, strict=True)])
+    drawing.text("blue: what the network gives; grey: what the expert does here", "small faint")
     return drawing
 
 
@@ -156,6 +155,10 @@ def _of_arguments(encoding: Encoding, now: Timestep) -> Iterator[tuple[str, Rows
         told = zip(columns, features[number], strict=True)
         relative = [(f"{column.feature} from the hand", _number(value)) for column, value in told]
         yield name, [*relative, *_facts(encoding.unary, facts[number], "")]
+
+
+def _control(name: str, value: float, kind: str) -> Chip:
+    return Chip(f"{name} {round(value, 2) + 0.0:+.2f}", kind)
 
 
 def _facts(names: Sequence[str], told: Array, end: str) -> Rows:

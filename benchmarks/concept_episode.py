@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bilevel.policies.policy import expert_policy
+from bilevel.policies.policy_folder import load_policy
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.matching import Match, best_matches
 from bilevel.rules.rule import Rule
@@ -34,7 +35,8 @@ class Timestep:
     state: Facts
     goal: Facts
     action: Action
-    control: tuple[float, ...]
+    control: tuple[float, ...]  # the expert's
+    learned: tuple[float, ...]  # what the network of the pretrained policy gives
     picture: Any  # (height, width, 3), or `None`
     field_of_view: float  # of the picture, in degrees
 
@@ -82,7 +84,7 @@ def run(with_picture: bool = True) -> Episode:
     """Let the expert show the task, and keep what is drawn of it."""
     task = find_task(TASK)
     env = SceneEnv(task, OBJECTS, render_mode="rgb_array" if with_picture else None, quality=QUALITY)
-    expert = expert_policy(env)
+    expert, network = expert_policy(env), load_policy(TASK, task).low
     expert.reset(env.reset(SEED))
     states, goals, steps, now = [], [], 0, None
     while env.outcome is None:
@@ -93,8 +95,9 @@ def run(with_picture: bool = True) -> Episode:
         steps += expert.action.name == "place" and len(expert.state & expert.goal) == PLACED
         if steps == STEPS and now is None:
             about = _copied(env.scene), expert.state, expert.goal, expert.action
+            shown, learned = _numbers(control), _numbers(network.control(*about))
             view = env.env.unwrapped.simulation.model.vis.global_.fovy
-            now = Timestep(*about, tuple(np.asarray(control).tolist()), env.render() if with_picture else None, view)
+            now = Timestep(*about, shown, learned, env.render() if with_picture else None, view)
         env.step(control)
     assert now is not None
     states.append(env.labels.state(env.scene))
@@ -102,6 +105,10 @@ def run(with_picture: bool = True) -> Episode:
     (trace,) = traces_from_states(task.domain, states, goals, now.scene.objects).traces
     env.close()
     return Episode(task.domain, now, trace, learn_rules([trace], task.domain))
+
+
+def _numbers(control: Any) -> tuple[float, ...]:
+    return tuple(np.asarray(control).tolist())
 
 
 def _copied(scene: Scene) -> Scene:
