@@ -140,8 +140,9 @@ def distributions(module: str) -> set[str]:
 
 
 def brought(names: set[str]) -> set[str]:
-    """These packages and those that they need themselves."""
-    texts = [text for name in names for text in metadata.requires(name) or () if "extra ==" not in text]
+    """These packages and those that they need themselves, as far as they are installed."""
+    here = {name for name in names if any(metadata.distributions(name=name))}
+    texts = [text for name in here for text in metadata.requires(name) or () if "extra ==" not in text]
     return names | {Requirement(text).name.lower() for text in texts}
 
 

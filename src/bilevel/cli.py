@@ -209,16 +209,22 @@ def _read(kind: Any, words: Sequence[str], program: str) -> Any:
 
     import tyro
 
+    def refuse(otherwise: str | None = None) -> None:
+        from bilevel.commands.mistakes import mistake
+        from bilevel.symbolic.domain import BadInput
+
+        if found := mistake(kind, words, program) or otherwise:
+            raise BadInput(found)
+
+    if any(word.startswith("--") and ("=" in word or word.startswith("--tyro")) for word in words):
+        refuse()  # what tyro would make something else of: a switch with a value, and options of its own
     try:
         with redirect_stderr(io.StringIO()):  # tyro would draw a box; what is in it depends on its version
             return tyro.cli(kind, prog=program, args=words, config=parsing(), add_help=False)
     except SystemExit as stopped:
         if stopped.code != 2:
             raise
-    from bilevel.commands.mistakes import mistake
-    from bilevel.symbolic.domain import BadInput
-
-    raise BadInput(mistake(kind, words, program))
+    return refuse(f"{program} does not take these arguments; see {program} --help")
 
 
 def parsing() -> tuple[Any, ...]:
@@ -234,8 +240,10 @@ def _print_completion(words: Sequence[str]) -> None:
 
     if len(words) != 1 or words[0] not in SHELLS:
         raise BadInput(f"--completion takes a shell: {', '.join(SHELLS)}")
+    import tyro
+
     try:
-        _read(_any_command(), ["--tyro-print-completion", *words], "bilevel")
+        tyro.cli(_any_command(), prog="bilevel", args=["--tyro-print-completion", *words], config=parsing())
     except SystemExit:  # by which tyro ends once it has printed
         return
 

@@ -21,16 +21,16 @@ def command_mistake(word: str | None, commands: Sequence[str], program: str) -> 
     return f"unknown {what} {shown(word)}{_meant(nearest)}; {program} --help lists those that there are"
 
 
-def mistake(command: Any, words: Sequence[str], program: str) -> str:
-    """Say what is wrong with the words that follow the name of a command, which does not take them."""
-    found = next(_mistakes(options_of(command), words), "these arguments cannot be read")
-    return f"{found}; see {program} --help"
+def mistake(command: Any, words: Sequence[str], program: str) -> str | None:
+    """Say what is wrong with the words that follow the name of a command, if anything is."""
+    found = next(_mistakes(options_of(command), words), None)
+    return found and f"{found}; see {program} --help"
 
 
 def _mistakes(options: Sequence[Option], words: Sequence[str]) -> Iterator[str]:
     named = {option.flag: option for option in options if not option.is_positional}
     places = [option for option in options if option.is_positional]
-    given, loose, waiting = set[Option](), list[str](), deque(words)
+    given, loose, waiting, greedy = set[Option](), list[str](), deque(words), None
     while waiting:
         word = waiting.popleft()
         if word == "--" or not _is_flag(word):
@@ -43,18 +43,21 @@ def _mistakes(options: Sequence[Option], words: Sequence[str]) -> Iterator[str]:
             yield _unknown(flag, named, places)
             return
         given.add(option)
-        values = [value] if equals else _values(option, waiting)
+        needed = sum(place.is_required and not place.takes_several for place in places) - len(loose)
+        values = [value] if equals else _values(option, waiting, needed)
+        greedy = flag if option.takes_several and values and not equals else greedy
         yield from _wrong_values(option, flag, values, bool(equals))
-    yield from _wrong_places(places, loose)
+    yield from _wrong_places(places, loose, greedy)
     missing = [option.usage for option in named.values() if option.is_required and option not in given]
     if missing:
         yield f"missing {listed(missing, 'and')}"
 
 
-def _values(option: Option, waiting: deque[str]) -> list[str]:
-    """Take the words that are an option's."""
+def _values(option: Option, waiting: deque[str], needed: int) -> list[str]:
+    """Take the words that are an option's; one that takes several leaves the last that are `needed` elsewhere."""
     values: list[str] = []
-    while waiting and option.kind is not bool and not _is_flag(waiting[0]) and (option.takes_several or not values):
+    most = 0 if option.kind is bool else len(waiting) - max(needed, 0) if option.takes_several else 1
+    while waiting and len(values) < most and not _is_flag(waiting[0]):
         values.append(waiting.popleft())
     return values
 
@@ -75,10 +78,13 @@ def _wrong_values(option: Option, flag: str, values: Sequence[str], has_equals: 
             yield f"{flag} takes {NUMBERS[option.kind]}, not {shown(value)}"
 
 
-def _wrong_places(places: Sequence[Option], words: Sequence[str]) -> Iterator[str]:
-    missing = [option.metavar for option in places if option.is_required][len(words) :]
+def _wrong_places(places: Sequence[Option], words: Sequence[str], greedy: str | None) -> Iterator[str]:
+    """What is missing, which may be behind an option that takes all words that follow it; and what is too much."""
+    needed = [option.metavar for option in places if option.is_required and not option.takes_several]
+    missing = needed[len(words) :]
     if missing:
-        yield f"missing {listed(missing, 'and')}"
+        hint = f", unless {greedy} has taken it: give it before {greedy}" if greedy else ""
+        yield f"missing {listed(missing, 'and')}{hint}"
     if len(words) > len(places) and not any(option.takes_several for option in places):
         yield f"unexpected argument {shown(words[len(places)])}"
 
