@@ -21,7 +21,7 @@
   part("stage").append(view.strip, view.list);
   part("stage").after(view.state);
   view.state.append(part("control-card"));
-  view.cards.rules.append(part("editor"));
+  view.state.append(part("editor"));
 
   // What the viewer wants
 
@@ -282,6 +282,7 @@
         ...Object.entries(thing.features).map(([name, value]) =>
           make("td", "", make("span", "live-feature", name), value.toFixed(3)),
         ),
+        Object.keys(thing.features).length ? null : make("td", "live-feature", "of this it is told nothing"),
       ),
     );
     part("seen").replaceChildren(...rows);
