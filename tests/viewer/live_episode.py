@@ -40,11 +40,11 @@ def following_rules(env: SceneEnv) -> BilevelPolicy:
     return BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), env.task.domain), ControllingExpert(control))
 
 
-def recorded(objects: int, seed: int, task: Task = DRAWN) -> EpisodeLog:
+def recorded(objects: int, seed: int, noise: float = 0.0) -> EpisodeLog:
     """The log of the same episode as nobody watches it."""
-    with closing(SceneEnv(task, objects)) as env:
+    with closing(SceneEnv(DRAWN, objects)) as env:
         log = EpisodeLog(policy := following_rules(env), explain=True)
-        measured_episode(env, policy, seed, log)
+        measured_episode(env, policy, seed, log, noise)
     return log
 
 

@@ -48,9 +48,10 @@ def at_the_end(watched: Live) -> News:
     return news(watched)
 
 
-def test_beats_are_the_entries_of_the_log_with_the_rules_that_fired() -> None:
-    log = recorded(2, 1)
-    with live() as watched:
+@pytest.mark.parametrize("noise", [0.0, 0.7])
+def test_beats_are_the_entries_of_the_log_with_the_rules_that_fired(noise: float) -> None:
+    log = recorded(2, 1, noise)
+    with live(noise=noise) as watched:
         at_step(watched, 0)
         watched.view.tell(AS_FAST_AS_POSSIBLE)
         found = at_the_end(watched)
@@ -183,6 +184,12 @@ def test_objects_move_where_the_task_has_a_way() -> None:
         features = {thing.name: thing.features for thing in after.now.seen}
         assert (features["parcel1"]["x"], features["parcel1"]["y"]) == (0.25, 0.5)
         assert after.beats[-1].events == ["you move parcel1"]
+    with live(replace(DRAWN, displace=lambda env, name, point: False)) as watched:
+        at_step(watched, 0)
+        watched.view.tell(Move("parcel1"))
+        eventually(lambda: news(watched).notice == "parcel1 cannot be put there")
+        watched.view.tell(Step())
+        assert at_step(watched, 1).notice == ""
     with live() as watched, pytest.raises(BadInput, match="has no way to put objects elsewhere"):
         watched.view.tell(Move("parcel1"))
 

@@ -6,7 +6,7 @@ Nobody waits for a page: what it has not fetched in time is replaced by what is 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Condition
 from time import monotonic
@@ -64,6 +64,7 @@ class Now(msgspec.Struct, frozen=True):
     control: Sequence[ControlNumber]
     seen: Sequence[SeenThing]
     objects: Sequence[str]  # the names of all
+    places: Mapping[str, tuple[float, float]] = {}  # where in the picture they are, if that is known
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -121,6 +122,7 @@ class News(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: Rules | None = None
     ending: Ending | None = None
     picture: int = 0
+    notice: str = ""
 
 
 @dataclass
@@ -141,6 +143,7 @@ class Board:
         self._episode, self._rules = _Episode(), Rules([], "", is_edited=False)
         self._picture: NDArray[np.uint8] | None = None
         self._step = 0  # that the picture shows
+        self._notice = ""
         self._encoded = 0, Picture(0, b"")
         self._pace = Pace(False, 1.0)
         self._last_asked = -WATCHED
@@ -171,12 +174,18 @@ class Board:
 
     def show(self, now: Now, picture: NDArray[np.uint8] | None) -> None:
         with self._changed:
-            self._episode.now = now
+            self._episode.now, self._notice = now, ""
             self._put_up(picture)
 
     def redraw(self, picture: NDArray[np.uint8] | None) -> None:
         with self._changed:
             self._put_up(picture)
+
+    def say(self, notice: str) -> None:
+        """Tell viewers something until the next step."""
+        with self._changed:
+            self._notice = notice
+            self._notify()
 
     def _put_up(self, picture: NDArray[np.uint8] | None) -> None:
         if picture is not None:
@@ -236,6 +245,7 @@ class Board:
                 rules=self._rules if rules_are_new else None,
                 ending=episode.ending,
                 picture=self._pictures,
+                notice=self._notice,
             )
 
     def _is_news(self, asked: Asked) -> bool:

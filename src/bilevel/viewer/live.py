@@ -109,8 +109,8 @@ class LiveView:
     def _run_one(self, seed: int) -> EpisodeRun:
         self._seed, noise = seed, self._watched.noise
         controls, switches = self._env.controls, self._env.task.switches
-        usual = Perturbation(amplitude=noise) if noise else PUSH
-        self._perturbations = [Perturb(usual, controls, switches, seed), Perturb(PUSH, controls, switches, seed)]
+        noises = [Perturbation(amplitude=noise)] if noise else []
+        self._perturbations = [Perturb(one, controls, switches, seed) for one in (*noises, PUSH)]
         self._held.clear()
         self._log = EpisodeLog(self._policy, explain=True, listener=self._hear)
         run, episode = measured_episode(
@@ -246,6 +246,8 @@ class LiveView:
         if displace and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
             self._log.remark(f"you move {name}")
             self._board.redraw(self._picture())
+        else:
+            self._board.say(f"{name} cannot be put there")
 
     # Rules
 

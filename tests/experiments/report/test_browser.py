@@ -137,6 +137,10 @@ def until_shown(page: Page, timeline: Timeline, beat: Beat) -> None:
         }}"""
     )
     assert page.evaluate(CURRENT) == [beat.step]
+    fired = page.locator(f"{SHOWN} .viewer-rule-line[aria-current] code").all_inner_texts()
+    assert fired == ([beat.rule.text] if beat.rule else [])
+    open_goals = page.locator(f"{SHOWN} .viewer-atoms .is-open").all_inner_texts()
+    assert open_goals == list(beat.goals_left)
 
 
 ROOM = 80  # pixels that a browser's controls take

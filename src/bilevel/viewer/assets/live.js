@@ -4,7 +4,7 @@
 
   const { make, plural } = Viewer;
   const part = (id) => document.getElementById(id);
-  const KEPT = 4000; // pictures, to look back at
+  const KEPT = 1500; // pictures, to look back at
 
   const known = { version: 0, episode: 0, beats: 0, rules: 0 };
   let about = null;
@@ -21,12 +21,19 @@
   part("stage").append(view.strip, view.list);
   part("stage").after(view.state);
   view.state.append(part("control-card"));
-  view.cards.rules.append(part("editor"));
+  view.state.append(part("editor"));
 
   // What the viewer wants
 
-  async function send(type, values = {}) {
-    const body = JSON.stringify({ type, ...values });
+  let sent = Promise.resolve(); // what was asked for last: requests arrive in the order in which they are made
+
+  // Returns why a request was refused; nothing if it was not.
+  function send(type, values = {}) {
+    sent = sent.then(() => post(JSON.stringify({ type, ...values })));
+    return sent;
+  }
+
+  async function post(body) {
     try {
       const answer = await fetch("request", { method: "POST", headers: { "Content-Type": "application/json" }, body });
       return answer.ok ? "" : (await answer.text()).trim();
@@ -122,6 +129,59 @@
     return all.filter((_, place) => place % 2 === 0);
   }
 
+  // The picture: the name of what is under the mouse, which may be dragged elsewhere
+
+  const NEAR = 0.06; // of the picture's width
+  const screen = part("screen");
+  let dragged = null;
+
+  function pointAt(event) {
+    const box = part("picture").getBoundingClientRect();
+    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  }
+
+  function thingAt([across, down]) {
+    const { naturalWidth: width, naturalHeight: height } = part("picture");
+    let [found, least] = [null, NEAR];
+    for (const [name, [x, y]] of lookedBack === null ? Object.entries(now?.places ?? {}) : []) {
+      const distance = Math.hypot(x - across, ((y - down) * height) / width);
+      if (distance < least) [found, least] = [name, distance];
+    }
+    return found;
+  }
+
+  function showTag(name, [across, down]) {
+    part("tag").hidden = !name;
+    part("tag").textContent = name ?? "";
+    part("tag").style.left = `${100 * across}%`;
+    part("tag").style.top = `${100 * down}%`;
+  }
+
+  screen.onpointermove = (event) => {
+    const name = dragged ?? thingAt(pointAt(event));
+    screen.classList.toggle("is-near", Boolean(name) && about.can_move && !ending);
+    showTag(name, dragged ? pointAt(event) : (now?.places?.[name] ?? [0, 0]));
+  };
+  screen.onpointerdown = (event) => {
+    dragged = about?.can_move && !ending ? thingAt(pointAt(event)) : null;
+    if (!dragged) return;
+    event.preventDefault();
+    screen.setPointerCapture(event.pointerId);
+    screen.classList.add("is-dragging");
+  };
+  screen.onpointerup = (event) => {
+    const [across, down] = pointAt(event);
+    if (dragged && Math.min(across, down, 1 - across, 1 - down) >= 0)
+      send("move", { name: dragged, point: [across, down] });
+    screen.onpointercancel();
+  };
+  screen.onpointercancel = () => {
+    dragged = null;
+    screen.classList.remove("is-dragging");
+    showTag(null, [0, 0]);
+  };
+  screen.onpointerleave = () => dragged || showTag(null, [0, 0]);
+
   // News
 
   async function follow() {
@@ -154,6 +214,7 @@
       pictureWanted = news.picture;
       fetchPictures.wake?.();
     }
+    part("notice").textContent = news.notice ?? "";
     showPace();
     if (now) showNow();
     showEnding();
@@ -221,6 +282,7 @@
         ...Object.entries(thing.features).map(([name, value]) =>
           make("td", "", make("span", "live-feature", name), value.toFixed(3)),
         ),
+        Object.keys(thing.features).length ? null : make("td", "live-feature", "of this it is told nothing"),
       ),
     );
     part("seen").replaceChildren(...rows);
