@@ -16,6 +16,8 @@ from PIL import Image as PillowImage
 import bilevel
 from bilevel.commands.arguments import env_arguments
 from bilevel.experiments.methods import find_policy
+from bilevel.name_tags import NameTags
+from bilevel.policies.pictures import take_picture
 from bilevel.policies.policy import ObservedPolicy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.tasks.scene_env import SceneEnv
@@ -27,25 +29,36 @@ LAST = 1500  # milliseconds for the last one
 
 
 class Camera:
-    """The callback of a rollout that takes a picture of every so many steps."""
+    """The callback of a rollout that takes a picture of every so many steps, from one on."""
 
-    def __init__(self, env: SceneEnv, policy: ObservedPolicy, every: int, width: int) -> None:
-        self._env, self._policy, self._every, self._width = env, policy, every, width
+    def __init__(
+        self, env: SceneEnv, policy: ObservedPolicy, every: int, width: int, begin: int = 0, names: bool = False
+    ) -> None:
+        self._env, self._policy, self._every, self._width, self._begin = env, policy, every, width, begin
+        self._tags = NameTags() if names else None
         self._steps = 0
         self.pictures: list[PillowImage.Image] = []
 
     def __call__(self, transition: Transition) -> None:
-        if self._steps % self._every == 0:
+        if self._steps >= self._begin and self._steps % self._every == 0:
             self.take(str(self._policy.action or ""))
         self._steps += 1
 
     def take(self, caption: str) -> None:
-        picture: Image = np.asarray(self._env.render())
+        picture: Image = np.asarray(take_picture(self._env, self._tags))
         height = round(picture.shape[0] * self._width / picture.shape[1])
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
         self.pictures.append(
             PillowImage.fromarray(captioned(np.asarray(small), caption) if caption else np.asarray(small))
         )
+
+    def write(self, output: Path) -> str:
+        """Write what was filmed; say how much it is."""
+        first, *rest = self.pictures
+        durations = [*[MILLISECONDS] * len(rest), LAST]
+        output.parent.mkdir(parents=True, exist_ok=True)
+        first.save(output, save_all=True, append_images=rest, duration=durations, loop=0, quality=QUALITY, method=4)
+        return f"{len(self.pictures)} pictures, {output.stat().st_size // 1000} kB"
 
 
 def film(
@@ -68,11 +81,7 @@ def film(
     episode = rollout(env, acting, seed, callback=camera)
     camera.take(f"{episode.outcome} after {episode.steps} steps")
     env.close()
-    first, *rest = camera.pictures
-    durations = [*[MILLISECONDS] * len(rest), LAST]
-    output.parent.mkdir(parents=True, exist_ok=True)
-    first.save(output, save_all=True, append_images=rest, duration=durations, loop=0, quality=QUALITY, method=4)
-    return f"{output}: {episode.outcome}, {len(camera.pictures)} pictures, {output.stat().st_size // 1000} kB"
+    return f"{output}: {episode.outcome}, {camera.write(output)}"
 
 
 def main() -> None:

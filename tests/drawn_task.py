@@ -13,8 +13,8 @@ HEIGHT, WIDTH = 100, 160
 
 
 class DrawnDelivery(Delivery):
-    def __init__(self, objects: int, render_mode: str | None) -> None:
-        super().__init__(objects, slip_rate=0.0, discrete=False)
+    def __init__(self, objects: int, slip_rate: float, render_mode: str | None) -> None:
+        super().__init__(objects, slip_rate, discrete=False)
         self.render_mode = render_mode
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -24,8 +24,8 @@ class DrawnDelivery(Delivery):
         return np.full((HEIGHT, WIDTH, 3), np.append(100 + 60 * self.agent[:2], 0), np.uint8)
 
 
-def make_env(objects: int, render_mode: str | None = None) -> DrawnDelivery:
-    return DrawnDelivery(objects, render_mode)
+def make_env(objects: int, slip_rate: float = 0.0, render_mode: str | None = None) -> DrawnDelivery:
+    return DrawnDelivery(objects, slip_rate, render_mode)
 
 
 DRAWN = replace(TINY, name="drawn", make_env=make_env)

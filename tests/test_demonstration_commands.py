@@ -7,11 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 
+import drawn_task
 import tiny_task
 from bilevel import cli
 from bilevel.demonstrations import collection as collection_module
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.manifest import file_name
 from bilevel.demonstrations.recording import Recorder
 from bilevel.files import write_atomically
@@ -160,6 +163,25 @@ def test_replaying_says_whether_it_matches(folder: Path, capsys: pytest.CaptureF
     code, _, err = run(capsys, "demonstrations", "replay", folder)
     assert code == 2
     assert err == f"bilevel: {folder} is of the task 'tiny', which is not registered here; add --task file.py:task\n"
+
+
+def test_a_demonstration_is_filmed_while_it_is_replayed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn, film = f"{drawn_task.__file__}:DRAWN", folder / "film.mp4"
+    replay = ("demonstrations", "replay", folder, "--task", drawn)
+    code, out, _ = run(capsys, *replay, "--episode", 1, "--video", film)
+    assert (code, out) == (0, f"1 episode, 1 the same bit for bit\nwritten to {film}\n")
+    steps = Demonstrations.read(folder)[1].steps
+    with av.open(str(film)) as container:
+        assert len(list(container.decode(video=0))) == steps + 30  # a second of how it ended
+    for words, what in (
+        (("--video", film), "--video shows one episode: say which with --episode K"),
+        (("--episode", 1, "--names"), "--names and --size are about pictures: add --video"),
+        (("--episode", 1, "--names", "--video", folder / "other.mp4"), "no names in pictures: the task 'drawn' does "),
+    ):
+        code, out, err = run(capsys, *replay, *words)
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        assert err.startswith(f"bilevel: {what}")
+    assert not (folder / "other.mp4").exists()
 
 
 SLOWER = """

@@ -20,7 +20,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("files", "json_files", "processes", "seeds", "versions", "video")
+TOOLS = ("files", "json_files", "name_tags", "processes", "seeds", "versions", "video")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -78,6 +78,7 @@ LAYERS: Mapping[str, Allowed] = {
     "files": Allowed(("symbolic.domain",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
+    "name_tags": Allowed((), ("numpy", "PIL")),
     "processes": Allowed(("symbolic.domain",)),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),

@@ -259,7 +259,7 @@ def test_a_video_and_a_sheet_show_the_episode(
     headings: list[tuple[str, ...]] = []
     texts: list[str] = []
 
-    def noted(env: SceneEnv, shots: list[Shot], *headline: str) -> bytes:
+    def noted(env: SceneEnv, shots: list[Shot], *headline: str, names: bool) -> bytes:
         headings.append(headline)
         texts.extend(shot.text for shot in shots)
         return b"sheet"
@@ -283,7 +283,7 @@ def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_: b"sheet")
+    monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_, **__: b"sheet")
     code, _, err = run(capsys, "run", DRAWN, "--policy", "expert", "--sheet", "--video", *ONE)
     assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to drawn_task.png"])
     assert {path.name for path in tmp_path.iterdir()} == {"drawn_task.mp4", "drawn_task.png"}
@@ -311,6 +311,29 @@ def test_a_world_on_the_table_is_drawn_where_that_is_possible(
     else:
         assert (code, len(err.splitlines()), list(tmp_path.iterdir())) == (2, 1, [])
         assert "pictures" in err
+
+
+def test_what_a_task_cannot_draw_is_refused_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    video = ("--video", tmp_path / "film.mp4")
+    for words, what in (
+        ((*video, "--names"), "no names in pictures: the task 'drawn' does not say where things are (`locate`)"),
+        ((*video, "--size", "320x200"), "the task 'drawn' has pictures of one size: its make_env takes no "),
+        ((*video, "--size", "320"), "--size takes WIDTHxHEIGHT, such as 1280x960, not '320'"),
+        (("--names",), "--names and --size are about pictures: add --video, --sheet or --view"),
+    ):
+        code, out, err = run(capsys, "run", DRAWN, *ONE, *words)
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        assert err.startswith(f"bilevel: {what}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_and_sizes_reach_the_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    if not can_draw():
+        return
+    path = tmp_path / "out.mp4"
+    one = ("run", "blocks", "--objects", 1, "--seed", 4)
+    assert run(capsys, *one, "--video", path, "--size", "48x32", "--names")[0] == 0
+    assert set(frames(path)) == {(48, 32)}
 
 
 @pytest.mark.parametrize("place", ["", "file/sheet.png"])

@@ -8,10 +8,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from bilevel.name_tags import NameTags
 from bilevel.policies import pictures
 from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.narration import caption
-from bilevel.policies.pictures import LINES_BELOW, Camera, Shot, draw_sheet, frame_rate
+from bilevel.policies.pictures import LINES_BELOW, Camera, Shot, draw_sheet, frame_rate, take_picture
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import Episode, Transition, rollout
 from bilevel.symbolic.domain import BadInput
@@ -57,7 +58,7 @@ def filmed(
 
 
 def test_every_second_step_is_shown_with_its_action_and_the_end_for_a_second() -> None:
-    _, video, _, actions = filmed(fps=80)
+    _, video, _, actions = filmed(fps=60)
     assert [caption for _, caption, _ in video.shown] == actions[::2] + ["success"] * 40
     assert {below for *_, below in video.shown} == {0}
     assert len({picture for picture, *_ in video.shown}) > 5
@@ -70,7 +71,7 @@ def test_sentences_have_room_below() -> None:
     assert "Because" in " ".join(actions[0].splitlines())
 
 
-@pytest.mark.parametrize(("fps", "every", "shown"), [(80, 2, 40), (20, 1, 20), (100, 2, 50), (None, 1, 30)])
+@pytest.mark.parametrize(("fps", "every", "shown"), [(60, 2, 30), (80, 3, 80 / 3), (20, 1, 20), (None, 1, 30)])
 def test_so_many_pictures_are_taken_as_an_eye_can_see(fps: float | None, every: int, shown: float) -> None:
     env = SceneEnv(TINY, 1)
     env.env.metadata = {"render_fps": fps}
@@ -124,6 +125,31 @@ def test_a_long_episode_keeps_the_first_and_the_last_shot_among_few(monkeypatch:
     assert len(steps) <= 4
     assert (steps[0], steps[-1]) == (0, episode.steps)
     assert steps == sorted(set(steps))
+
+
+def located(scene: Any, env: Any) -> dict[str, tuple[float, float]]:
+    """Parcels in the left half of the picture, spots in the right."""
+    return {name: (0.25 if name.startswith("parcel") else 0.75, 0.5) for name in scene.objects}
+
+
+def test_names_are_written_over_things_in_films_and_on_sheets(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = replace(DRAWN, locate=located)
+    env = SceneEnv(task, 1, render_mode="rgb_array")
+    env.reset(1)
+    plain, named = take_picture(env), take_picture(env, NameTags())
+    differing = (plain != named).any(axis=2)
+    for half in (differing[:, :80], differing[:, 80:]):
+        assert half.sum() > 200
+    monkeypatch.setattr(pictures, "contact_sheet", lambda headline, details, tiles: tiles[0].picture.tobytes())
+    shots = [Shot(0, "pick", env.save())]
+    assert draw_sheet(env, shots, "headline", "details", names=True) != draw_sheet(env, shots, "headline", "details")
+
+
+def test_a_task_that_does_not_locate_things_says_so() -> None:
+    env = SceneEnv(DRAWN, 1, render_mode="rgb_array")
+    env.reset(1)
+    with pytest.raises(BadInput, match="no names in pictures: the task 'drawn' does not say where things are"):
+        take_picture(env, NameTags())
 
 
 def test_an_environment_without_pictures_says_so() -> None:

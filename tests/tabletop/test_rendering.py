@@ -99,6 +99,36 @@ def seen_at(world: Blocks, x: float, y: float) -> tuple[float, float]:
     return float(np.mean(rows)), float(np.mean(columns))
 
 
+def test_things_are_located_where_they_are_seen(world: Blocks) -> None:
+    for x, y in ((0.2, 0.4), (-0.25, 0.6), (0.0, 0.45)):
+        row, column = seen_at(world, x, y)
+        if can_draw():
+            quality = QUALITIES[world.quality]
+            ((across, down),) = world.locate(world.simulation.blocks()[:1])
+            assert abs(across * quality.width - column) < 6
+            assert abs(down * quality.height - row) < 6
+
+
+def test_what_is_behind_the_camera_is_nowhere(world: Blocks) -> None:
+    drawn(world)
+    if can_draw():
+        assert np.isnan(world.locate(np.array([[0.0, 5.0, 2.0]]))).all()
+
+
+def test_nothing_is_located_before_there_is_a_picture() -> None:
+    world = Blocks(objects=1, render_mode="rgb_array")
+    world.reset(seed=0)
+    with pytest.raises(BadInput, match="draw one first"):
+        world.locate(np.zeros((1, 3)))
+
+
+def test_pictures_have_the_size_that_is_asked_for() -> None:
+    world = Blocks(objects=1, render_mode="rgb_array", quality="smooth", picture_size=(96, 64))
+    world.reset(seed=0)
+    assert drawn(world).shape == ((64, 96, 3) if can_draw() else (0, 0, 3))
+    world.close()
+
+
 def test_parked_blocks_are_not_seen(world: Blocks) -> None:
     before = drawn(world)
     world.simulation.park(0)
@@ -112,6 +142,7 @@ def test_parked_blocks_are_not_seen(world: Blocks) -> None:
 def test_shadows_and_smooth_edges_are_what_good_pictures_have_more() -> None:
     assert not QUALITIES["fast"].shadows
     assert QUALITIES["fast"].samples == 0
+    assert QUALITIES["smooth"].samples > 0
     assert QUALITIES["good"].shadows
     assert QUALITIES["good"].samples > 0
 
@@ -210,7 +241,8 @@ def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         ({"render_mode": "ascii"}, "unknown render mode 'ascii'; known modes: human, rgb_array"),
-        ({"quality": "best"}, "unknown picture quality 'best'; known qualities: fast, good"),
+        ({"quality": "best"}, "unknown picture quality 'best'; known qualities: fast, smooth, good"),
+        ({"picture_size": (8, 480)}, "a picture has 16 to 4096 pixels across and down, not 8 and 480"),
     ],
 )
 def test_unknown_choices_are_refused_when_the_world_is_made(arguments: dict[str, Any], message: str) -> None:

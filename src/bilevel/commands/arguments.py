@@ -101,6 +101,10 @@ ESTIMATION_HELP = (
 )
 EstimationName = Annotated[Optional[str], tyro.conf.arg(metavar="on|off|POLICY", help=ESTIMATION_HELP)]
 DataFolder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="Folder of the data set.")]
+SIZE_HELP = "Of the pictures, in pixels, where the task can draw them so (by default 800x600 in the shipped worlds)."
+Size = Annotated[Optional[str], tyro.conf.arg(metavar="WIDTHxHEIGHT", help=SIZE_HELP)]
+NAMES_HELP = "Write the names of things over them, in the pictures."
+Names = Annotated[bool, tyro.conf.arg(help=NAMES_HELP)]
 Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text.")]
 OptionalTask = Annotated[Optional[str], tyro.conf.arg(metavar="TASK")]
 LogTarget = Annotated[Optional[str], tyro.conf.arg(metavar="tensorboard=DIR|wandb=PROJECT")]
@@ -167,6 +171,18 @@ def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
         if too_deep:
             raise BadInput(f"--env-args: lists and objects are nested too deeply in '{name}'")
     return arguments
+
+
+def picture_size(text: str | None) -> tuple[int, int] | None:
+    """Return the width and height of `--size`, such as 1280x960, if it is given."""
+    if text is None:
+        return None
+    width, cross, height = text.lower().partition("x")
+    if not (cross and width.isascii() and width.isdecimal() and height.isascii() and height.isdecimal()):
+        raise BadInput(f"--size takes WIDTHxHEIGHT, such as 1280x960, not '{text}'")
+    if max(len(width), len(height)) > 5:
+        raise BadInput(f"--size: a picture of {text} pixels is too large")
+    return int(width), int(height)
 
 
 def recovery_of(text: str | None) -> Recovery | None:

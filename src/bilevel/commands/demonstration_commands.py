@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -15,13 +15,18 @@ from bilevel.commands.arguments import (
     DataFolder,
     EnvArguments,
     Json,
+    Names,
+    OptionallyNamed,
     OptionalTask,
     PerceptionText,
+    Size,
     TaskName,
     WorkerCount,
     answer,
     count,
     env_arguments,
+    named_after,
+    picture_size,
     print_json,
     progress_bar,
     require_at_least,
@@ -120,6 +125,8 @@ class ReplayDemonstrations:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
+
+    Example: bilevel demonstrations replay build/blocks --episode 3 --video
     """
 
     folder: DataFolder
@@ -127,21 +134,36 @@ class ReplayDemonstrations:
     """Only this one, counted from 0."""
     task: OptionalTask = None
     """Where the task is, if it is not registered: file.py:task or module:task."""
+    video: OptionallyNamed = None
+    """Write a video of the episode, with what the expert was doing as its caption (without a FILE: TASK.mp4 in this
+    folder)."""
+    quality: Literal["fast", "smooth", "good"] = "smooth"
+    """Of the video, where there is a choice: good has shadows, too; fast is small and has rough edges."""
+    size: Size = None
+    names: Names = False
     json: bool = False
     """Print one JSON object for each episode instead of text."""
 
     def run(self) -> int:
         from bilevel.demonstrations.checking import replay
         from bilevel.demonstrations.dataset import Demonstrations
+        from bilevel.demonstrations.filming import film
         from bilevel.tasks.scene_env import SceneEnv
 
+        if self.episode is None and self.video:
+            raise BadInput("--video shows one episode: say which with --episode K")
+        if (self.names or self.size) and not self.video:
+            raise BadInput("--names and --size are about pictures: add --video")
         data = Demonstrations.read(self.folder)
-        env = SceneEnv(task_of(data.task, self.task, str(self.folder)), **data.arguments)
+        task = task_of(data.task, self.task, str(self.folder))
+        video = named_after(task.name, self.video, ".mp4")
+        mode, size = "rgb_array" if video else None, picture_size(self.size)
+        env = SceneEnv(task, **data.arguments, render_mode=mode, quality=self.quality, picture_size=size)
         numbers = range(len(data)) if self.episode is None else [_checked(self.episode, data)]
         differing = 0
         with progress_bar() as progress:
             for number in progress.track(numbers, description="replaying"):
-                found = replay(data[number], env)
+                found = film(data[number], env, video, names=self.names) if video else replay(data[number], env)
                 differing += found is not None
                 if self.json:
                     print_json(episode=number, matches=found is None, difference=found)
@@ -153,6 +175,8 @@ class ReplayDemonstrations:
                 print(f"the data set was made with {data.manifest.other_versions}")
             if differing and data.manifest and data.manifest.source:
                 print("the data set was imported: an episode happens again only if its seed was recorded, too")
+            if video:
+                print(f"written to {video}")
         return 1 if differing else 0
 
 

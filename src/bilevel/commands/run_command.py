@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,14 +16,17 @@ from bilevel.commands.arguments import (
     EstimationName,
     GivenTask,
     Json,
+    Names,
     Noise,
     OptionallyNamed,
     OptionalOutput,
     PerceptionText,
     RecoveryText,
+    Size,
     count,
     env_arguments,
     named_after,
+    picture_size,
     print_json,
     recovery_of,
     require_at_least,
@@ -31,12 +34,11 @@ from bilevel.commands.arguments import (
 )
 from bilevel.commands.watching import Teller, has_screen, watch
 from bilevel.files import require_writable, write_atomically
-from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.experiments.records import EpisodeRecord
     from bilevel.methods.methods import EvaluatedPolicy
-    from bilevel.policies.episode_log import Entry, EpisodeLog
     from bilevel.policies.episode_run import EpisodeRun
     from bilevel.policies.pictures import Shot
     from bilevel.policies.policy import ObservedPolicy
@@ -48,6 +50,7 @@ EXPERT = "expert"
 USUAL_OBJECTS = 3
 
 Who = Annotated[Optional[str], tyro.conf.arg(metavar="POLICY|expert")]
+Count = Annotated[int, tyro.conf.arg(metavar="N")]
 OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
@@ -93,12 +96,15 @@ class Run:
     """At every change of the action, say which rule fired, with which objects, and why; in the video, too."""
     view: bool = False
     """Watch it live on a page of your browser: the rule that fires, facts, goals, controls; pause, push, edit rules."""
-    port: int = 0
+    port: Count = 0
     """Of the page, on this machine alone; 0 is any that is free."""
     window: bool = False
     """Show the simulator's own window."""
-    quality: Literal["fast", "good"] = "fast"
-    """Of the video, where there is a choice: good has shadows and smooth edges, and takes ten times as long."""
+    quality: Optional[Literal["fast", "smooth", "good"]] = None
+    """Of the pictures, where there is a choice: smooth edges, shadows as well (good), or neither (fast); by default
+    smooth, and with --view fast."""
+    size: Size = None
+    names: Names = False
     json: Json = False
 
     def __post_init__(self) -> None:
@@ -129,6 +135,8 @@ class Run:
     def _run(self, record: EpisodeRecord | None = None, says_who: bool = False) -> int:
         from bilevel.tasks.registry import find_task
 
+        if (self.names or self.size) and not (self.video or self.sheet or self.view):
+            raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
         if self.window and self.video:
             raise BadInput("--window and --video do not go together; choose one")
         if self.view and (self.video or self.sheet or self.json):
@@ -140,12 +148,13 @@ class Run:
         task = find_task(self.task or "")
         evaluated = self._evaluated(task)
         with ExitStack() as open_things:
+            quality = self.quality or ("fast" if self.view else "smooth")
             mode = "human" if self.window else "rgb_array" if self._draws(task) else None
             if self.view:
                 if says_who:
                     print(self._who_acts(task), file=sys.stderr)
-                return self._watch(open_things.enter_context(closing(self._env(task, mode, self.quality))), evaluated)
-            env = stage = open_things.enter_context(closing(self._env(task, mode, self.quality)))
+                return self._watch(open_things.enter_context(closing(self._env(task, mode, quality))), evaluated)
+            env = stage = open_things.enter_context(closing(self._env(task, mode, quality)))
             if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
                 stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
             run, shots = self._perform(env, stage, evaluated, self._video(env, open_things), record, says_who)
@@ -159,12 +168,18 @@ class Run:
     def _count(self) -> int:
         return USUAL_OBJECTS if self.objects is None else self.objects
 
+    @property
+    def _folder(self) -> Path | None:
+        """The folder of the policy; there is none for the expert."""
+        return None if self.policy in (None, EXPERT) else Path(str(self.policy))
+
     def _evaluated(self, task: Task) -> EvaluatedPolicy:
         from bilevel.methods.methods import MethodOptions, find_method, method_of
 
-        folder = None if self.policy in (None, EXPERT) else Path(self.policy)
-        evaluated = find_method(self.method or method_of(folder)).load(
-            MethodOptions(folder, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation)
+        evaluated = find_method(self.method or method_of(self._folder)).load(
+            MethodOptions(
+                self._folder, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
+            )
         )
         evaluated.check_task(task)
         return evaluated
@@ -176,7 +191,16 @@ class Run:
         from bilevel.tasks.scene_env import SceneEnv
 
         seen, further = read_perception(self.perception), env_arguments(self.env_args)
-        return SceneEnv(task, self._count, render_mode=render_mode, quality=quality, perception=seen, **further)
+        size = picture_size(self.size) if render_mode else None
+        return SceneEnv(
+            task,
+            self._count,
+            render_mode=render_mode,
+            quality=quality,
+            picture_size=size,
+            perception=seen,
+            **further,
+        )
 
     def _draws(self, task: Task) -> bool:
         """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
@@ -201,9 +225,12 @@ class Run:
 
             require_writable(self.sheet)
         if self.video or self.sheet:
+            from bilevel.name_tags import NameTags
+            from bilevel.policies.pictures import take_picture
+
             for drawing in dict.fromkeys((env, stage) if self._draws(env.task) else (stage,)):
                 drawing.reset(self.seed)
-                drawing.render()
+                take_picture(drawing, NameTags() if self.names else None)
 
     def _sheet(self, stage: SceneEnv, run: EpisodeRun, shots: Sequence[Shot]) -> bytes:
         from bilevel.policies.pictures import draw_sheet
@@ -212,15 +239,19 @@ class Run:
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
         details = f"{who}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
         details += f", perception {self.perception}" if self.perception else ""
-        return draw_sheet(stage, shots, headline, details)
+        return draw_sheet(stage, shots, headline, details, names=self.names)
 
     # The episode
 
     def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
+        from bilevel.commands.telling import print_step
+
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
-        policy, teller, folder = _policy(evaluated, env), Teller(_say, self.explain), evaluated.policy
-        run = watch(env, policy, self.seed, teller, who=who, noise=self.noise, folder=folder, port=self.port)
+        policy, teller, shown = _policy(evaluated, env), Teller(print_step, self.explain), evaluated.policy
+        run = watch(
+            env, policy, self.seed, teller, who=who, noise=self.noise, folder=shown, port=self.port, names=self.names
+        )
         return 0 if run is not None and run.reason is None else 1
 
     def _perform(
@@ -233,25 +264,25 @@ class Run:
         says_who: bool,
     ) -> tuple[EpisodeRun, Sequence[Shot]]:
         """Run the episode, told and shown as it is asked for."""
+        from bilevel.commands.telling import Ending, Telling
         from bilevel.policies.episode_log import EpisodeLog
         from bilevel.policies.episode_run import measured_episode
-        from bilevel.policies.folding import Folding
         from bilevel.policies.narration import why_failed
         from bilevel.policies.pictures import Camera
         from bilevel.policies.policy import domain_of
 
         policy = _policy(evaluated, env)
         self._try_pictures(env, stage)
-        folding = Folding(_say)
-        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else _told(folding.add))
-        camera = Camera(env, log, video, self.sheet is not None) if video or self.sheet else None
+        telling = Telling()
+        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else telling)
+        camera = Camera(env, log, video, self.sheet is not None, names=self.names) if video or self.sheet else None
         if says_who:
             print(self._who_acts(env.task), file=sys.stderr)
         if self.explain and log.rules is None and not self.json:
             who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
         run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
-        folding.end(run.steps)
+        telling.end(run.steps)
         if camera:
             camera.end(run.outcome)
         unlike = None
@@ -259,7 +290,13 @@ class Run:
             from bilevel.experiments.replaying import compare_with_record
 
             unlike = compare_with_record(record, run, evaluated, env.task)
-        self._report(run, why_failed(run, log, episode.scene), unlike, log, domain_of(policy, env.task.domain))
+        ending = Ending(run, why_failed(run, log, episode.scene), unlike)
+        domain = domain_of(policy, env.task.domain) if self.explain else None
+        if self.json:
+            asked = {"task": self.task, "policy": self.policy, "objects": self._count, "seed": self.seed}
+            print_json(**asked, **ending.as_json(log, domain))
+        else:
+            ending.tell(log, domain)
         return run, camera.shots if camera else ()
 
     def _who_acts(self, task: Task) -> str:
@@ -267,49 +304,8 @@ class Run:
             return f"the expert acts: '{task.name}' has no pretrained policy"
         return f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
 
-    def _report(
-        self, run: EpisodeRun, why: str | None, unlike: Sequence[str] | None, log: EpisodeLog, domain: Domain
-    ) -> None:
-        """Say how it ended, and where it was to be as recorded, whether it was, or how it was unlike that."""
-        from bilevel.policies.narration import as_json, surprise_lines, surprises
-
-        if not self.json:
-            for line in surprise_lines(log, domain) if self.explain else ():
-                print(line)
-            sys.stdout.flush()
-            recorded = () if unlike is None else unlike or ["as recorded"]
-            told = f"{run.outcome} after {run.steps} steps", *filter(None, [why]), *recorded
-            print(*told, sep="\n", file=sys.stderr)
-            return
-        found: dict[str, object] = {name: getattr(self, name) for name in ("task", "policy", "seed")}
-        found |= {"outcome": run.outcome, "reason": run.reason, "why": why, "steps": run.steps}
-        found |= {"objects": self._count} | ({} if unlike is None else {"as_recorded": not unlike, "unlike": unlike})
-        found |= {"incidents": [incident.as_json() for incident in run.incidents]}
-        if self.explain:
-            unexpected = [{"step": change.timestep, "kind": change.kind} for change in surprises(log, domain)]
-            found |= {"decisions": [as_json(entry) for entry in log.decisions()], "unexpected": unexpected}
-        print_json(**found)
-
 
 def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> ObservedPolicy:
     if evaluated.make is None:
         raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
     return evaluated.make(env)
-
-
-def _told(say: Callable[[int, str], None]) -> Callable[[Entry, Entry | None], None]:
-    """Return a listener of a log that says what is new with each entry."""
-    from bilevel.policies.narration import lines_of
-
-    def tell(entry: Entry, before: Entry | None) -> None:
-        for text in lines_of(entry, before):
-            say(entry.step, text)
-
-    return tell
-
-
-def _say(step: int | None, text: str) -> None:
-    """Print what happens at a step, and below it why."""
-    first, *further = text.splitlines()
-    label = "" if step is None else str(step)
-    print("\n".join([f"{label:>6}  {first}", *(f"{'':10}{line}" for line in further)]), flush=True)

@@ -55,13 +55,18 @@ def watch(
     noise: float,
     folder: str | None,
     port: int,
+    names: bool = False,
 ) -> EpisodeRun | None:
     """Run episodes that a page shows, until its viewers or Ctrl-C end it; return how the last one went, if it ended."""
+    from bilevel.name_tags import NameTags
     from bilevel.viewer.board import Board
     from bilevel.viewer.live import LiveView, Watched
     from bilevel.viewer.server import PageServer
 
-    watched = Watched(env, policy, who, noise, rules_file(folder), why_no_pictures(env, seed))
+    tags = NameTags() if names else None
+    watched = Watched(env, policy, who, noise, rules_file(folder), why_no_pictures(env, seed), tags)
+    if tags and watched.no_pictures is None:
+        env.locate()  # where that is impossible, it is said before a page is opened
     board = Board()
     view = LiveView(watched, board, teller)
     with closing(PageServer(board, view.tell, port)) as server:

@@ -14,7 +14,7 @@ from bilevel.demonstrations.manifest import DOMAIN, Manifest, file_name, read_ep
 from bilevel.demonstrations.recording import Recording
 from bilevel.demonstrations.traces import LabelledEpisode, Summary, labelled, summarise
 from bilevel.json_files import Damaged
-from bilevel.policies.rollout import rollout
+from bilevel.policies.rollout import Callback, Transition, rollout
 from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import Control
@@ -99,10 +99,19 @@ class _Replaying:
         return next(self._controls, None)
 
 
-def replay(demonstration: Demonstration, env: SceneEnv) -> str | None:
-    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
+def replay(demonstration: Demonstration, env: SceneEnv, callback: Callback | None = None) -> str | None:
+    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does.
+
+    `callback` sees every step, too.
+    """
     recording = Recording(env)
-    episode = rollout(env, _Replaying(demonstration), demonstration.seed, callback=recording)
+
+    def each_step(transition: Transition) -> None:
+        recording(transition)
+        if callback:
+            callback(transition)
+
+    episode = rollout(env, _Replaying(demonstration), demonstration.seed, callback=each_step)
     again = recording.demonstration(episode, demonstration.seed)
     then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
     last = min(demonstration.steps, again.steps)

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bilevel.name_tags import ON_A_SHEET, NameTags
 from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.narration import caption
 from bilevel.policies.rollout import Transition
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import PICTURES, Tile, Video, contact_sheet, thinned
+from bilevel.video import PICTURES, Image, Tile, Video, contact_sheet, thinned
 
 USUAL_RATE = 30.0  # steps per second, for environments that do not say it
-MAX_RATE = 40.0  # pictures per second: more are not needed
+MAX_RATE = 30.0  # pictures per second: about what an eye can see
 LINES_BELOW = 4  # for the action and its sentence
 MAX_SHOTS = 1000  # kept while an episode goes on; so many that thinning them does not show
 
@@ -30,10 +31,16 @@ class FrameRate:
         return self.steps_per_second / self.every
 
 
-def frame_rate(env: SceneEnv) -> FrameRate:
-    """By the environment's own account, thinned to what an eye can see."""
+def frame_rate(env: SceneEnv, most: float = MAX_RATE) -> FrameRate:
+    """By the environment's own account, thinned to about so many pictures a second at most."""
     rate = float((getattr(env.env, "metadata", None) or {}).get("render_fps") or USUAL_RATE)
-    return FrameRate(rate, max(1, round(rate / MAX_RATE)))
+    return FrameRate(rate, max(1, round(rate / most)))
+
+
+def take_picture(env: SceneEnv, tags: NameTags | None = None) -> Image:
+    """Draw what is there, with the names of things where there are tags to write them on."""
+    picture: Image = env.render()
+    return tags.draw(picture, env.locate()) if tags else picture
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,21 @@ class Shot:
 class Camera:
     """Films what is logged: every second step, say, in a video, and each decision, later, on a contact sheet."""
 
-    def __init__(self, env: SceneEnv, log: EpisodeLog, video: Video | None, sheet: bool = False) -> None:
+    def __init__(
+        self,
+        env: SceneEnv,
+        log: EpisodeLog,
+        video: Video | None,
+        sheet: bool = False,
+        *,
+        names: bool = False,
+        rate: FrameRate | None = None,
+    ) -> None:
+        """With `names`, these are written over the things in all pictures; the rate is that of the video."""
         self._env, self._log, self._video, self._sheet = env, log, video, sheet
-        self._rate = frame_rate(env)
+        self._tags = NameTags() if names else None
+        self._sheet_tags = NameTags(ON_A_SHEET) if names else None
+        self._rate = rate or frame_rate(env)
         self._lines_below = LINES_BELOW if log.explains else 0
         self._last: object = None  # the action that was shot last
         self.shots: list[Shot] = []
@@ -62,14 +81,14 @@ class Camera:
             self._last = entry.action
             self._shoot(step, str(entry.action))
         if self._video and step % self._rate.every == 0:
-            self._video.add(self._env.render(), caption(self._log), self._lines_below)
+            self._video.add(take_picture(self._env, self._tags), caption(self._log), self._lines_below)
 
     def end(self, outcome: str) -> None:
         """Show for a second how it ended."""
         if self._sheet:
             self._shoot(self._log.steps, outcome)
         if self._video:
-            picture = self._env.render()
+            picture = take_picture(self._env, self._tags)
             for _ in range(round(self._video.fps)):
                 self._video.add(picture, outcome, self._lines_below)
 
@@ -77,16 +96,17 @@ class Camera:
         if len(self.shots) >= MAX_SHOTS:
             del self.shots[1::2]
         snapshot = self._env.save() if self._env.can_save else None
-        self.shots.append(Shot(step, text, snapshot, None if snapshot else self._env.render()))
+        picture = None if snapshot else take_picture(self._env, self._sheet_tags)
+        self.shots.append(Shot(step, text, snapshot, picture))
 
 
-def draw_sheet(env: SceneEnv, shots: Sequence[Shot], headline: str, details: str) -> bytes:
+def draw_sheet(env: SceneEnv, shots: Sequence[Shot], headline: str, details: str, *, names: bool = False) -> bytes:
     """A PNG of some of the shots; snapshots are drawn by this environment, as well as it can."""
-    tiles = []
+    tiles, tags = [], NameTags(ON_A_SHEET) if names else None
     for shot in thinned(shots, PICTURES):
         picture = shot.picture
         if shot.snapshot is not None:
             env.restore(shot.snapshot)
-            picture = env.render()
+            picture = take_picture(env, tags)
         tiles.append(Tile(picture, f"step {shot.step}", shot.text))
     return contact_sheet(headline, details, tiles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 from weakref import ref
@@ -44,9 +44,10 @@ class Camera:
 
 QUALITIES = {
     "fast": Quality(width=640, height=480, shadows=False, samples=0),
+    "smooth": Quality(width=800, height=600, shadows=False, samples=4),
     "good": Quality(width=960, height=720, shadows=True, samples=4),
-    "large": Quality(width=960, height=720, shadows=False, samples=0),  # made smaller, it has smooth edges, too
 }
+SMALLEST, LARGEST = 16, 4096  # pixels
 
 # From the far side of the table, back at the robot, so that the arm is behind what it handles.
 CAMERAS = {
@@ -63,12 +64,14 @@ FINGERS = (0.30, 0.31, 0.33)
 FINGER_GEOMS = ("rail", "leftclaw_it", "rightclaw_it", "leftpad_geom", "rightpad_geom")
 
 
-def check_choices(mode: str | None, quality: str) -> None:
-    """`BadInput` for what is no mode or no quality; no mode at all is one, too."""
+def check_choices(mode: str | None, quality: str, size: tuple[int, int] | None = None) -> None:
+    """`BadInput` for what is no mode, no quality or no size; no mode at all is one, too."""
     if mode is not None and mode not in MODES:
         raise BadInput(f"unknown render mode {mode!r}; known modes: {', '.join(MODES)}")
     if quality not in QUALITIES:
         raise BadInput(f"unknown picture quality {quality!r}; known qualities: {', '.join(QUALITIES)}")
+    if size is not None and not all(SMALLEST <= length <= LARGEST for length in size):
+        raise BadInput(f"a picture has {SMALLEST} to {LARGEST} pixels across and down, not {size[0]} and {size[1]}")
 
 
 class Canvas:
@@ -119,6 +122,24 @@ class Canvas:
         mujoco.mjr_readPixels(self._pixels, None, self._frame, self._renderer)
         image: Image = np.flipud(self._pixels).copy()  # OpenGL has the bottom row first
         return image
+
+    def locate(self, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return (points, 2): where in the last picture (points, 3) in the world are, as parts of width and height.
+
+        What is behind the camera is nowhere: it has nan.
+        """
+        eyes = self._scene.camera  # two, which are one unless the picture is stereoscopic
+        position, forward, up = (
+            np.mean([getattr(eye, part) for eye in eyes], axis=0) for part in ("pos", "forward", "up")
+        )
+        away = np.asarray(points, np.float64) - position
+        depth = away @ forward
+        depth[depth <= 0] = np.nan
+        near, bottom, top = (getattr(eyes[0], f"frustum_{part}") for part in ("near", "bottom", "top"))
+        width = (top - bottom) * self._frame.width / self._frame.height
+        across = 0.5 + away @ np.cross(forward, up) * near / depth / width
+        down = (top - away @ up * near / depth) / (top - bottom)
+        return np.stack([across, down], axis=1)
 
     def close(self) -> None:
         if self._renderer is not None:
@@ -203,10 +224,17 @@ def has_screen() -> bool:
 Picture = Canvas | Window | Nowhere
 
 
-def open_picture(model: Any, mode: str, quality: str = "fast", camera: str = "front") -> Picture:
-    """Return what draws a world: its `draw` gives an array in mode "rgb_array", and shows a window in mode "human"."""
+def open_picture(
+    model: Any, mode: str, quality: str = "fast", camera: str = "front", size: tuple[int, int] | None = None
+) -> Picture:
+    """Return what draws a world: its `draw` gives an array in mode "rgb_array", and shows a window in mode "human".
+
+    The size, (width, height), is that of the quality unless it is given.
+    """
     if camera not in CAMERAS:
         raise BadInput(f"unknown camera {camera!r}; known cameras: {', '.join(CAMERAS)}")
     _paint_arm(model)
     kind = Canvas if mode == "rgb_array" else Window if has_screen() else Nowhere
-    return kind(model, QUALITIES[quality], CAMERAS[camera])
+    chosen = QUALITIES[quality]
+    width, height = size or (chosen.width, chosen.height)
+    return kind(model, replace(chosen, width=width, height=height), CAMERAS[camera])

@@ -93,7 +93,13 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     state: State
 
     def __init__(
-        self, objects: int = 3, *, teleport_rate: float = 0.0, render_mode: str | None = None, quality: str = "fast"
+        self,
+        objects: int = 3,
+        *,
+        teleport_rate: float = 0.0,
+        render_mode: str | None = None,
+        quality: str = "fast",
+        picture_size: tuple[int, int] | None = None,
     ) -> None:
         from bilevel.tabletop.rendering import check_choices
         from bilevel.tabletop.simulation import Simulation
@@ -102,12 +108,13 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise BadInput(f"{type(self).__name__} takes 1 to {self.max_objects} objects, not {objects}")
         if not 0 <= teleport_rate <= 1:
             raise BadInput(f"the teleport rate is a probability per object and step, 0 to 1, not {teleport_rate}")
-        check_choices(render_mode, quality)
+        check_choices(render_mode, quality, picture_size)
         self.count = int(objects)
         self.teleport_rate = teleport_rate
         self.step_limit = STEPS_PER_OBJECT * self.count
         self.render_mode = render_mode
         self.quality = quality
+        self.picture_size = picture_size
         self.camera = "front"  # from which pictures are drawn; to be set before the first
         self.slots = Slots(self.scene_spec, self.name_objects())
         self._blocks = self.slots.rows("block")
@@ -212,8 +219,18 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         if self._picture is None:
             from bilevel.tabletop.rendering import open_picture
 
-            self._picture = open_picture(self.simulation.model, self.render_mode, self.quality, self.camera)
+            self._picture = open_picture(
+                self.simulation.model, self.render_mode, self.quality, self.camera, self.picture_size
+            )
         return self._picture.draw(self.simulation.data)
+
+    def locate(self, points: Floats) -> Floats:
+        """Return (points, 2): where in the picture that was drawn last these points, (points, 3), are."""
+        from bilevel.tabletop.rendering import Canvas
+
+        if not isinstance(self._picture, Canvas):
+            raise BadInput("things are located in a picture: draw one first, with render_mode='rgb_array'")
+        return self._picture.locate(points)
 
     def close(self) -> None:
         if self._picture is not None:

@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
 from bilevel.tabletop.measurements import LIMITS, Limits
-from bilevel.tabletop.observation import Bools, perceive
+from bilevel.tabletop.observation import POSITION, Bools, perceive
 from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene import Scene
@@ -98,6 +99,14 @@ def by_predicate(facts: Facts) -> Mapping[str, list[tuple[str, ...]]]:
     return table
 
 
+def locate(scene: Scene, env: Tabletop) -> dict[str, tuple[float, float]]:
+    """Return where in the last picture each thing is that has a place."""
+    names = [name for name, kind in scene.objects.items() if "x" in scene.spec.objects[kind]]
+    points = [scene.features[scene.roster.row[name], POSITION] for name in names]
+    found = env.locate(np.array(points, np.float64).reshape(-1, 3)).tolist()
+    return {name: (across, down) for name, (across, down) in zip(names, found, strict=True)}
+
+
 def twins(
     world: type[Tabletop],
     domain: Domain,
@@ -125,6 +134,7 @@ def twins(
         switches=(3,),  # the fingers
         save=world.save,
         restore=world.restore,
+        locate=locate,
         displace=world.displace,
         packages=("mujoco", "metaworld"),
         thresholds=thresholds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +10,7 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control, Controls, controls_of
 from bilevel.tasks.perception import PERFECT, Perception, Sensor
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.task import QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
+from bilevel.tasks.task import PICTURE_SIZE, QUALITY, RENDER_MODE, Expert, Snapshot, Task, call
 
 SUCCESS, STEP_LIMIT, TERMINATED = "success", "step limit", "terminated"  # outcomes; an environment may have its own
 
@@ -32,21 +33,25 @@ class SceneEnv:
         *,
         render_mode: str | None = None,
         quality: str | None = None,
+        picture_size: tuple[int, int] | None = None,
         perception: Perception = PERFECT,
         **arguments: Any,
     ) -> None:
         """Make the environment with so many objects; `arguments` are further ones of the task's `make_env`.
 
-        A `quality` of pictures, such as "good", matters only where `make_env` knows some. By default, everything is
-        seen as it is.
+        A `quality` of pictures, such as "good", matters only where `make_env` knows some; a `picture_size`, (width,
+        height), needs one that can be told. By default, everything is seen as it is.
         """
         task.check_objects(objects)
         task.check_arguments(arguments)
         if render_mode and not task.takes_render_mode:
             raise BadInput(f"no pictures of the task '{task.name}': its make_env takes no {RENDER_MODE}")
-        pictures = {RENDER_MODE: render_mode} if render_mode else {}
+        pictures: dict[str, Any] = {RENDER_MODE: render_mode} if render_mode else {}
         if quality and task.takes_quality:
             pictures[QUALITY] = quality
+        if picture_size and not task.takes_picture_size:
+            raise BadInput(f"the task '{task.name}' has pictures of one size: its make_env takes no {PICTURE_SIZE}")
+        pictures |= {PICTURE_SIZE: picture_size} if picture_size else {}
         self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)
         self.task, self.objects, self.arguments = task, objects, arguments
         self.labels = task.labels
@@ -127,6 +132,14 @@ class SceneEnv:
         if picture is None:
             raise BadInput(f"the environment of '{self.task.name}' gives no pictures: does make_env take render_mode?")
         return picture
+
+    def locate(self) -> Mapping[str, tuple[float, float]]:
+        """Where in the picture that was drawn last things are, as parts of its width and height from the top left."""
+        if self.task.locate is None:
+            raise BadInput(
+                f"no names in pictures: the task '{self.task.name}' does not say where things are (`locate`)"
+            )
+        return call("locate(scene, env)", self.task.locate, self.true_scene, self.env)
 
     def close(self) -> None:
         self.env.close()

@@ -26,8 +26,8 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec
 
 STEPS_PER_OBJECT = 2048  # the paper's limit
-# Arguments of `make_env`. The last two are about pictures alone, which decide nothing in an episode.
-OBJECTS, RENDER_MODE, QUALITY = "objects", "render_mode", "quality"
+# Arguments of `make_env`. All but the first are about pictures alone, which decide nothing in an episode.
+OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE = "objects", "render_mode", "quality", "picture_size"
 
 Snapshot = Mapping[str, NDArray[Any]]
 Thresholds = Mapping[str, float]  # of labels, by their names
@@ -138,8 +138,8 @@ class Task:
     """All that the package knows of a task.
 
     `make_env(objects=n, **arguments)` makes a Gymnasium environment with n objects; it may take further arguments, a
-    `render_mode`, and a `quality` of pictures. `perceive(observation, info, env)` gives the scene, `label(scene)` the
-    facts that hold in it, `goal(scene)` those that are wanted. All else is optional:
+    `render_mode`, and a `quality` and a `picture_size` (width, height) of pictures. `perceive(observation, info, env)`
+    gives the scene, `label(scene)` the facts that hold in it, `goal(scene)` those that are wanted. Optional are:
 
     - `domain`: `None`, or one with predicates and no actions, where these are yet to be learned from demonstrations.
     - `expert`: an `Expert`, or a function from an environment to one.
@@ -150,6 +150,8 @@ class Task:
     - `still`: a control that does nothing; else the middle of a Box is taken for one.
     - `save(env)` and `restore(env, snapshot)`: the whole simulator as arrays, and back; then demonstrations can be
       entered at any timestep. `restore` returns an observation and its `info`.
+    - `locate(scene, env)`: where in the picture that was drawn last things are, by their names, as parts of its width
+      and height from the top left; then names can be drawn over them.
     - `thresholds`: numbers, each more than 0, that decide which facts hold, by their names. Then `label(scene,
       thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
     - `displace(env, name, point)`: put an object elsewhere, as somebody's hand might, to where a point of the picture
@@ -173,6 +175,7 @@ class Task:
     still: Control | None = None
     save: Callable[[Env], Snapshot] | None = None
     restore: Callable[[Env, Snapshot], tuple[Any, dict[str, Any]]] | None = None
+    locate: Callable[[Scene, Env], Mapping[str, tuple[float, float]]] | None = None
     displace: Callable[[Env, str, tuple[float, float] | None], bool] | None = None
     packages: Sequence[str] = ()
     thresholds: Thresholds = field(default_factory=dict, hash=False)
@@ -199,7 +202,7 @@ class Task:
             parameter.name: parameter.default
             for parameter in parameters
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-            and parameter.name not in (OBJECTS, RENDER_MODE, QUALITY)
+            and parameter.name not in (OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE)
         }
 
     @property
@@ -215,6 +218,11 @@ class Task:
     def takes_quality(self) -> bool:
         """Whether `make_env` knows qualities of pictures, and does not just hand on what it is given."""
         return QUALITY in inspect.signature(self.make_env).parameters
+
+    @property
+    def takes_picture_size(self) -> bool:
+        """Whether `make_env` can be told how large pictures shall be."""
+        return PICTURE_SIZE in inspect.signature(self.make_env).parameters
 
     def check_objects(self, objects: int) -> None:
         """`BadInput` for a number of objects that the task does not take."""

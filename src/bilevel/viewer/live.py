@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.files import write_atomically
+from bilevel.name_tags import NameTags
 from bilevel.policies.episode_log import Entry, EpisodeLog, rules_of
 from bilevel.policies.episode_run import EpisodeRun, measured_episode
 from bilevel.policies.narration import why_failed
-from bilevel.policies.pictures import frame_rate
+from bilevel.policies.pictures import frame_rate, take_picture
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, ObservedPolicy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition
 from bilevel.rules.rule import Rule
@@ -68,6 +69,7 @@ class Watched:
     noise: float = 0.0
     rules_file: Path | None = None
     no_pictures: str | None = None  # why there are none
+    tags: NameTags | None = None  # to write the names of things on
 
 
 class LiveView:
@@ -184,7 +186,7 @@ class LiveView:
         if self._watched.no_pictures is not None:
             return None
         began = monotonic()
-        picture = np.asarray(self._env.render(), np.uint8)
+        picture = np.asarray(take_picture(self._env, self._watched.tags), np.uint8)
         self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
         return picture
 

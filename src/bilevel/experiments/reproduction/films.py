@@ -27,6 +27,7 @@ FILMED = 4  # objects: enough for several goals, and few enough for a film of ha
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
 TRIED = 10  # episodes, in search of one worth looking at
 ENCODER = {"crf": "29", "preset": "medium", "threads": "1"}  # for small films, since a page holds one for each task
+MOST_PICTURES = 40.0  # for each second of the episode
 SPEED = 0.5  # of the true one; a sentence takes a while to read
 SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
 
@@ -68,8 +69,8 @@ def make_film(
     path: Path,
     variant: str,
     *,
-    width: int = 480,
-    quality: str = "large",
+    width: int = 640,
+    quality: str = "smooth",
     encoder: Mapping[str, str] = ENCODER,
 ) -> Timeline:
     """Run a policy for one episode and write a film of it with captions; `BadInput` where nothing can be drawn.
@@ -81,9 +82,9 @@ def make_film(
     assert policy.make is not None, "rows of the table act in environments"
     with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
-        log, rate = EpisodeLog(acting := policy.make(env), explain=True), frame_rate(env)
+        log, rate = EpisodeLog(acting := policy.make(env), explain=True), frame_rate(env, MOST_PICTURES)
         with Video(path, rate.fps * SPEED, width=width, encoder=encoder) as video:
-            camera = Camera(env, log, video)
+            camera = Camera(env, log, video, rate=rate)
 
             def shoot(transition: Transition) -> None:
                 log(transition)

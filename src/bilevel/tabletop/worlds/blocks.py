@@ -62,11 +62,14 @@ class Blocks(Tabletop):
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
+        picture_size: tuple[int, int] | None = None,
     ) -> None:
         if start not in STARTS:
             raise BadInput(f"unknown start '{start}'; known ones: {', '.join(STARTS)}")
         self.start = start
-        super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
+        super().__init__(
+            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
+        )
 
     @property
     def pairs(self) -> int:

@@ -65,11 +65,14 @@ class Colour(TrayWorld):
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
+        picture_size: tuple[int, int] | None = None,
     ) -> None:
         if colours not in range(1, MOST_COLOURS + 1):
             raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
         self.colours, self.spots = int(colours), objects
-        super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
+        super().__init__(
+            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
+        )
 
     def _middles(self, trays: layout.Floats) -> layout.Floats:
         return np.add(trays, (self.tray_length / 2, 0.0))

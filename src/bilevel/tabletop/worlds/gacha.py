@@ -84,11 +84,14 @@ class Gacha(TrayWorld):
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
+        picture_size: tuple[int, int] | None = None,
     ) -> None:
         if draw not in DRAWS:
             raise BadInput(f"unknown way to draw colours '{draw}'; known ways: {', '.join(DRAWS)}")
         self.draw, self.colours = draw, objects + SPARE_COLOURS
-        super().__init__(objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
+        super().__init__(
+            objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
+        )
 
     def name_objects(self) -> dict[str, list[str]]:
         blocks = numbered("unmade", self.colours + SPARE_BLOCKS)

@@ -26,8 +26,16 @@ class Swap(Blocks):
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
+        picture_size: tuple[int, int] | None = None,
     ) -> None:
-        super().__init__(objects, start=start, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality)
+        super().__init__(
+            objects,
+            start=start,
+            teleport_rate=teleport_rate,
+            render_mode=render_mode,
+            quality=quality,
+            picture_size=picture_size,
+        )
 
 
 # What is said of it

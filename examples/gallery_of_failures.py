@@ -1,0 +1,135 @@
+"""Films of episodes that fail, and why, as the program says it, for docs/gallery.md:
+
+    python examples/gallery_of_failures.py
+
+It runs the pretrained policies where they cannot succeed, and learns one that is undertrained: a minute in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import textwrap
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from film import Camera
+
+import bilevel
+from bilevel.experiments.methods import find_policy
+from bilevel.files import write_atomically
+from bilevel.learning.networks import LearningConfig
+from bilevel.lowlevel.training import TrainingConfig
+from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.episode_run import measured_episode
+from bilevel.policies.narration import why_failed
+from bilevel.policies.policy_folder import RULES
+from bilevel.policies.pretrained import find_folder
+from bilevel.policies.recovery import NO_RECOVERY
+from bilevel.tasks.perception import read_perception
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
+
+ROOT = Path(__file__).parents[1]
+PAGE, FILMS = ROOT / "docs" / "gallery.md", ROOT / "docs" / "images" / "films"
+SIZE = (480, 360)  # pixels
+LINE = 118  # characters of a line on the page
+
+
+def pretrained(task: Task, folder: Path) -> Path:
+    return find_folder(task.name)
+
+
+def without_closing(task: Task, folder: Path) -> Path:
+    """The pretrained policy, but for the rules that close the box."""
+    shutil.copytree(pretrained(task, folder), folder, dirs_exist_ok=True)
+    rules = (folder / RULES).read_text(encoding="utf-8")
+    (folder / RULES).write_text(re.sub(r"^\d+: .* -> close\(.*\n", "", rules, flags=re.MULTILINE), encoding="utf-8")
+    return folder
+
+
+def undertrained(task: Task, folder: Path) -> Path:
+    """A policy that three epochs over six demonstrations have made."""
+    data = bilevel.collect(task, folder / "data", objects=3, episodes=6, seed=5)
+    bilevel.learn(data, folder / "policy", task=task, config=LearningConfig(training=TrainingConfig(epochs=3)))
+    return folder / "policy"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One film: of which policy, in which episode, how much of its end, and how fast."""
+
+    task: str
+    make_policy: Callable[[Task, Path], Path] = pretrained
+    objects: int = 3
+    seed: int = 1
+    noise: float = 0.0
+    perception: str = ""
+    estimation: str | None = None
+    recovers: bool = True
+    last: int = 300  # steps that are shown
+    every: int = 5
+
+    def policy(self, folder: Path) -> EvaluatedPolicy:
+        found = self.make_policy(bilevel.find_task(self.task), folder)
+        return find_policy("bison", found, recovery=None if self.recovers else NO_RECOVERY, estimation=self.estimation)
+
+
+FAILURES = {
+    "missing-rule": Failure("gacha", without_closing, objects=2, recovers=False, last=260, every=4),
+    "undertrained": Failure("gacha", undertrained, objects=2, seed=0, last=240, every=3),
+    "flickering-labels": Failure("blocks", perception="noise=0.01", estimation="off", last=240, every=4),
+    "perturbed": Failure("factory-noisy", objects=10, noise=1.0, last=600, every=8),
+}
+
+
+def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str, str]:
+    """Run the episode to see when it ends, and again to film its end; return why it failed, and how much was filmed."""
+    task, seen = bilevel.find_task(failure.task), read_perception(failure.perception)
+    assert policy.make is not None
+    ended, about = 0, ""
+    for mode in (None, "rgb_array"):
+        size = SIZE if mode else None
+        made = SceneEnv(task, failure.objects, render_mode=mode, quality="smooth", picture_size=size, perception=seen)
+        with closing(made) as env:
+            acting = policy.make(env)
+            log = EpisodeLog(acting)
+            camera = Camera(env, acting, failure.every, SIZE[0], begin=max(0, ended - failure.last), names=True)
+            run, episode = measured_episode(env, acting, failure.seed, log, failure.noise, camera if mode else None)
+            ended = run.steps
+            why = why_failed(run, log, episode.scene)
+            if mode:
+                camera.take(f"{run.outcome} after {run.steps:,} steps")
+                about = camera.write(output)
+    return f"{run.outcome} after {run.steps:,} steps\n{why}", about
+
+
+def with_reason(page: str, name: str, text: str) -> str:
+    """The page with this reason below the film of this name."""
+    begin, end = f"<!-- why: {name} -->\n", "<!-- end of why -->\n"
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise SystemExit(f"{PAGE}: the marks of '{name}' are missing: {begin.strip()} and {end.strip()}")
+    lines = "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE, subsequent_indent="  "))
+    return f"{before}{begin}\n```\n{lines}\n```\n\n{end}{after}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=FAILURES, help="only these films")
+    parser.add_argument("--folder", type=Path, default=Path("build/failures"), help="for the policies")
+    given = parser.parse_args()
+    for name in given.only or FAILURES:
+        failure = FAILURES[name]
+        why, about = filmed(failure, failure.policy(given.folder / name), FILMS / f"{name}.webp")
+        print(f"{name}: {about}\n{why}")
+        write_atomically(PAGE, with_reason(PAGE.read_text(encoding="utf-8"), name, why))
+
+
+if __name__ == "__main__":
+    main()
