@@ -21,10 +21,10 @@ from rich.text import Text
 from bilevel.commands.arguments import answer, count
 from bilevel.experiments.reproduction.backends import Backend, Processes
 from bilevel.experiments.reproduction.driver import Driver, Forecast, RunProgress
-from bilevel.experiments.reproduction.findings import write_findings
 from bilevel.experiments.reproduction.folder import FINDINGS, Experiment, ExperimentFolder, Locks, open_folder
 from bilevel.experiments.reproduction.ray_backend import RayCluster
 from bilevel.experiments.reproduction.selection import Selection, left_out, require_methods, select_units
+from bilevel.experiments.reproduction.summary import write_findings
 from bilevel.experiments.reproduction.units import Unit
 from bilevel.processes import usable_cores
 from bilevel.symbolic.domain import BadInput
