@@ -208,6 +208,7 @@ SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": 
         ("", "a line that says how it was made is missing"),
         ("{", "line 1: not a line that `bilevel reproduce` wrote"),
         (changed(1, entrant="me"), "unknown method 'me'"),
+        (changed(1, sizes=[]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 3}]), "odd numbers"),
         (changed(1, sizes=[{**SIZE, "successes": "2"}]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 1, "reasons": {"bad luck": 1}}]), "odd numbers"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="row", rename=R
     method: str
     preset: str | None
     seed: Count
-    sizes: Sequence[Size]
+    sizes: Annotated[Sequence[Size], msgspec.Meta(min_length=1)]
     training: Training | None
     details: Sequence[str]  # what policies said about failures of theirs, at most three
     settings: Mapping[str, Plain]  # of the method
