@@ -84,7 +84,8 @@ def test_the_second_time_there_is_nothing_to_do(folder: Path, capsys: Capture) -
     before = results(folder)
     code, out, err = reproduce(capsys, folder, *TWO)
     assert code == 0
-    assert err == "6 units of work, 6 of them there; to do: nothing\n"
+    checking = "checking what is there: 6 units of work"
+    assert err.splitlines() == [checking, "6 units of work, 6 of them there; to do: nothing"]
     assert out.startswith("0 units of work done in 0 s, 6 were there\n")
     assert out.endswith(f"findings: {folder / 'findings.jsonl'}\n")
     assert results(folder) == before
@@ -114,9 +115,11 @@ def test_it_says_what_it_will_do_and_how_far_it_is(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reproduction_run, "SAID_EVERY", 0.0)
+    monkeypatch.setattr(reproduction_run, "CHECKED_EVERY", -1.0)
     expert = ("--methods", "expert", "--objects", "1", "--episodes", "1", "--seeds", "2")
     code, out, err = reproduce(capsys, tmp_path / "folder", *expert)
-    first, second, *others = err.splitlines()
+    checking, one, two, first, second, *others = err.splitlines()
+    assert (checking, one, two) == ("checking what is there: 2 units of work", "checked 1 of 2", "checked 2 of 2")
     assert (code, first) == (0, "2 units of work, 0 of them there; to do: evaluate 2")
     assert second.startswith("about ")
     assert second.endswith(" with 2 workers; the estimate gets better on the way")

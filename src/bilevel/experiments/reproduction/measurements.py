@@ -87,8 +87,12 @@ class Evaluate(_VariantUnit):
         except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
             return []
         fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
+        return records if fit and not (to_resume and self._are_old(records)) else []
+
+    def _are_old(self, records: list[EpisodeRecord]) -> bool:
+        """Return whether something that episodes depend on has another version by now; finding out takes a while."""
         now = versions(TASKS[self.task].packages)
-        return records if fit and not (to_resume and any(record.versions != now for record in records)) else []
+        return any(record.versions != now for record in records)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         return len(self.records(folder)) >= self.episodes
