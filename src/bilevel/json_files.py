@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from bilevel.symbolic.domain import BadInput
 
 Value = TypeVar("Value")
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is counted is more
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
+Plain = str | bool | Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | float | None  # a value that holds no others
 
 DEEPEST = 100  # levels of lists and objects in each other, far from where Python itself gives up
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')

@@ -20,16 +20,18 @@ from rich.text import Text
 
 from bilevel.commands.arguments import answer, count
 from bilevel.experiments.reproduction.backends import Backend, Processes
-from bilevel.experiments.reproduction.driver import Driver, Forecast, RunProgress
-from bilevel.experiments.reproduction.findings import write_findings
+from bilevel.experiments.reproduction.driver import Driver, RunProgress
 from bilevel.experiments.reproduction.folder import FINDINGS, Experiment, ExperimentFolder, Locks, open_folder
+from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.ray_backend import RayCluster
 from bilevel.experiments.reproduction.selection import Selection, left_out, require_methods, select_units
+from bilevel.experiments.reproduction.summary import write_findings
 from bilevel.experiments.reproduction.units import Unit
 from bilevel.processes import usable_cores
 from bilevel.symbolic.domain import BadInput
 
 MOST_SHOWN = 16  # units that are being worked on
+CHECKED_EVERY = 3.0  # seconds
 SAID_EVERY = 30.0  # seconds, where nobody looks at a terminal
 
 
@@ -57,13 +59,16 @@ class Reproduction:
         began = time.monotonic()
         progress = self._work(folder)
         seconds = time.monotonic() - began
+        if reports:
+            _say("writing the report", self.json)
         self._print(progress, seconds, _write_report(folder) if reports else None)
         return 1 if progress.failed or progress.waiting else 0
 
     def _work(self, folder: ExperimentFolder) -> RunProgress:
         units = select_units(self.selection)
         with closing(Locks(folder.path / "locks")) as locks, closing(self._backend(folder)) as backend:
-            driver = Driver(folder, units, backend, locks, Forecast(folder.experiment, self.gpu_share > 0))
+            forecast, checking = Forecast(folder.experiment, self.gpu_share > 0), _Checking(len(units), self.json)
+            driver = Driver(folder, units, backend, locks, forecast, checking.show)
             self._require_packages({unit.kind for unit in driver.progress.waiting})
             folder.note_run()
             with Display(driver.progress, backend, self.json) as display:
@@ -150,6 +155,24 @@ def duration(seconds: float) -> str:
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def _say(line: str, silent: bool = False) -> None:
+    if not silent:
+        Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+
+
+class _Checking:
+    """Says what is being checked before any work begins, and for a long list now and then how far that is."""
+
+    def __init__(self, total: int, silent: bool) -> None:
+        self._total, self._silent, self._said = total, silent, time.monotonic()
+        _say(f"checking what is there: {count(total, 'unit')} of work", silent)
+
+    def show(self, number: int) -> None:
+        if time.monotonic() - self._said > CHECKED_EVERY:
+            self._said = time.monotonic()
+            _say(f"checked {number:,} of {self._total:,}", self._silent)
 
 
 class Display:

@@ -6,12 +6,17 @@ import os
 import platform
 import resource
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from bilevel.json_files import Plain
+
+Machine = Mapping[str, Plain]  # what is known of one
 
 
-def machine() -> dict[str, Any]:
+def machine() -> Machine:
+    """Return what there is to say about this machine."""
     return {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.system()}
 
 

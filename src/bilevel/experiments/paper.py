@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from bilevel.symbolic.domain import BadInput
 
+TITLE = "Learning Bilevel Policies over Symbolic World Models for Long-Horizon Planning"
+ADDRESS = "https://arxiv.org/abs/2605.15975"
 TASKS = ("blocks", "blocks-noisy", "factory", "factory-noisy", "colour", "colour-noisy", "gacha", "gacha-noisy")
 
 # In the order of the tasks, then the total. Of the expert the paper reports none.

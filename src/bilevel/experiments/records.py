@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bilevel.json_files import decode
+from bilevel.json_files import Amount, Count, Plain, decode
 from bilevel.policies.changes import Changes
 from bilevel.policies.incidents import KINDS, Incident
 from bilevel.tasks.scene_env import SUCCESS
@@ -39,25 +39,25 @@ class EpisodeRecord:
     method: str
     policy: str | None  # its folder, as it was given
     policy_digest: str | None
-    policy_seed: int | None  # of learning it
-    objects: int
-    episode: int
+    policy_seed: Count | None  # of learning it
+    objects: Count
+    episode: Count
     seed: int  # of the environment
     noise: float
     arguments: dict[str, Any]  # of the environment, besides the number of objects
     outcome: str
     reason: str | None  # why it did not succeed
-    steps: int
+    steps: Count
     changes: Changes
     versions: dict[str, str]
-    settings: dict[str, Any] = field(default_factory=dict)  # of the method
+    settings: dict[str, Plain] = field(default_factory=dict)  # of the method
     perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
     detail: str | None = None  # what the policy itself says about why it did not succeed
-    recovery: dict[str, int] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did
+    recovery: dict[str, Count] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did
     incidents: list[Incident] | None = None  # the same one by one, where they were to be kept
     # What depends on the machine is not in its line; see `timings`.
-    seconds: dict[str, float] = field(default_factory=dict, compare=False)
-    peak_mebibytes: float | None = field(default=None, compare=False)  # of the process that ran it
+    seconds: dict[str, Amount] = field(default_factory=dict, compare=False)
+    peak_mebibytes: Amount | None = field(default=None, compare=False)  # of the process that ran it
 
     @property
     def success(self) -> bool:

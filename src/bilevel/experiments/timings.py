@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from bilevel.experiments.records import EpisodeRecord
-from bilevel.json_files import decode, read_bytes
+from bilevel.json_files import Amount, Count, decode, read_bytes
 
 TIMING_BEGINNING = b'{"objects":'  # of every line
 
@@ -22,10 +22,10 @@ TIMING_BEGINNING = b'{"objects":'  # of every line
 class Timing(msgspec.Struct, frozen=True):
     """What one episode took."""
 
-    objects: int
-    episode: int
-    seconds: dict[str, float]  # that the policy and the physics took
-    peak_mebibytes: float | None  # of the process that ran it
+    objects: Count
+    episode: Count
+    seconds: dict[str, Amount]  # that the policy and the physics took
+    peak_mebibytes: Amount | None  # of the process that ran it
 
     def line(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
+from bilevel.json_files import Count
 from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.rules.explanation.english import sentence
 from bilevel.rules.rule import Rule
@@ -21,7 +22,7 @@ from bilevel.symbolic.domain import Facts
 class Fired(msgspec.Struct, frozen=True):
     """The rule that chose an action."""
 
-    number: int  # from 1, as in the list of the rules
+    number: Count  # from 1, as in the list of the rules
     text: str
     binding: dict[str, str]  # what each of its variables stands for
     sentence: str
@@ -30,7 +31,7 @@ class Fired(msgspec.Struct, frozen=True):
 class Beat(msgspec.Struct, frozen=True):
     """A step at which something is new: another action, other facts, or an event."""
 
-    step: int
+    step: Count
     action: str | None  # from here on; `None` at the end, and where the policy does not say
     rule: Fired | None
     appeared: Sequence[str]  # facts; at the beginning, none does

@@ -7,8 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bilevel.experiments.machines import Machine
 from bilevel.experiments.paper import TASKS
-from bilevel.experiments.reproduction.findings import About, Finding, Findings, Scaling, Size, Training
+from bilevel.experiments.reproduction.findings import About, Finding, Findings, Size, Training
+from bilevel.experiments.reproduction.folder import Experiment
+from bilevel.experiments.reproduction.measurements import Scaling
 from bilevel.experiments.reproduction.units import USUAL, VARIANTS
 
 BLOCKS_RULES = """# Rules for the domain blocks
@@ -18,15 +21,25 @@ variables: ?b - block, ?p - place
 2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)
 """
 VERSIONS = {"bilevel": "0.1.0", "python": "3.11.7", "mujoco": "3.4.0"}
-MACHINE = {"cpu": "AMD EPYC", "cores": 2, "system": "Linux"}
+MACHINE: Machine = {"cpu": "AMD EPYC", "cores": 2, "system": "Linux"}
+TRAINING = Training(
+    seconds=60.0,
+    peak_mebibytes=900.0,
+    device="cpu",
+    networks=1,
+    machine=MACHINE,
+    versions={"torch": "2.9.0"},
+    epochs=200,
+    samples=71_056,
+    validation_loss=0.009,
+)
 CAUSES = {"det-plan": "plan broken", "ndt-plan": "plan broken", "pddl-nn": "stall", "pure-nn": "stall"}
 # How much of an episode is lost with each object, roughly, and in the noisy twins.
 DECAY = {"det-plan": (0.06, 0.16), "ndt-plan": (0.02, 0.14), "pddl-nn": (0.08, 0.1), "pure-nn": (0.16, 0.18)}
 
 
 def about(**changes: Any) -> About:
-    experiment = {"demonstrations": 200, "shown": 3, "epochs": 200, "planning_seconds": 100.0, "quick": False}
-    given = About(experiment, "bilevel reproduce --output build/all", [MACHINE], [], {"blocks": BLOCKS_RULES})
+    given = About(Experiment(), "bilevel reproduce --output build/all", [MACHINE], [], {"blocks": BLOCKS_RULES})
     return replace(given, **changes)
 
 
@@ -38,7 +51,7 @@ def size(objects: int, successes: int, episodes: int = 10, cause: str = "stall",
 
 def row(task: str, variant: str, seed: int, sizes: Sequence[Size], **changes: Any) -> Finding:
     known = VARIANTS[variant]
-    training = Training(60.0, 900.0, "cpu", 1, 200, 71_056, 0.009, MACHINE) if known.preset else None
+    training = TRAINING if known.preset else None
     digest = "0123456789abcdef" if training else None
     return replace(
         Finding(task, variant, known.method, known.preset, seed, sizes, training, [], {}, digest, VERSIONS), **changes

@@ -91,6 +91,35 @@ def test_every_figure_is_seen_and_the_page_is_no_wider_than_the_window(
             assert box["x"] + box["width"] <= size[0]
 
 
+def top(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
+    assert box
+    return box["y"]
+
+
+@pytest.mark.parametrize("size", [PHONE, (900, 700), DESKTOP])
+def test_the_heads_of_the_table_stay_in_sight_and_no_entry_of_the_menu_is_cut_off(
+    browser: Browser, report: Report, size: tuple[int, int]
+) -> None:
+    with opened(browser, report.page, size) as page:
+        for entry in page.locator("nav a").all():
+            box = entry.bounding_box()
+            assert box
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= size[0]
+        page.locator("table.results tbody tr").last.scroll_into_view_if_needed()
+        page.evaluate("document.querySelector('.scroll').scrollBy(0, 400)")
+        page.evaluate("scrollBy(0, document.querySelector('table.results tbody tr').getBoundingClientRect().bottom)")
+        head, menu = page.locator("table.results thead th").first, page.locator("nav")
+        below = menu.evaluate("nav => nav.getBoundingClientRect().bottom")
+        assert top(page, "table.results thead th") == pytest.approx(max(below, top(page, ".scroll")), abs=2)
+        assert head.evaluate(
+            """head => {
+              const box = head.getBoundingClientRect();
+              return head.contains(document.elementFromPoint(box.left + 20, box.top + box.height / 2));
+            }"""
+        )
+
+
 def test_a_value_is_shown_on_hover_and_on_focus(browser: Browser, report: Report) -> None:
     with opened(browser, report.page) as page:
         mark, tip = page.locator("figure svg .hit").first, page.locator("#tip")

@@ -28,7 +28,7 @@ from bilevel.experiments.report.figures import (
     solving_time,
 )
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.wording import interval, microseconds, ranges, rate, seconds
+from bilevel.experiments.report.wording import interval, mebibytes, microseconds, ranges, rate, seconds, spread
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.policies.changes import REASONS
@@ -116,7 +116,7 @@ def test_titles_are_escaped() -> None:
 
 @pytest.mark.parametrize("values", [(0.001, 80.0), (40.0, 900.0), (300.0, 310.0), (2.0, 2.0), (5000.0, 90_000.0)])
 def test_axes_have_some_ticks_which_are_apart(values: tuple[float, float]) -> None:
-    for axis in (log_axis("time", values, seconds, of_times=True), log_axis("number", values, str)):
+    for axis in (log_axis("", values, show) for show in (seconds, mebibytes, str)):
         places = [log(tick / axis.low) / log(axis.high / axis.low) for tick in axis.ticks]
         assert 3 <= len(places) <= 8
         assert all(0 <= place <= 1 for place in places)
@@ -146,7 +146,11 @@ def test_numbers_are_told_as_people_read_them() -> None:
     assert interval((0.998, 1.0)) == "0.998–1.000"
     assert interval((1.0, 1.0)) == "1.00–1.00"
     assert [seconds(value) for value in (0.012, 3.21, 600, 9000)] == ["12 ms", "3.21 s", "10 min", "2.5 h"]
-    assert [microseconds(value) for value in (110.4, 12_345)] == ["110 µs", "12.3 ms"]
+    assert [microseconds(value) for value in (110.4, 999.6, 1500, 12_345)] == ["110 µs", "1 ms", "1.5 ms", "12.3 ms"]
+    assert [mebibytes(value) for value in (400, 1023.9, 1024, 12_390)] == ["400 MiB", "1 GiB", "1 GiB", "12.1 GiB"]
+    assert [spread(values, "sample") for values in ([7], [1], [1000, 30_000])] == [
+        "7 samples", "1 sample", "1,000 to 30,000 samples",
+    ]  # fmt: skip
     assert [ranges(numbers) for numbers in ([1, 2, 3, 10], [3, 1], [5], [1, 2], [])] == [
         "1–3 and 10", "1 and 3", "5", "1 and 2", "",
     ]  # fmt: skip

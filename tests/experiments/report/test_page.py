@@ -13,10 +13,11 @@ import pytest
 from msgspec.structs import asdict, replace
 from synthetic import BLOCKS_RULES, about, large_problems, row, run_like, size
 
+from bilevel.experiments.paper import ADDRESS
 from bilevel.experiments.report.page import page_html, rule_sets
 from bilevel.experiments.report.writing import read_films, read_source, write_report
-from bilevel.experiments.reproduction.findings import Findings
-from bilevel.experiments.reproduction.folder import Experiment, open_folder
+from bilevel.experiments.reproduction.findings import Failure, Findings
+from bilevel.experiments.reproduction.folder import QUICK, Experiment, open_folder
 from bilevel.files import write_atomically
 from bilevel.symbolic.domain import BadInput
 from command_line import run
@@ -62,18 +63,19 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
 
-def test_every_section_is_there_and_elements_are_closed() -> None:
+def test_every_section_that_there_is_something_for_is_there_and_elements_are_closed() -> None:
     page = Reader(PAGE)
-    assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
+    sections = [name for name in SECTIONS if name != "films"]
+    assert [name for name in page.ids if name in SECTIONS] == sections
     assert len(set(page.ids)) == len(page.ids)
-    assert set(SECTIONS) <= {reference.removeprefix("#") for reference in page.references}
+    assert set(sections) <= {reference.removeprefix("#") for reference in page.references}
 
 
 def test_the_page_loads_nothing() -> None:
     page = Reader(PAGE)
     assert page.references
-    assert all(reference.startswith(("#", "data:")) for reference in page.references)
-    assert not re.search(r"https?://", PAGE)
+    assert {one for one in page.references if not one.startswith(("#", "data:"))} == {ADDRESS}, "a link for the reader"
+    assert len(re.findall(r"https?://", PAGE)) == 1
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|WebSocket|@font-face", PAGE)
     assert "default-src 'none'" in PAGE
 
@@ -82,9 +84,10 @@ def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
     odd_rows = [replace(one, settings={ODD: ODD}, versions={ODD: ODD}) for one in SMALL.rows]
     odd = about(
         command=ODD,
-        experiment={ODD: ODD, "quick": True},
         machines=[{ODD: ODD}],
-        failures=[{"unit": ODD, "error": ODD}],
+        failures=[Failure(ODD, ODD)],
+        dates=[ODD],
+        left_out=[ODD],
     )
     html = page_html(Findings(odd, odd_rows, SMALL.scaling))
     assert ODD not in html
@@ -93,8 +96,8 @@ def test_what_was_found_is_escaped_wherever_it_is_shown() -> None:
 
 
 def test_the_small_version_says_so_and_work_that_failed_is_listed() -> None:
-    failures = [{"unit": "train colour pddl-nn", "error": "RuntimeError: no memory"}]
-    html = page_html(replace(SMALL, about=about(experiment={"quick": True}, failures=failures)))
+    failures = [Failure("train colour pddl-nn", "RuntimeError: no memory")]
+    html = page_html(replace(SMALL, about=about(experiment=QUICK, failures=failures)))
     words = Reader(html).words
     assert "(small version)" in html.partition("</title>")[0]
     assert "Small version." in words
@@ -107,8 +110,9 @@ def test_cells_show_ours_and_the_papers() -> None:
     findings = Findings(about(), [row("colour", "det-replan", seed, [size(1, 9 + seed)]) for seed in (0, 1)], [])
     words = Reader(page_html(findings)).words
     assert "0.95 0.76–0.99 19 of 20 seeds 0.90–1.00 paper 0.00" in words
-    assert "not run paper 0.00" in words
-    assert "– paper 0.97" in words
+    assert not re.search("SmolVLA|paper 0.97", words), "what was not asked for has neither row nor column"
+    whole = Reader(page_html(run_like(objects=(1,), seeds=(0,)))).words
+    assert "SmolVLA not run paper 0.00" in whole
     assert "colour 0.95 paper 0.00 It is as good as its network" in words
     assert "Tasks that were not run: blocks, blocks-noisy" in words
 
@@ -118,7 +122,7 @@ def test_cells_show_ours_and_the_papers() -> None:
     [
         Findings(about(rules={}, machines=[]), [], large_problems()),
         Findings(about(), [row("gacha", "expert", 0, [size(3, 0, 1)])], []),
-        Findings(about(experiment={}), [row("blocks", "pddl-nn-practised", 7, [size(2, 1, 1)])], []),
+        Findings(about(), [row("blocks", "pddl-nn-practised", 7, [size(2, 1, 1)])], []),
         Findings(about(), [row("blocks", "bison", 0, [size(2, 1, 1)], training=None)], []),
         Findings(
             about(), [row("blocks", "bison", 0, [UNMEASURED], training=None), row("swap", "bison", 0, [size(2, 1)])], []
@@ -129,8 +133,11 @@ def test_whatever_there_is_makes_a_page(findings: Findings, tmp_path: Path) -> N
     (tmp_path / "findings.jsonl").write_text(findings.lines(), encoding="utf-8")
     write_report(tmp_path, tmp_path / "page.html", None)
     page = Reader((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert [name for name in page.ids if name in SECTIONS] == list(SECTIONS)
-    assert all(line in page.words for line in ("Not in this report", "There are no films in the folder."))
+    shown = [name for name in SECTIONS if name in page.ids]
+    assert set(shown) < set(SECTIONS)
+    assert shown == [reference[1:] for reference in page.references if reference[1:] in SECTIONS][-len(shown) :]
+    assert ("scaling" in shown, "table" in shown) == (bool(findings.scaling), bool(findings.rows))
+    assert all(line in page.words for line in ("Not in this report", "Films: there are none in the folder."))
 
 
 def test_rules_come_with_their_english_and_the_same_ones_once() -> None:
@@ -201,6 +208,7 @@ SIZE: dict[str, Any] = {"objects": 1, "episodes": 2, "successes": 2, "reasons": 
         ("", "a line that says how it was made is missing"),
         ("{", "line 1: not a line that `bilevel reproduce` wrote"),
         (changed(1, entrant="me"), "unknown method 'me'"),
+        (changed(1, sizes=[]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 3}]), "odd numbers"),
         (changed(1, sizes=[{**SIZE, "successes": "2"}]), "line 2: not a line that"),
         (changed(1, sizes=[{**SIZE, "successes": 1, "reasons": {"bad luck": 1}}]), "odd numbers"),
@@ -272,3 +280,12 @@ def test_a_film_without_a_timeline_is_not_shown_and_a_broken_timeline_is_refused
     (tmp_path / "films" / "blocks.json").write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match="not the timeline of a film"):
         read_films(tmp_path / "films")
+
+
+def test_the_day_the_versions_and_the_machines_are_told() -> None:
+    words = Reader(page_html(replace(SMALL, about=about(dates=["2026-07-30", "2026-07-31"])))).words
+    assert "Run on 2026-07-30 to 2026-07-31." in words
+    assert "torch 2.9.0" in words
+    assert "cpu: AMD EPYC, cores: 2" in words
+    assert "71,056 samples" in words
+    assert "71,056 to" not in words

@@ -84,7 +84,8 @@ def test_a_model_that_was_not_run_gets_no_number() -> None:
 
 
 def test_holes_are_dashes() -> None:
-    findings = Findings(about(), [row("blocks", "bison", 0, [size(1, 4, 4)])], [])
+    rows = [row("blocks", "bison", 0, [size(1, 4, 4)]), row("blocks-noisy", "expert", 0, [size(1, 4, 4)])]
+    findings = Findings(about(), rows, [])
     (bison,) = [line for line in grid(main_table(Results(findings))) if line[0] == "BISON, our preset"]
     assert bison[2] == "– 0.95"
     assert not scaling_table(Results(findings)).records

@@ -57,9 +57,10 @@ def test_a_total_needs_all_tasks_that_were_begun() -> None:
     assert table(run_like())["bison", None].paper == 0.79
 
 
-def test_published_models_have_a_row_without_a_score() -> None:
-    cell = table(run_like(["blocks"], ["bison"], [1], [0]))["smolvla", "blocks"]
+def test_published_models_have_a_row_without_a_score_in_the_whole_table_alone() -> None:
+    cell = table(run_like(objects=[1], seeds=[0]))["smolvla", "blocks"]
     assert (cell.score, cell.paper) == (None, 0.0)
+    assert set(table(run_like(["blocks"], ["bison"], [1], [0]))) == {("bison", "blocks"), ("bison", None)}
 
 
 def test_the_papers_totals_are_about_its_means() -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from bilevel.experiments.reproduction import driver as module
 from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished, failure
-from bilevel.experiments.reproduction.driver import Driver, Forecast, RunProgress
+from bilevel.experiments.reproduction.driver import Driver, RunProgress
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, Locks
+from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.units import Callback, Unit
 from bilevel.symbolic.domain import BadInput
 
@@ -298,10 +299,9 @@ def test_two_runs_share_the_work(folder: ExperimentFolder, locks: Locks) -> None
 # How long it will take
 
 
-def test_the_estimate_learns_from_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_estimate_learns_from_what_is_done() -> None:
     now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    forecast = Alphabetical(Experiment())
+    forecast = Alphabetical(Experiment(), clock=lambda: now[0])
     a, b, c = Piece("a"), Piece("b"), Piece("c")
     assert forecast.seconds_left([a, b, c], workers=1) == 3.0
     assert forecast.seconds_left([a, b, c], workers=2) == 1.5
@@ -309,8 +309,10 @@ def test_the_estimate_learns_from_what_is_done(monkeypatch: pytest.MonkeyPatch) 
     forecast.begin(a)
     now[0] = 4.0
     forecast.finish(a)
-    assert forecast.seconds_left([b, c], workers=1) == 8.0
+    assert forecast.seconds_left([b, c], workers=1) == 8.0, "nothing else was expected"
     forecast.begin(b)
     now[0] = 5.0
     assert forecast.seconds_left([b, c], workers=1) == 7.0
+    forecast.expect([a, b, c])
+    assert 2.0 < forecast.seconds_left([b, c], workers=1) < 7.0, "one of three counts less than that"
     assert forecast.seconds_left([], workers=1) == 0.0

@@ -14,9 +14,10 @@ from bilevel.experiments.reproduction.folder import (
     QUICK,
     Experiment,
     ExperimentFolder,
+    Run,
     open_folder,
     read_experiment,
-    read_json,
+    read_intact,
 )
 from bilevel.symbolic.domain import BadInput
 
@@ -101,6 +102,8 @@ def test_of_many_who_begin_a_folder_at_once_all_have_the_same(tmp_path: Path) ->
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert read_json(tmp_path / "file") is None
-    assert read_json(tmp_path / "missing") is None
-    assert read_json(tmp_path) is None
+    assert read_intact(tmp_path / "file", Run) is None
+    assert read_intact(tmp_path / "missing", Run) is None
+    assert read_intact(tmp_path, Run) is None
+    (tmp_path / "file").write_text('{"machine": {"cores": 2}}', encoding="utf-8")
+    assert read_intact(tmp_path / "file", Run) == Run({"cores": 2})

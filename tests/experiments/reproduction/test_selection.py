@@ -9,8 +9,8 @@ import pytest
 
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.reproduction import selection
-from bilevel.experiments.reproduction.driver import Forecast
 from bilevel.experiments.reproduction.folder import PAPER, QUICK, Experiment
+from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory, Scale
 from bilevel.experiments.reproduction.selection import (
     SCALED,

@@ -13,9 +13,9 @@ import pytest
 from bilevel.experiments.evaluation import EpisodeRunner, read_results
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction import measurements as module
-from bilevel.experiments.reproduction.findings import summarise
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
+from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import VARIANTS, Collect, Train, TrainingCost, Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically

@@ -11,7 +11,7 @@ from typing import Literal
 
 from bilevel.experiments.report.scores import Costs, Results, Score
 from bilevel.experiments.report.wording import COSTS, SOLVERS, Cost, interval, mebibytes, rate, seconds
-from bilevel.experiments.reproduction.findings import Scaling
+from bilevel.experiments.reproduction.measurements import Scaling
 from bilevel.experiments.reproduction.units import Variant
 from bilevel.tasks.scene_env import SUCCESS
 
@@ -148,23 +148,29 @@ class Figure:
 
 TIMES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0)  # seconds that people know
 MORE_TIMES = (*TIMES, 2.0, 5.0, 20.0, 30.0, 120.0, 300.0, 1200.0, 1800.0, 7200.0, 18_000.0)
+POWERS_OF_TWO = tuple(2.0**power for power in range(-10, 50))  # mebibytes
+# Where ticks may be, by how they are told; the first choice that has enough of them is taken.
+FAMILIAR: Mapping[Callable[[float], str], Sequence[Sequence[float]]] = {
+    seconds: (TIMES, MORE_TIMES),
+    mebibytes: (POWERS_OF_TWO[::2], POWERS_OF_TWO, sorted((*POWERS_OF_TWO, *(1.5 * tick for tick in POWERS_OF_TWO)))),
+}
 FACTORS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
 LEAST_SPAN = 4.0  # times as much at the end of a logarithmic axis as at its beginning
 ENOUGH = 3  # ticks on an axis
 APART = 0.15  # of the axis, lest their texts meet
 
 
-def log_axis(title: str, values: Iterable[float], show: Callable[[float], str], of_times: bool = False) -> Axis:
+def log_axis(title: str, values: Iterable[float], show: Callable[[float], str]) -> Axis:
     """Return an axis a little longer than what there is, and long enough that no small difference looks large.
 
-    Ticks are at powers of ten, or at times that people know, and where these are too few at some numbers between them.
+    Ticks are at familiar times or sizes, else at powers of ten, and where these are too few at some numbers between.
     """
     known = [value for value in values if value > 0] or [1.0, 10.0]
     span = max(known) / min(known)
     margin = max(span**0.08, math.sqrt(LEAST_SPAN / span))
     low, high = min(known) / margin, max(known) * margin
     powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    choices: list[Sequence[float]] = [TIMES, MORE_TIMES] if of_times else []
+    choices = [*FAMILIAR.get(show, ())]
     choices += [[power * factor for power in powers for factor in factors] for factors in FACTORS]
     ticks = next((found for choice in choices if len(found := _spread(choice, low, high)) >= ENOUGH), [])
     return Axis(title, low, high, {tick: show(tick) for tick in ticks}, log=True)
@@ -240,7 +246,7 @@ def _cost_panel(results: Results, cost: Cost) -> Panel:
             series.append(Series(variant.name, variant.title, known))
     objects = f", {max(results.sizes)} objects" if cost.largest else ""
     title = cost.title[0].upper() + cost.title[1:] + objects
-    x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.show, cost.show is seconds)
+    x = log_axis(cost.title, [mark.x for one in series for mark in one.marks], cost.show)
     return Panel(title, x, RATES, series, joined=False)
 
 
@@ -262,7 +268,7 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
 def solving_time(results: Results) -> Figure:
     """Return a panel for each task with the time that rules and LAMA take as problems grow."""
     x = log_axis("number of objects", [one.objects for one in results.findings.scaling], "{:,.0f}".format)
-    y = log_axis("time to solve", [one.seconds for one in results.findings.scaling], seconds, of_times=True)
+    y = log_axis("time to solve", [one.seconds for one in results.findings.scaling], seconds)
     panels: dict[str, list[Series]] = {}
     for (task, solver), by_size in results.large_problems.items():
         marks = [_time_mark(found) for found in by_size.values()]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from bilevel.experiments.paper import TASKS, in_order
+from bilevel.experiments.paper import ADDRESS, TITLE, in_order
 from bilevel.experiments.report import wording
 from bilevel.experiments.report.drawing import panel_svg, swatch
 from bilevel.experiments.report.figures import CAUSES, figures, palette
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.wording import asset, plural
+from bilevel.experiments.report.wording import asset, plural, spread
 from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
@@ -33,12 +35,20 @@ def page_html(findings: Findings, films: Sequence[Film] | None = None, files_fol
     There are no films, not even none, where there is but a file of findings; `files_folder` is the name of the folder
     with tables and figures, if there is one.
     """
-    environment = Environment(
+    return _environment().get_template("report.html").render(_values(findings, films), files_folder=files_folder)
+
+
+@cache
+def _environment() -> Environment:
+    """Return what compiles templates, and keeps those that it has compiled."""
+    return Environment(
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    for function in (asset, viewer_asset, palette, panel_svg, swatch):
-        environment.globals[function.__name__] = lambda *given, of=function: Markup(of(*given))
-    return environment.get_template("report.html").render(_values(findings, films), files_folder=files_folder)
+
+
+def _markup(function: Callable[..., str]) -> Callable[..., Markup]:
+    """Return a function whose result is part of the page as it is."""
+    return lambda *given: Markup(function(*given))
 
 
 def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, object]:
@@ -47,7 +57,13 @@ def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, objec
     rows = results.cells if results.variants else []
     drawn, found = figures(results), results.outcomes()
     return {
+        "asset": _markup(asset),
+        "viewer_asset": _markup(viewer_asset),
+        "palette": _markup(palette),
+        "panel_svg": _markup(panel_svg),
+        "swatch": _markup(swatch),
         "about": about,
+        "experiment": msgspec.to_builtins(about.experiment),
         "results": results,
         "wording": wording,
         "rows": rows,
@@ -59,11 +75,35 @@ def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, objec
         "sentence": sentence,
         "titles": {name: variant.title for name, variant in VARIANTS.items()},
         "episodes": [episode(timeline, video) for timeline, video in films or ()],
-        "filmless": [task for task in TASKS if task not in {timeline.task for timeline, _ in films or ()}],
-        "is_folder": films is not None,
+        "filmless": [task for task in results.tasks if task not in {timeline.task for timeline, _ in films or ()}],
+        "missing": [*results.missing(), *_no_films(films)],
+        "sections": _sections(results, films),
+        "paper": {"title": TITLE, "address": ADDRESS},
         "settings": _settings(results),
         "versions": _versions(results),
     }
+
+
+def _sections(results: Results, films: Sequence[Film] | None) -> dict[str, str]:
+    """Return the sections that there is something for, with what the menu calls them."""
+    findings, drawn = results.findings, figures(results)
+    named = {
+        "table": ("Success", findings.rows),
+        "objects": ("Objects", "success-by-objects" in drawn),
+        "costs": ("Costs", "success-against-costs" in drawn),
+        "scaling": ("Large problems", findings.scaling),
+        "causes": ("Failures", findings.rows),
+        "rules": ("Rules", findings.about.rules),
+        "films": ("Films", films),
+        "making": ("How it was made", True),
+    }
+    return {name: title for name, (title, found) in named.items() if found}
+
+
+def _no_films(films: Sequence[Film] | None) -> list[str]:
+    if films is None:
+        return ["Films: this page was made from a file of findings alone; give the folder of `bilevel reproduce`."]
+    return [] if films else ["Films: there are none in the folder."]
 
 
 def rule_sets(texts: Mapping[str, str]) -> dict[tuple[Rule, ...], list[str]]:
@@ -82,9 +122,8 @@ def _settings(results: Results) -> dict[str, list[str]]:
         trainings = [row.training for row in rows if row.training]
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
         epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
-        samples = sorted({training.samples for training in trainings})
-        many = [f"{samples[0]:,} to {samples[-1]:,} samples"] if samples else []
-        found[variant.title] = [*epochs, *many, *others]
+        samples = [spread({training.samples for training in trainings}, "sample")] if trainings else []
+        found[variant.title] = [*epochs, *samples, *others]
     return found
 
 
@@ -92,7 +131,8 @@ def _versions(results: Results) -> dict[str, list[str]]:
     """Return the versions of everything that took part; several of one where it differed."""
     found: dict[str, list[str]] = {}
     findings = results.findings
-    for versions in (*(row.versions for row in findings.rows), *(one.versions for one in findings.scaling)):
+    known = [row.versions for row in findings.rows] + [one.versions for one in findings.scaling]
+    for versions in (*known, *(row.training.versions for row in findings.rows if row.training)):
         for name, version in versions.items():
             if version not in found.setdefault(name, []):
                 found[name].append(version)

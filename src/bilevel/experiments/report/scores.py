@@ -11,7 +11,8 @@ from statistics import median
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS, in_order, paper_rate
 from bilevel.experiments.records import wilson_interval
-from bilevel.experiments.reproduction.findings import Finding, Findings, Scaling
+from bilevel.experiments.reproduction.findings import Finding, Findings
+from bilevel.experiments.reproduction.measurements import Scaling
 from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
 
@@ -119,11 +120,6 @@ class Results:
         return in_order(row.task for row in self.findings.rows)
 
     @cached_property
-    def columns(self) -> list[str]:
-        """The paper's tasks, measured or not, and any others that were measured."""
-        return in_order([*TASKS, *self.tasks])
-
-    @cached_property
     def sizes(self) -> list[int]:
         """The numbers of objects that were measured, in ascending order."""
         return sorted({size.objects for row in self.findings.rows for size in row.sizes})
@@ -166,10 +162,12 @@ class Results:
     def cells(self) -> list[list[Cell]]:
         """A row for each method: each task, then all of them.
 
-        Published models have a row whether they were run or not: nothing stands in for their weights.
+        Published models have a row in the whole table, run or not: nothing stands in for their weights.
         """
-        variants = [one for one in VARIANTS.values() if one in self.variants or is_published(METHODS[one.method])]
-        columns = [_ranked([self._cell(variant, task) for variant in variants]) for task in (*self.columns, None)]
+        is_whole = set(TASKS) <= set(self.tasks) and all(VARIANTS[name] in self.variants for name in USUAL)
+        published = [one for one in VARIANTS.values() if is_whole and is_published(METHODS[one.method])]
+        variants = [one for one in VARIANTS.values() if one in self.variants or one in published]
+        columns = [_ranked([self._cell(variant, task) for variant in variants]) for task in (*self.tasks, None)]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def _cell(self, variant: Variant, task: str | None) -> Cell:
@@ -211,6 +209,7 @@ class Results:
         for (variant, task), number in episodes.items():
             if number < full:
                 lines.append(f"{variant.title} on {task}: {number or 'none'} of {full} episodes.")
+        lines += [f"{name}: damaged, or of a policy that is there no more." for name in self.findings.about.left_out]
         if not self.findings.scaling:
             lines.append("Large problems, for which rules and LAMA are timed, were not run.")
         return lines

@@ -23,7 +23,7 @@ from bilevel.experiments.report.wording import (
     scope,
     seconds,
 )
-from bilevel.experiments.reproduction.findings import Scaling
+from bilevel.experiments.reproduction.measurements import Scaling
 from bilevel.policies.changes import REASONS
 
 TOTAL = "total"
@@ -74,7 +74,7 @@ def main_table(results: Results) -> Table:
         for row in results.cells
         for cell in row
     ]
-    return Table("success", "Success rates", caption, ["method", *results.columns, TOTAL], lines, records)
+    return Table("success", "Success rates", caption, ["method", *results.tasks, TOTAL], lines, records)
 
 
 def _text(cell: Cell) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -50,13 +50,19 @@ def seconds(value: float) -> str:
 
 
 def microseconds(value: float) -> str:
-    """Return 110 µs or 12.3 ms."""
-    return f"{value:,.0f} µs" if value < 10_000 else f"{value / 1000:,.1f} ms"
+    """Return 110 µs, 1.5 ms or 2.5 s."""
+    return f"{value:.0f} µs" if value < 999.5 else seconds(value / 1e6)
 
 
 def mebibytes(value: float) -> str:
-    """Return 400 MiB or 12.1 GiB."""
-    return f"{value:,.0f} MiB" if value < 10_240 else f"{value / 1024:,.1f} GiB"
+    """Return 400 MiB or 1.2 GiB."""
+    return f"{value:.0f} MiB" if value < 1023.5 else f"{value / 1024:,.3g} GiB"
+
+
+def spread(values: Collection[int], noun: str) -> str:
+    """Return `26,842 samples`, or `26,842 to 30,000 samples` where they differ."""
+    low, high = min(values), max(values)
+    return plural(low, noun) if low == high else f"{low:,} to {plural(high, noun)}"
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import FORMATS, tables
 from bilevel.experiments.report.wording import SOLVERS
 from bilevel.experiments.reproduction.films import Timeline, read_timeline
-from bilevel.experiments.reproduction.findings import Findings, Size, read_findings, summarise
+from bilevel.experiments.reproduction.findings import Findings, Size, read_findings
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, ExperimentFolder, read_experiment
+from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import VARIANTS
 from bilevel.files import write_atomically
 from bilevel.json_files import read_bytes

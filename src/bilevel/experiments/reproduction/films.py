@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from bilevel.experiments.evaluation import EpisodeRunner
-from bilevel.json_files import decode, encode, read_bytes
+from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.pictures import Camera, frame_rate
@@ -32,20 +34,23 @@ SPEED = 0.5  # of the true one; a sentence takes a while to read
 SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
 
 
+Pace = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+
+
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "entrant"}):
     """A whole episode."""
 
     task: str
     variant: str
-    objects: int
-    seed: int
+    objects: Count
+    seed: Count
     outcome: str
-    steps: int
-    speed: float = 0.5  # of the film: what part of the true one
-    steps_per_second: float  # of the film: a step is shown so many seconds after its beginning
-    pictures_per_second: float  # a step that is not drawn is shown with the next that is
-    seconds: float  # that the film lasts
-    beats: Sequence[Beat]
+    steps: Count
+    speed: Pace = 0.5  # of the film: what part of the true one
+    steps_per_second: Pace  # of the film: a step is shown so many seconds after its beginning
+    pictures_per_second: Pace  # a step that is not drawn is shown with the next that is
+    seconds: Pace  # that the film lasts
+    beats: Annotated[Sequence[Beat], msgspec.Meta(min_length=1)]
     beginning: Beginning = Beginning()  # timelines of older versions have none
 
     def text(self) -> str:
@@ -55,7 +60,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "en
 def read_timeline(path: Path) -> Timeline:
     """Read what `Timeline.text` wrote; `BadInput` for anything else."""
     what = f"{path}: not the timeline of a film; remove it, and `bilevel reproduce` makes another"
-    return decode(read_bytes(path), Timeline, what)
+    timeline = decode(read_bytes(path), Timeline, what)
+    if timeline.variant not in VARIANTS:
+        raise Damaged(f"{what}: unknown method '{timeline.variant}'")
+    return timeline
 
 
 # Making them

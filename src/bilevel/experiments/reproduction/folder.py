@@ -6,19 +6,19 @@ made it, or when. Runs that share it, on one machine or many, do not do the same
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from bilevel.experiments.machines import machine
+from bilevel.experiments.machines import Machine, machine
 from bilevel.files import alone_in, remove_leftovers, taken_by_another, write_atomically
-from bilevel.json_files import decode, encode, read_bytes
+from bilevel.json_files import Amount, Count, Value, decode, encode, read_bytes
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 
@@ -34,13 +34,13 @@ PAPER, OURS = "paper", "best"  # training presets
 class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"dagger_episodes": "practice"}):
     """What all work in a folder has in common, so that its results go together."""
 
-    demonstrations: int = 200
-    shown: int = 3  # objects in each of them
-    epochs: int = 200  # of cloning, in the paper's setting
-    end_to_end_epochs: int = 200  # the same for networks that do all
-    dagger_episodes: int = 60  # in each round, in our preset
-    planning_seconds: float = 100.0  # for each plan
-    lama_seconds: float = 50.0  # for a large problem: little is lost when it is killed
+    demonstrations: Count = 200
+    shown: Count = 3  # objects in each of them
+    epochs: Count = 200  # of cloning, in the paper's setting
+    end_to_end_epochs: Count = 200  # the same for networks that do all
+    dagger_episodes: Count = 60  # in each round, in our preset
+    planning_seconds: Amount = 100.0  # for each plan
+    lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
 
     def config(self, learner: str, preset: str) -> LearningConfig:
@@ -57,6 +57,13 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, dagger_episodes=20, lama_seconds=10.0, quick=True)
 
 
+class Run(msgspec.Struct, frozen=True):
+    """That a run was started: on which machine, and on which day."""
+
+    machine: Machine
+    date: str = ""  # such as 2026-07-31
+
+
 @dataclass(frozen=True)
 class ExperimentFolder:
     """A folder, and the experiment that all in it belongs to."""
@@ -65,8 +72,9 @@ class ExperimentFolder:
     experiment: Experiment
 
     def note_run(self) -> None:
-        """Note that a run was started on this machine."""
-        write_atomically(self.path / "runs" / f"{uuid.uuid4().hex}.json", json.dumps({"machine": machine()}) + "\n")
+        """Note that a run was started on this machine, and when."""
+        run = Run(machine(), datetime.now(timezone.utc).date().isoformat())
+        write_atomically(self.path / "runs" / f"{uuid.uuid4().hex}.json", encode(run, indent=0))
 
 
 def open_folder(path: Path, experiment: Experiment) -> ExperimentFolder:
@@ -95,13 +103,12 @@ def read_experiment(folder: Path) -> Experiment:
     return decode(read_bytes(path), Experiment, f"{path}: not what `bilevel reproduce` wrote there")
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file, or `None` where there is none."""
+def read_intact(path: Path, kind: type[Value]) -> Value | None:
+    """Return what is in a file, or `None` where there is none or it is damaged: whoever makes it makes it again."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return decode(read_bytes(path), kind, path)
+    except BadInput:
         return None
-    return value if isinstance(value, dict) else None
 
 
 class Locks:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+import msgspec
+
 from bilevel.baselines.end_to_end import read_any
 from bilevel.experiments.evaluation import Evaluation, read_results
-from bilevel.experiments.machines import forget_peak, machine, own_peak, programs_peak
+from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak, programs_peak
 from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
-from bilevel.experiments.reproduction.folder import ExperimentFolder, read_json
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
 from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit, Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
+from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.planning.planner import Status
 from bilevel.planning.planners import planner_named
@@ -84,8 +87,12 @@ class Evaluate(_VariantUnit):
         except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
             return []
         fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
+        return records if fit and not (to_resume and self._are_old(records)) else []
+
+    def _are_old(self, records: list[EpisodeRecord]) -> bool:
+        """Return whether something that episodes depend on has another version by now; finding out takes a while."""
         now = versions(TASKS[self.task].packages)
-        return records if fit and not (to_resume and any(record.versions != now for record in records)) else []
+        return any(record.versions != now for record in records)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         return len(self.records(folder)) >= self.episodes
@@ -103,6 +110,14 @@ class Evaluate(_VariantUnit):
                 callback(f"episode {len(records)} of {self.episodes}")
 
 
+class Memory(msgspec.Struct, frozen=True):
+    """How much memory an episode needed."""
+
+    objects: Count
+    peak_mebibytes: Amount | None
+    machine: Machine = {}
+
+
 @dataclass(frozen=True)
 class MeasureMemory(_VariantUnit):
     """Measure how much memory a process of its own needs for one episode."""
@@ -116,13 +131,28 @@ class MeasureMemory(_VariantUnit):
         return (f"memory/{self.task}/{self.variant.name}.json",)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
-        known = read_json(folder.path / self.outputs[0]) or {}
-        return int(known.get("objects", 0)) >= self.objects
+        known = read_intact(folder.path / self.outputs[0], Memory)
+        return known is not None and known.objects >= self.objects
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         (record,) = self.evaluation(folder, self.objects, 1).run()
-        found = {"objects": self.objects, "peak_mebibytes": record.peak_mebibytes, "machine": machine()}
-        write_atomically(folder.path / self.outputs[0], json.dumps(found) + "\n")
+        found = Memory(self.objects, record.peak_mebibytes, machine())
+        write_atomically(folder.path / self.outputs[0], encode(found, indent=0))
+
+
+class Scaling(msgspec.Struct, frozen=True, tag_field="kind", tag="scaling"):
+    """How long a large problem took, symbols alone."""
+
+    task: str
+    solver: str  # rules or lama
+    objects: Count
+    seconds: Amount  # on one core
+    solved: bool
+    timed_out: bool
+    actions: Count
+    peak_mebibytes: Amount
+    versions: Mapping[str, str]
+    machine: Machine
 
 
 @dataclass(frozen=True)
@@ -144,7 +174,7 @@ class Scale(Unit):
         return (self.training.policy,) if self.training else ()
 
     def is_done(self, folder: ExperimentFolder) -> bool:
-        return read_json(folder.path / self.outputs[0]) is not None
+        return read_intact(folder.path / self.outputs[0], Scaling) is not None
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         if self.training:
@@ -152,9 +182,8 @@ class Scale(Unit):
         else:
             measured = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
         known = versions([] if self.training else ["up-fast-downward"])
-        found = {"kind": "scaling", "task": self.task, "solver": self.solver, "objects": self.objects, **measured}
-        content = json.dumps({**found, "versions": known, "machine": machine()})
-        write_atomically(folder.path / self.outputs[0], content + "\n")
+        found = Scaling(self.task, self.solver, self.objects, **measured, versions=known, machine=machine())
+        write_atomically(folder.path / self.outputs[0], encode(found, indent=0))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ measure it are in `measurements`.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -15,15 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+
 from bilevel.demonstrations.manifest import MANIFEST
-from bilevel.experiments.machines import forget_peak, machine, own_peak
+from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak
 from bilevel.experiments.methods import METHODS, is_published, is_symbolic
-from bilevel.experiments.reproduction.folder import OURS, PAPER, ExperimentFolder, read_json
+from bilevel.experiments.reproduction.folder import OURS, PAPER, ExperimentFolder, read_intact
 from bilevel.files import write_atomically
+from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import END_TO_END
 from bilevel.policies.policy_folder import BISON, POLICY
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
+from bilevel.versions import versions
 
 if TYPE_CHECKING:  # it needs torch, which only training does
     from bilevel.learning.networks import Progress
@@ -76,6 +79,13 @@ class Unit(ABC):
         """Do it, or whatever of it is not there yet."""
 
 
+class _Collected(msgspec.Struct, frozen=True):
+    """What a manifest says about how far a data set is."""
+
+    complete: bool = False
+    episodes: Count = 0
+
+
 @dataclass(frozen=True)
 class Collect(Unit):
     """Collect the demonstrations of a task."""
@@ -88,8 +98,8 @@ class Collect(Unit):
         return (f"demonstrations/{self.task}",)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
-        manifest = read_json(folder.path / self.outputs[0] / MANIFEST) or {}
-        return manifest.get("complete") is True and manifest.get("episodes", 0) >= folder.experiment.demonstrations
+        known = read_intact(folder.path / self.outputs[0] / MANIFEST, _Collected) or _Collected()
+        return known.complete and known.episodes >= folder.experiment.demonstrations
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.demonstrations.collection import open_collection
@@ -172,13 +182,24 @@ class Train(Unit):
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """What training a network took."""
+
+    seconds: Amount  # of the process that trained it, labels and DAgger included
+    peak_mebibytes: Amount | None
+    device: str  # cpu or cuda
+    networks: Count  # that were trained side by side in these seconds
+    machine: Machine
+    versions: Mapping[str, str] = {}
+
+
 class TrainingCost:
-    """What training a network takes, over all the times that it was begun, in a file."""
+    """Keeps what training a network takes, over all the times that it was begun, in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        known = read_json(path) or {}
-        self._seconds, self._peak = float(known.get("seconds", 0.0)), float(known.get("peak_mebibytes", 0.0))
+        known = read_intact(path, Cost)
+        self._seconds, self._peak = (known.seconds, known.peak_mebibytes or 0.0) if known else (0.0, 0.0)
         self._began, self._saved = time.monotonic(), 0.0
         forget_peak()
 
@@ -190,14 +211,9 @@ class TrainingCost:
         if now - self._saved <= SAVED_EVERY and not is_last:
             return
         self._saved = now
-        content = {
-            "seconds": round(self._seconds + now - self._began, 1),
-            "peak_mebibytes": max(self._peak, own_peak()),
-            "device": find_device().type,
-            "networks": 1,
-            "machine": machine(),
-        }
-        write_atomically(self._path, json.dumps(content) + "\n")
+        seconds, peak = round(self._seconds + now - self._began, 1), max(self._peak, own_peak())
+        cost = Cost(seconds, peak, find_device().type, 1, machine(), versions(["torch"]))
+        write_atomically(self._path, encode(cost, indent=0))
 
 
 # The rows of the table
