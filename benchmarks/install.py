@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,13 +37,12 @@ def first_commands(page: str) -> tuple[str, list[list[str]]]:
     sys.exit("README has no block that begins with pip install")
 
 
-def run(folder: Path, *words: str) -> float:
-    """Run a command of the environment in a folder beside it, without anything of ours; return its seconds."""
+def run(folder: Path, *words: str) -> None:
+    """Run a command of the environment in a folder beside it, without anything of ours."""
     outside = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
     binaries = folder / "environment" / "bin"
     work = folder / "work"
     work.mkdir(exist_ok=True)
-    began = time.perf_counter()
     done = subprocess.run(
         [str(binaries / words[0]), *words[1:]],
         cwd=work,
@@ -51,7 +52,15 @@ def run(folder: Path, *words: str) -> float:
     )
     if done.returncode:
         sys.exit(f"{shlex.join(words)}:\n{done.stdout}{done.stderr}")
-    return round(time.perf_counter() - began, 1)
+
+
+def timed(work: Callable[[], None]) -> Row:
+    """Do some work in other processes; return how long it took, and how long processors were busy with it."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": round(time.perf_counter() - began, 1), "cpu_seconds": round(busy, 1)}
 
 
 def measure(file: Path) -> Row:
@@ -59,19 +68,17 @@ def measure(file: Path) -> Row:
     extras, commands = first_commands(README.read_text(encoding="utf-8"))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        began = time.perf_counter()
-        venv.create(folder / "environment", with_pip=True)
-        seconds = {"python -m venv": round(time.perf_counter() - began, 1)}
-        install = ["pip", "install", "--quiet"]
-        seconds[f"pip install '{file.name}{extras}'"] = run(folder, *install, f"{file.resolve()}{extras}")
+        steps = {"python -m venv": timed(lambda: venv.create(folder / "environment", with_pip=True))}
+        install = "pip", "install", "--quiet", f"{file.resolve()}{extras}"
+        steps[f"pip install '{file.name}{extras}'"] = timed(partial(run, folder, *install))
         for words in commands:
-            seconds[shlex.join(words)] = run(folder, *words)
+            steps[shlex.join(words)] = timed(partial(run, folder, *words))
         packages = set(_packages(folder))
         return {
             "file": file.name,
             "megabytes": round(file.stat().st_size / 1e6, 2),
-            "seconds": seconds,
-            "total_seconds": round(sum(seconds.values()), 1),
+            "steps": steps,
+            **{key: round(sum(step[key] for step in steps.values()), 1) for key in ("seconds", "cpu_seconds")},
             "packages": len(packages),
             "has_torch": "torch" in packages,
             "environment_megabytes": round(_size(folder / "environment") / 1e6),
@@ -97,7 +104,9 @@ def main() -> None:
     rows = []
     for file in given.files:
         rows.append(measure(file))
-        print(f"{file.name}: {rows[-1]['total_seconds']} s", *rows[-1]["seconds"].items(), sep="\n  ", flush=True)
+        print(f"{file.name}: {rows[-1]['seconds']} s", flush=True)
+        for command, step in rows[-1]["steps"].items():
+            print(f"  {step['seconds']:6} s, {step['cpu_seconds']:6} s of processors: {command}", flush=True)
     write_rows(given.output, rows)
 
 

@@ -20,7 +20,6 @@ Render = Callable[[Sequence[Row], str], str]  # from rows of results and the nam
 
 NOTHING = "–"
 PRESETS = {"paper": "paper's setting", "best": "our preset"}
-PRETRAINED_FROM = ("demonstrations", "demonstrated_objects")
 KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "perturbed": "n = 3, perturbed"}
 
 
@@ -76,26 +75,6 @@ def success_table(rows: Sequence[Row], file: str) -> str:
         f"number of objects. *Perturbed*: with bursts of control noise. {origin(rows, file)}"
     )
     return below(text, header, lines)
-
-
-def pretrained_table(rows: Sequence[Row], file: str) -> str:
-    """Return the policies that come with the package: how large each is, and how often it succeeds."""
-    sizes = sorted({int(size) for row in rows for size in row["by_objects"]})
-    lines = [
-        [
-            row["task"],
-            f"{row['rules']}",
-            f"{row['bytes'] / 1000:.0f}",
-            *(with_interval([row["by_objects"][str(size)]]) for size in sizes),
-        ]
-        for row in rows
-    ]
-    demonstrations, shown = (" or ".join(sorted({str(row[key]) for row in rows})) for key in PRETRAINED_FROM)
-    text = (
-        f"The policies that come with the package: each learned from {demonstrations} demonstrations with {shown} "
-        f"objects, and run in episodes whose seeds nothing else uses, with 95% intervals. {origin(rows, file)}"
-    )
-    return below(text, ["task", "rules", "KB", *(f"n = {size}" for size in sizes)], lines)
 
 
 def failure_table(rows: Sequence[Row], file: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import domain_tables as domains
+import package_tables as package
 import result_tables as render
 import robustness_tables as robustness
 import suite_tables as suites
@@ -41,7 +42,7 @@ class Place(NamedTuple):
 FOUND = "reproduction.jsonl"
 TABLES: Mapping[str, Place] = {
     "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
-    "pretrained": Place(render.pretrained_table, "pretrained.jsonl", "docs/results.md"),
+    "pretrained": Place(package.pretrained_table, "pretrained.jsonl", "docs/results.md"),
     "failures": Place(render.failure_table, "policies.jsonl", "docs/policies.md"),
     "refinement": Place(render.refinement_table, "policies.jsonl", "docs/policies.md"),
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),
