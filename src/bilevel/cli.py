@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 # Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
@@ -89,7 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is None:
             _hush_interruptions()
         _prepare()
-        code = _run(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        code = carry_out(lambda: _asked(words))
     except KeyboardInterrupt as interruption:  # even while modules are imported
         exec("")  # else Python may end by a signal: it takes one within the code of a dataclass for unhandled
         code = _complain(str(interruption) or "interrupted; nothing was written", 130)
@@ -102,12 +103,13 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _run(words: list[str]) -> int:
-    """The command's exit code; what a user can mend is one line on standard error."""
+def carry_out(asked: Callable[[], Any]) -> int:
+    """Run the command that is asked for, if any; return its exit code. What a user can mend is one line of error."""
+    from bilevel.memory import LACKING, lacks_memory
     from bilevel.symbolic.domain import BadInput
 
     try:
-        command = _asked(words)
+        command = asked()
         if _was_interrupted:  # and a module that was imported has overheard it
             raise KeyboardInterrupt
         code: int = command.run() if command else 0
@@ -121,12 +123,14 @@ def _run(words: list[str]) -> int:
         if package not in EXTRAS:
             raise
         return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
-    except MemoryError:
-        return _complain("there is not enough memory for this", 2)
     except BrokenPipeError:  # the reader has seen enough, as with | head
         _forget_output()
         return 0
-    except OSError as error:
+    except Exception as error:
+        if lacks_memory(error):
+            return _complain(LACKING, 2)
+        if not isinstance(error, OSError):
+            raise
         _forget_output()
         return _complain(f"the output cannot be written: {error.strerror}", 2)
 

@@ -55,7 +55,7 @@ def call(what: str, function: Callable[Given, Result], *arguments: Given.args, *
     """
     try:
         return function(*arguments, **named)
-    except BadInput:
+    except (BadInput, MemoryError):
         raise
     except Exception as error:
         raise failed(what.format(*arguments, **named), error) from error
