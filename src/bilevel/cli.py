@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
 # Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
             _hush_interruptions()
         _prepare()
         words = sys.argv[1:] if arguments is None else arguments
-        code = carry_out(lambda: _asked(words))
+        code = _run(words)
     except KeyboardInterrupt as interruption:  # even while modules are imported
         exec("")  # else Python may end by a signal: it takes one within the code of a dataclass for unhandled
         code = _complain(str(interruption) or "interrupted; nothing was written", 130)
@@ -103,13 +103,13 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def carry_out(asked: Callable[[], Any]) -> int:
-    """Run the command that is asked for, if any; return its exit code. What a user can mend is one line of error."""
+def _run(words: list[str]) -> int:
+    """The command's exit code; what a user can mend is one line on standard error."""
     from bilevel.memory import LACKING, lacks_memory
     from bilevel.symbolic.domain import BadInput
 
     try:
-        command = asked()
+        command = _asked(words)
         if _was_interrupted:  # and a module that was imported has overheard it
             raise KeyboardInterrupt
         code: int = command.run() if command else 0
