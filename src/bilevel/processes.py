@@ -65,7 +65,7 @@ def spread(
         yield from _spread_what_takes_long(start, items)
         return
     waiting = iter(items)
-    first = list(islice(waiting, min(workers, MOST_PER_CORE * usable_cores())))
+    first = list(islice(waiting, max(1, min(workers, MOST_PER_CORE * usable_cores()))))
     if len(first) <= 1:
         if first:
             yield from map(start(), chain(first, waiting))
