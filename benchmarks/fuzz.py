@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 from fuzz_corpus import FORMATS, Format, has, make_corpus
 from fuzz_options import COMMANDS, ONLY_READ, SLOW, words
-from mutations import mutated, mutated_json
+from mutations import mutated, mutated_hdf5, mutated_json
 from result_files import origin, read_rows, write_rows
 
 from bilevel import cli
@@ -92,11 +92,13 @@ def drawn(number: int, seed: int, formats: list[Format]) -> Input:
     given = [word.format(path=path, folder=path.parent) for word in rng.choice(format_.commands).split()]
     if rng.random() < 0.01:
         return Input(format_.name, given, path, None)
-    data = path.read_bytes()
-    damaged = (
-        mutated_json(data, rng) if format_.is_json and rng.random() < 0.6 else mutated(data, rng, other.read_bytes())
-    )
-    return Input(format_.name, given, path, damaged)
+    return Input(format_.name, given, path, _damaged(path.read_bytes(), other.read_bytes(), format_.is_json, rng))
+
+
+def _damaged(data: bytes, other: bytes, is_json: bool, rng: Random) -> bytes:
+    if data.startswith(b"\x89HDF"):
+        return mutated_hdf5(data, rng)
+    return mutated_json(data, rng) if is_json and rng.random() < 0.6 else mutated(data, rng, other)
 
 
 # Carrying out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -166,3 +167,30 @@ def _change(holder: Any, key: Any, rng: Random) -> None:
         holder[key] = rng.choice((holder[key] + 1, -holder[key], str(holder[key]), holder[key] * 10**12))
     else:
         holder[key] = rng.choice(VALUES)
+
+
+def mutated_hdf5(data: bytes, rng: Random) -> bytes:
+    """Return an HDF5 file that is cut off, or whole but with something missing, renamed or of another kind.
+
+    Its other bytes are left alone: on some of them HDF5 itself loops or crashes, which no program that uses it can help.
+    """
+    import h5py
+
+    if rng.random() < 0.2:
+        return truncate(data, rng, data)
+    buffer = io.BytesIO(data)
+    with h5py.File(buffer, "r+") as file:
+        names: list[str] = []
+        file.visit(names.append)
+        name = rng.choice(names)
+        kind = rng.randrange(4)
+        if kind == 0:
+            del file[name]
+        elif kind == 1:
+            file.move(name, name + rng.choice(("x", "_1", "/x")))
+        elif kind == 2 and file[name].attrs:
+            file[name].attrs[rng.choice(list(file[name].attrs))] = rng.choice(("", "[" * 5000, "{", "3", 7, [1.0, 2.0]))
+        else:
+            del file[name]
+            file[name] = rng.choice((3.5, "text", [1, 2], [[float("nan")] * 3] * 5, [b"x"], [[[1e308]]], []))
+    return buffer.getvalue()

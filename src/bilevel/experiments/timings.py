@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -18,14 +18,16 @@ from bilevel.json_files import decode, read_bytes
 
 TIMING_BEGINNING = b'{"objects":'  # of every line
 
+Measure = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
 
 class Timing(msgspec.Struct, frozen=True):
     """What one episode took."""
 
     objects: int
     episode: int
-    seconds: dict[str, float]  # that the policy and the physics took
-    peak_mebibytes: float | None  # of the process that ran it
+    seconds: dict[str, Measure]  # that the policy and the physics took
+    peak_mebibytes: Measure | None  # of the process that ran it
 
     def line(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
