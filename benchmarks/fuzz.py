@@ -195,7 +195,7 @@ def outcome(given: list[str]) -> tuple[int | None, str]:
     """Carry out a command; return its exit code and what it wrote to standard error, a traceback included."""
     before, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Output(), (errors := Output())
     cli._was_interrupted = False
-    faulthandler.dump_traceback_later(2 * LAST, exit=True, file=sys.__stdout__)
+    faulthandler.dump_traceback_later(2 * LAST, exit=True, file=1)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     signal.setitimer(signal.ITIMER_REAL, LAST)
     try:
@@ -240,8 +240,8 @@ def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for kind in (RuntimeWarning, UserWarning, FutureWarning):
         warnings.simplefilter("always", kind)
-    for number in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(number, _alarm)
+    for alarm in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(alarm, _alarm)
     for command in ONLY_READ:
         cli.load(command).run = lambda self: 0
     formats = [one for one in FORMATS if has(one.package)]

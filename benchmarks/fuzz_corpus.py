@@ -155,7 +155,8 @@ def _write_recordings(demonstrations: Demonstrations, folder: Path) -> None:
     seen["arrived"] = np.full(len(first.agent), 2)
     before = {f"observations/{name}": array[:-1] for name, array in seen.items()}
     after = {f"next_observations/{name}": array[1:] for name, array in seen.items()}
-    np.savez(folder / "arrays.npz", actions=first.controls, **before, **after)
+    arrays: dict[str, Any] = {"actions": first.controls, **before, **after}
+    np.savez(folder / "arrays.npz", **arrays)
     if has("h5py"):
         import h5py
 

@@ -28,6 +28,8 @@ from bilevel.tasks.spec import Spec
 STEPS_PER_OBJECT = 2048  # the paper's limit
 # Arguments of `make_env`. The last two are about pictures alone, which decide nothing in an episode.
 OBJECTS, RENDER_MODE, QUALITY = "objects", "render_mode", "quality"
+# Arguments that we give, so that environments cannot be told them otherwise.
+NOT_OF_ENVIRONMENTS = ("task", OBJECTS, "seed", "seeds", "steps", "noise", "perception", RENDER_MODE)
 
 Snapshot = Mapping[str, NDArray[Any]]
 Thresholds = Mapping[str, float]  # of labels, by their names
