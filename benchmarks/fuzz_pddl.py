@@ -18,6 +18,8 @@ from importlib import resources
 from random import Random
 from typing import NamedTuple
 
+from mutations import mutated
+
 from bilevel.compiled import find
 from bilevel.symbolic.adl import compile_adl
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
@@ -33,25 +35,6 @@ EXPECTED = (
     *("ADL compiled", "ADL refused"),
 )
 CLEAN_MESSAGE = re.compile(r"fuzz\.pddl:[1-9]\d*:[1-9]\d*: [^\n]+")
-NOISE = (
-    *("(", ")", ") )", "(((", "-", "?x", "=", ";", "5", "\0", "é", "\r", "\r\n", "- object", "(either a b)"),
-    *(
-        ":action",
-        ":event",
-        ":init",
-        ":goal",
-        ":objects",
-        "exists",
-        "oneof",
-        "new",
-        "not",
-        "and",
-        "when",
-        "(= (f) 1)",
-        "(and)",
-    ),
-)
-
 # All that can be read and the package's own domains do not use: costs, constants, equality, negation, nested choices.
 RICH_DOMAIN = """
 (define (domain delivery) ; a comment
@@ -107,7 +90,7 @@ ADL_PROBLEM = """
 (define (problem evening) (:domain caretaker)
   (:objects a b - room x - box y - thing)
   (:init (here hall) (joined hall a) (joined a b) (in x a) (in y b) (lit a))
-  (:goal (and (or (all-done) (clean y)) (not (locked a)) (exists (?r - room) (lit ?r)))))
+  (:goal (and (clean y) (not (locked a)) (forall (?t - box) (clean ?t)))))
 """
 
 
@@ -143,81 +126,6 @@ def originals(rng: Random) -> tuple[list[str], list[tuple[Domain, str]]]:
     for domain in domains:
         problems += ((domain, write_problem(random_problem(domain, rng), domain)) for _ in range(PROBLEMS_PER_DOMAIN))
     return [*texts, *map(write_domain, domains)], problems
-
-
-def flip_byte(data: bytes, rng: Random, other: bytes) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
-
-
-def change_case_bit(data: bytes, rng: Random, other: bytes) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + bytes([data[place] ^ (1 << rng.randrange(7))]) + data[place + 1 :]
-
-
-def delete_stretch(data: bytes, rng: Random, other: bytes) -> bytes:
-    start = rng.randrange(len(data))
-    return data[:start] + data[start + rng.randint(1, 20) :]
-
-
-def duplicate_stretch(data: bytes, rng: Random, other: bytes) -> bytes:
-    start = rng.randrange(len(data))
-    end = start + rng.randint(1, 60)
-    return data[:end] + data[start:end] + data[end:]
-
-
-def truncate(data: bytes, rng: Random, other: bytes) -> bytes:
-    return data[: rng.randrange(len(data))]
-
-
-def splice(data: bytes, rng: Random, other: bytes) -> bytes:
-    return data[: rng.randrange(len(data))] + other[rng.randrange(len(other)) :]
-
-
-def add_noise(data: bytes, rng: Random, other: bytes) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + f" {rng.choice(NOISE)} ".encode() + data[place:]
-
-
-def change_tokens(data: bytes, rng: Random, other: bytes, change: Callable[[list[bytes], int, int], None]) -> bytes:
-    tokens = re.split(rb"([()\s]+)", data)
-    change(tokens, rng.randrange(len(tokens)), rng.randrange(len(tokens)))
-    return b"".join(tokens)
-
-
-def swap_tokens(data: bytes, rng: Random, other: bytes) -> bytes:
-    def swap(tokens: list[bytes], i: int, j: int) -> None:
-        tokens[i], tokens[j] = tokens[j], tokens[i]
-
-    return change_tokens(data, rng, other, swap)
-
-
-def copy_token(data: bytes, rng: Random, other: bytes) -> bytes:
-    def copy(tokens: list[bytes], i: int, j: int) -> None:
-        tokens[i] = tokens[j]
-
-    return change_tokens(data, rng, other, copy)
-
-
-MUTATIONS = (
-    flip_byte,
-    change_case_bit,
-    delete_stretch,
-    duplicate_stretch,
-    truncate,
-    splice,
-    add_noise,
-    swap_tokens,
-    copy_token,
-)
-
-
-def mutated(text: str, rng: Random, other: str) -> bytes:
-    data = text.encode()
-    for _ in range(rng.choice((0, 1, 1, 1, 2, 4))):
-        if data:
-            data = rng.choice(MUTATIONS)(data, rng, other.encode())
-    return data
 
 
 def try_domain(data: bytes) -> str:
@@ -275,7 +183,7 @@ def main() -> int:
     for number in range(1, options.files + 1):
         rng = Random(f"{options.seed}/{number}")
         text = rng.choice(texts)
-        data = mutated(text.text, rng, rng.choice(texts).text)
+        data = mutated(text.text.encode(), rng, rng.choice(texts).text.encode())
         result = verdict(data, text)
         counts[result] += 1
         if result not in EXPECTED:

@@ -20,7 +20,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("files", "json_files", "name_tags", "processes", "seeds", "versions", "video")
+TOOLS = ("files", "json_files", "memory", "name_tags", "processes", "seeds", "versions", "video")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -53,7 +53,7 @@ LAYERS: Mapping[str, Allowed] = {
         ),
         (*NUMERICAL, "safetensors", "matplotlib"),
     ),
-    "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco", "glfw")),
+    "tabletop": Allowed(("symbolic", "tasks", "memory"), ("numpy", "gymnasium", "mujoco", "glfw")),
     "baselines": Allowed(
         ("symbolic", "rules", "tasks", "lowlevel", "policies", "demonstrations", "learning", *TOOLS),
         (*NUMERICAL, "torch", "safetensors", "lerobot"),
@@ -72,14 +72,15 @@ LAYERS: Mapping[str, Allowed] = {
         (*NUMERICAL, "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
     ),
     "commands": Allowed(("",), ("rich", "tyro", "msgspec", "PIL")),
-    "cli": Allowed(("commands", "symbolic.domain"), ("tyro",)),
+    "cli": Allowed(("commands", "memory", "symbolic.domain"), ("tyro",)),
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
     "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
+    "memory": Allowed(()),
     "name_tags": Allowed((), ("numpy", "PIL")),
-    "processes": Allowed(("symbolic.domain",)),
+    "processes": Allowed(("memory", "symbolic.domain")),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
     "video": Allowed(("symbolic.domain", "files"), ("numpy", "av", "PIL")),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bilevel import processes
+from bilevel.memory import LACKING
 from bilevel.processes import in_order, spread, usable_cores
 from bilevel.symbolic.domain import BadInput
 
@@ -90,7 +91,7 @@ def test_bad_input_in_a_worker_is_raised_here(workers: int) -> None:
 
 
 def test_a_worker_that_dies_is_noticed() -> None:
-    with pytest.raises(BadInput, match=r"a worker process ended early \(exit code -9\)"):
+    with pytest.raises(BadInput, match=r"a worker process ended early \(process \d+, exit code -9\)"):
         list(spread(die, range(6), 2))
 
 
@@ -101,6 +102,49 @@ def test_a_worker_whose_first_process_is_killed_cleans_up_and_ends_amid_its_work
     first.kill()
     first.wait()
     assert eventually(lambda: not list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2])
+def test_a_worker_whose_first_process_dies_while_it_starts_says_nothing(tmp_path: Path, delay: float) -> None:
+    script = Path(__file__).with_name("sleeping_workers.py")
+    first = subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.PIPE, text=True)
+    assert eventually(lambda: children_of(first.pid) > 0)
+    time.sleep(delay)
+    first.kill()
+    assert first.communicate()[1] == ""  # once every process that could say something has ended
+
+
+def children_of(process: int) -> int:
+    return len(Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split())
+
+
+def test_more_workers_than_work_or_than_cores_can_bear_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Counted(processes.Worker):
+        def __init__(self, serve: Callable[..., None]) -> None:
+            started.append(self)
+            super().__init__(serve)
+
+    monkeypatch.setattr(processes, "Worker", Counted)
+    monkeypatch.setattr(processes, "usable_cores", lambda: 1)
+    monkeypatch.setattr(processes, "MOST_PER_CORE", 2)
+    endless = spread(square, range(10**30), 10**9)
+    assert next(endless) in (0, 1)
+    endless.close()
+    assert len(started) == 2
+
+
+def lack_memory() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+
+    return work
+
+
+def test_a_worker_without_memory_says_so_in_a_line() -> None:
+    with pytest.raises(BadInput, match=LACKING):
+        list(spread(lack_memory, range(6), 2))
 
 
 def eventually(condition: Callable[[], bool]) -> bool:

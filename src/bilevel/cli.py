@@ -89,7 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is None:
             _hush_interruptions()
         _prepare()
-        code = _run(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        code = _run(words)
     except KeyboardInterrupt as interruption:  # even while modules are imported
         exec("")  # else Python may end by a signal: it takes one within the code of a dataclass for unhandled
         code = _complain(str(interruption) or "interrupted; nothing was written", 130)
@@ -104,6 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(words: list[str]) -> int:
     """The command's exit code; what a user can mend is one line on standard error."""
+    from bilevel.memory import LACKING, lacks_memory
     from bilevel.symbolic.domain import BadInput
 
     try:
@@ -121,12 +123,14 @@ def _run(words: list[str]) -> int:
         if package not in EXTRAS:
             raise
         return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
-    except MemoryError:
-        return _complain("there is not enough memory for this", 2)
     except BrokenPipeError:  # the reader has seen enough, as with | head
         _forget_output()
         return 0
-    except OSError as error:
+    except Exception as error:
+        if lacks_memory(error):
+            return _complain(LACKING, 2)
+        if not isinstance(error, OSError):
+            raise
         _forget_output()
         return _complain(f"the output cannot be written: {error.strerror}", 2)
 

@@ -1,8 +1,9 @@
 """Spreading work over processes that can be interrupted, or killed, at any time.
 
-Processes are spawned, not forked, because MuJoCo and torch do not survive a fork. `concurrent.futures` would leave
+Processes are new ones, not forked, because MuJoCo and torch do not survive a fork. `concurrent.futures` would leave
 workers behind when the first process is killed, and would end all of them when one dies; here, each worker has a pipe
-of its own, which breaks when it dies, and ends by itself when the first process is gone.
+of its own, which breaks when it dies, and ends by itself when the first process is gone. `multiprocessing` shows a
+traceback where the first process dies while a worker starts, so that is done here.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing import get_context, parent_process, resource_tracker
+from itertools import chain, islice
+from multiprocessing import Pipe, process, spawn
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from typing import Any, TypeVar
 
+from bilevel.memory import LACKING, lacks_memory
 from bilevel.symbolic.domain import BadInput
 
 PATIENCE = 2.0  # seconds
 TO_START = 2.0  # seconds that a process takes to start, with all that it imports
 WORTH_SPREADING = 2 * TO_START  # seconds of work
 CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+MOST_PER_CORE = 8  # workers: more only wait for each other
 
 Result = TypeVar("Result")
 Work = Callable[[int], Result]
@@ -60,26 +64,29 @@ def spread(
     if workers is None:
         yield from _spread_what_takes_long(start, items)
         return
-    workers = min(workers, len(items))
-    if workers <= 1:
-        if items:
-            yield from map(start(), items)
+    waiting = iter(items)
+    first = list(islice(waiting, max(1, min(workers, MOST_PER_CORE * usable_cores()))))
+    if len(first) <= 1:
+        if first:
+            yield from map(start(), chain(first, waiting))
         return
-    team = [Worker(partial(_work, start)) for _ in range(workers)]
-    busy, waiting = {worker.connection: worker for worker in team}, deque(items)
+    team: list[Worker] = []
     try:
-        for worker in team:
-            worker.send(waiting.popleft())
+        for item in first:
+            team.append(worker := Worker(partial(_work, start)))
+            worker.send(item)
+        busy = {worker.connection: worker for worker in team}
         while busy:
             for connection in wait(list(busy)):
                 assert isinstance(connection, Connection)
                 result = busy[connection].receive()
                 if isinstance(result, BadInput):
                     raise result
-                if waiting:
-                    busy[connection].send(waiting.popleft())
-                else:
+                following = next(waiting, None)
+                if following is None:
                     del busy[connection]
+                else:
+                    busy[connection].send(following)
                 yield result
     finally:
         stop_workers(team)
@@ -111,37 +118,54 @@ def in_order(results: Iterable[tuple[int, Result]], begin: int = 0) -> Iterator[
 
 
 class Worker:
-    """A spawned process that runs `serve` with its end of a pipe; the other end is `connection`.
+    """A new process that runs `serve` with its end of a pipe; the other end is `connection`.
 
     It never sees Ctrl-C, which reaches all processes of a terminal: only the first answers it, and stops the others.
     """
 
     def __init__(self, serve: Callable[[Connection], None]) -> None:
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(serve, theirs), daemon=True)
-        resource_tracker.ensure_running()  # which lets Ctrl-C through when it starts
+        prepared = spawn.get_preparation_data("worker")  # where to find what `serve` is made of
+        prepared["authkey"] = bytes(prepared["authkey"])
+        self.connection, theirs = Pipe()
+        first, self._first = os.pipe()  # which breaks when this process dies
+        code = f"import sys; sys.path[:] = {sys.path!r}; from bilevel.processes import _main"
+        command = [sys.executable, "-c", f"{code}; _main({theirs.fileno()}, {first})"]
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
         try:
-            self.process.start()
+            self.process = Popen(command, stdin=DEVNULL, pass_fds=(theirs.fileno(), first))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        theirs.close()  # so that ours breaks when the process dies
+            theirs.close()  # so that ours breaks when the process dies
+            os.close(first)
+        try:
+            self.send(prepared)
+            self.send(serve)
+        except BaseException:
+            stop_workers([self])
+            raise
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
 
     def send(self, message: object) -> None:
         """Send it; where the process has died, `receive` will say so."""
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, ConnectionError):
             self.connection.send(message)
 
     def receive(self) -> Any:
         """Return what the process sends next; `WorkerDied` where it has ended instead."""
         try:
             return self.connection.recv()
-        except (EOFError, ConnectionError):
-            self.process.join()
+        except (EOFError, OSError):
+            number, code = self.process.pid, self.process.wait()
             raise WorkerDied(
-                f"a worker process ended early (exit code {self.process.exitcode}), perhaps for want of memory"
+                f"a worker process ended early (process {number}, exit code {code}), perhaps for want of memory"
             ) from None
+
+    def close(self) -> None:
+        self.connection.close()
+        os.close(self._first)
 
 
 def stop_workers(workers: Sequence[Worker]) -> None:
@@ -149,27 +173,37 @@ def stop_workers(workers: Sequence[Worker]) -> None:
     for worker in workers:
         worker.process.terminate()
     for worker in workers:
-        worker.process.join(PATIENCE)
-        if worker.process.is_alive():  # Python may lose what a signal raises
+        try:
+            worker.process.wait(PATIENCE)
+        except TimeoutExpired:  # Python may lose what a signal raises
             worker.process.kill()
-            worker.process.join()
-        worker.connection.close()
+            worker.process.wait()
+        worker.close()
 
 
-def _serve(serve: Callable[[Connection], None], connection: Connection) -> None:
-    """Serve until nobody is at the other end; this process cleans up and ends when it is told to, or left alone."""
+def _main(connection: int, first: int) -> None:
+    """Be a worker: serve until nobody is at the other end of the pipe; the first process lives while `first` is open.
+
+    This process cleans up and ends when it is told to, or left alone, and says nothing of that.
+    """
+    sys.unraisablehook = lambda lost: None if lost.exc_type is SystemExit else sys.__unraisablehook__(lost)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    threading.Thread(target=_end_with_first_process, daemon=True).start()
-    with suppress(EOFError, ConnectionError):
-        serve(connection)
+    threading.Thread(target=_end_with_first_process, args=(first,), daemon=True).start()
+    pipe: Connection[Any, Any] = Connection(connection)
+    with suppress(EOFError, OSError):
+        prepared = pipe.recv()
+        process.current_process()._inheriting = True  # type: ignore[attr-defined]  # it must not start others yet
+        spawn.prepare(prepared)
+        serve: Callable[[Connection], None] = pipe.recv()
+        del process.current_process()._inheriting  # type: ignore[attr-defined]
+        serve(pipe)
 
 
-def _end_with_first_process() -> None:
+def _end_with_first_process(first: int) -> None:
     """Wait for its end, then have this process clean up and end: its planner, say, must not be left behind."""
-    first, main_thread = parent_process(), threading.main_thread().ident
-    assert first is not None
+    main_thread = threading.main_thread().ident
     assert main_thread is not None
-    first.join()
+    os.read(first, 1)
     signal.pthread_kill(main_thread, signal.SIGTERM)
     time.sleep(PATIENCE)
     os._exit(1)  # for a process that does not: Python may lose what a signal raises
@@ -183,3 +217,7 @@ def _work(start: Callable[[], Work[Result]], connection: Connection) -> None:
             connection.send(work(connection.recv()))
     except BadInput as error:
         connection.send(error)
+    except Exception as error:
+        if not lacks_memory(error):
+            raise
+        connection.send(BadInput(LACKING))

@@ -155,12 +155,15 @@ def require_positive(**options: float | None) -> None:
 def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of `--env-args`: values are JSON where possible, else text."""
     from bilevel.json_files import is_too_deep
+    from bilevel.tasks.task import NOT_OF_ENVIRONMENTS
 
     arguments = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
+        if name in NOT_OF_ENVIRONMENTS:
+            raise BadInput(f"--env-args: '{name}' is no argument of environments; see the options of the command")
         try:
             arguments[name] = json.loads(value)
             too_deep = is_too_deep(value)

@@ -21,7 +21,7 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.spec import Spec, read_spec
-from bilevel.tasks.task import OBJECTS
+from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS
 from bilevel.versions import differences
 
 FORMAT = 2
@@ -49,6 +49,9 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         if type(self.arguments.get(OBJECTS)) is not int:
             raise ValueError(f"'{OBJECTS}' among the arguments must be a whole number")
+        for name in NOT_OF_ENVIRONMENTS:
+            if name != OBJECTS and name in self.arguments:
+                raise ValueError(f"'{name}' is no argument of environments")
 
     def differences(self, other: CollectionSettings) -> str:
         """Say where these settings differ from others: `objects 3 instead of 4`."""

@@ -31,6 +31,8 @@ from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
 from bilevel.versions import versions
 
+MOST_EPISODES = 10**9  # for each number of objects
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -60,8 +62,9 @@ class Evaluation:
 
     def check(self) -> None:
         """`BadInput` for what cannot be measured."""
-        if self.episodes < 1:
-            raise BadInput(f"the number of episodes must be at least 1, but is {self.episodes}")
+        if not 1 <= self.episodes <= MOST_EPISODES:
+            allowed = "at least 1" if self.episodes < 1 else f"at most {MOST_EPISODES}"
+            raise BadInput(f"the number of episodes must be {allowed}, but is {self.episodes}")
         for objects in (min(self.objects), max(self.objects)):
             self.policy.check_run(self.task, objects, self.noise, self.arguments, self.perception)
 

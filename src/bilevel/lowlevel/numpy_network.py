@@ -37,8 +37,9 @@ class NumpyNetwork:
         names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]
         self._weight = {name: np.ascontiguousarray(weights[f"{name}.weight"].T) for name in names}
         self._bias = {name: weights[f"{name}.bias"] for name in names}
-        for node in ("global", "object"):  # scaled once, here, instead of at every step
-            self._weight[f"embed.{node}"] *= weights[f"{node}_scale"][:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for node in ("global", "object"):  # scaled once, here, instead of at every step
+                self._weight[f"embed.{node}"] *= weights[f"{node}_scale"][:, None]
         self._layers = [
             tuple((self._weight[f"rounds.{number}.{node}"], self._bias[f"rounds.{number}.{node}"]) for node in NODES)
             for number in range(rounds)
@@ -49,6 +50,14 @@ class NumpyNetwork:
         self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        """Return the control for an action; `BadInput` where the weights are too large for numbers to stay finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = self._outputs(scene, state, goal, action)
+        if not np.isfinite(outputs).all():
+            raise BadInput("the network's outputs are not finite: its weights, or what is seen, are too large")
+        return self._controls.decode(outputs)
+
+    def _outputs(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Array:
         conditions = state, goal, action, scene.roster
         if conditions != self._conditions or scene.spec is not self._encoding.spec:
             self._conditions = None  # where an error is raised half way, nothing is known
@@ -57,7 +66,7 @@ class NumpyNetwork:
         values, features = scene.values, self._encoding.seen(scene, self._rows)
         seen = self._features.objects(values, features, self._mask)
         global_ = self._global + self._features.agent(values) @ self._agent_weight
-        return self._controls.decode(self._forward(global_, self._objects + seen @ self._seen_weight))
+        return self._forward(global_, self._objects + seen @ self._seen_weight)
 
     def _condition(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> None:
         """Embed the symbols, and find where the action's arguments are seen."""

@@ -321,6 +321,7 @@ def read_card(folder: Path) -> Card:
         spec = read_spec(card.spec)
         if card.estimation:
             Estimator(spec, card.estimation)
+            _check_motion(card)
         check_thresholds(card.thresholds)
     except BadInput as error:
         raise Damaged(f"{path}: {error}") from None
@@ -328,6 +329,14 @@ def read_card(folder: Path) -> Card:
         if not 0 <= number <= most:
             raise Damaged(f"{path}: '{key}' cannot be {number}")
     return card
+
+
+def _check_motion(card: Card) -> None:
+    """`BadInput` where the motion of the agent is one with other controls."""
+    motion = card.estimation.agent if card.estimation else None
+    size = card.controls.size if isinstance(card.controls, BoxControls) else 1
+    if motion and len(motion.response) != size:
+        raise BadInput(f"the estimation is for controls of {len(motion.response)} numbers, not {size}")
 
 
 def _check_format(data: bytes, path: Path) -> None:

@@ -85,6 +85,9 @@ class Lateness:
     def __init__(self, motion: AgentMotion, spec: Spec) -> None:
         self._columns = np.array([spec.agent_column[name] for name in motion.features], np.intp)
         self._momentum, self._response, self._still = np.array(motion.momentum), np.array(motion.response), motion.still
+        features = len(motion.features)
+        if self._momentum.shape != (features, features) or self._response.shape[1:] != (features,):
+            raise ValueError(f"the motion of the agent is not one of {features} features")
         self.reset()
 
     def reset(self) -> None:

@@ -160,7 +160,7 @@ def _tasks_in(module: ModuleType) -> Iterator[str]:
 def _module(place: str, source: str) -> ModuleType:
     try:
         return _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except BadInput:
+    except (BadInput, MemoryError):
         raise
     except ModuleNotFoundError as error:
         raise BadInput(f"{source}: there is no module '{error.name}'; is it installed?") from None

@@ -28,6 +28,8 @@ from bilevel.tasks.spec import Spec
 STEPS_PER_OBJECT = 2048  # the paper's limit
 # Arguments of `make_env`. All but the first are about pictures alone, which decide nothing in an episode.
 OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE = "objects", "render_mode", "quality", "picture_size"
+# Arguments that we give, so that environments cannot be told them otherwise.
+NOT_OF_ENVIRONMENTS = ("task", OBJECTS, "seed", "seeds", "steps", "noise", "perception", RENDER_MODE)
 
 Snapshot = Mapping[str, NDArray[Any]]
 Thresholds = Mapping[str, float]  # of labels, by their names
@@ -55,7 +57,7 @@ def call(what: str, function: Callable[Given, Result], *arguments: Given.args, *
     """
     try:
         return function(*arguments, **named)
-    except BadInput:
+    except (BadInput, MemoryError):
         raise
     except Exception as error:
         raise failed(what.format(*arguments, **named), error) from error

@@ -108,7 +108,7 @@ class Processes:
         self._busy, self._idle = {}, []
 
     def _free_worker(self, unit: Unit) -> _UnitWorker:
-        self._idle = [worker for worker in self._idle if worker.process.is_alive()]
+        self._idle = [worker for worker in self._idle if worker.is_alive]
         if self._idle and not unit.needs_own_process:
             return self._idle.pop()
         if self._idle and len(self._idle) + len(self._busy) >= self.workers:
@@ -145,7 +145,7 @@ def _serve(folder: ExperimentFolder, hide_gpu: bool, connection: Connection) -> 
         unit: Unit = connection.recv()
         try:
             unit.perform(folder, lambda note, unit=unit: connection.send(Advanced(unit, note)))  # type: ignore[misc]
-        except (EOFError, ConnectionError):
+        except (EOFError, BrokenPipeError, ConnectionError):
             raise
         except Exception as error:
             connection.send(failure(unit, error))

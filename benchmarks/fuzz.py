@@ -1,0 +1,358 @@
+"""Does any file or any option break the program? Damaged files and odd words are given to it, a million times.
+
+    python benchmarks/fuzz.py --inputs 10000
+    python benchmarks/fuzz.py --inputs 1000000 --workers 16
+
+Each input is a command in this process: it must end with the exit code 0, 1 or 2, say at most one line of error, show
+no traceback, not hang, and leave all files alone that were not named to be written. What takes long is interrupted, and
+must then end with 130. Inputs depend on the seed and their number alone: `--first N --inputs 1` shows one of them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import io
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from fuzz_corpus import FORMATS, Format, has, make_corpus
+from fuzz_options import COMMANDS, ONLY_READ, SLOW, words
+from mutations import mutated, mutated_hdf5, mutated_json
+from result_files import origin, read_rows, write_rows
+
+from bilevel import cli
+
+TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
+BLOCK = 500  # inputs that are handed out at a time
+OPTIONS = 0.45  # the part of the inputs that are options; the rest are files
+PATIENCE = 2.0  # CPU seconds before an input is interrupted
+LAST = 30.0  # seconds before it hangs, and again as many where Python does not even notice the alarm
+MEMORY = 4 << 30  # bytes that a process may take
+USERS = {"notes.txt": "mine\n", "data.jsonl": '{"mine": 1}\n'}
+NOISE = ("Traceback (most recent call last)", "Warning: ", "Exception ignored")
+
+
+SHOW = bool(os.environ.get("FUZZ_SHOW"))
+
+
+class Hang(BaseException):
+    """An input takes for ever."""
+
+
+class Fault(NamedTuple):
+    """What is wrong, with which input."""
+
+    number: int
+    about: str
+    what: str
+
+
+class Found(NamedTuple):
+    """What came of some inputs: how many of each kind ended how."""
+
+    counts: Counter[tuple[str, str]]
+    faults: list[Fault]
+
+
+class Input(NamedTuple):
+    """A command, and the file that was damaged for it, if any."""
+
+    kind: str
+    words: list[str]
+    path: Path | None = None
+    data: bytes | None = None  # None: a folder is there instead
+
+
+def drawn(number: int, seed: int, formats: list[Format]) -> Input:
+    """Return the input of a number; the working folder holds the corpus."""
+    rng = Random(f"{seed}/{number}")
+    if rng.random() < OPTIONS:
+        while True:
+            command = rng.choice(COMMANDS)
+            if rng.random() < SLOW.get(command, 1.0):
+                return Input(f"options of {command}", words(command, rng))
+    format_ = rng.choices(formats, [one.weight for one in formats])[0]
+    files = sorted(path for path in Path().glob(format_.files) if path.is_file())
+    path, other = rng.choice(files), rng.choice(files)
+    given = [word.format(path=path, folder=path.parent) for word in rng.choice(format_.commands).split()]
+    if rng.random() < 0.01:
+        return Input(format_.name, given, path, None)
+    return Input(format_.name, given, path, _damaged(path.read_bytes(), other.read_bytes(), format_.is_json, rng))
+
+
+def _damaged(data: bytes, other: bytes, is_json: bool, rng: Random) -> bytes:
+    if data.startswith(b"\x89HDF"):
+        return mutated_hdf5(data, rng)
+    return mutated_json(data, rng) if is_json and rng.random() < 0.6 else mutated(data, rng, other)
+
+
+# Carrying out
+
+
+class Sandbox:
+    """A folder with the corpus and with files of a user, which is the working folder of this process."""
+
+    def __init__(self, corpus: Path, folder: Path) -> None:
+        self._corpus, self._folder = corpus, folder
+        shutil.copytree(corpus, folder / "outside" / "further" / "work")
+        os.chdir(folder / "outside" / "further" / "work")
+        self._known = dict(self._look())
+
+    def _look(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        for root, _, names in os.walk("."):
+            for name in names:
+                about = os.lstat(path := os.path.join(root, name))
+                yield path, (about.st_mtime_ns, about.st_size)
+
+    def changes(self, may_write: set[str]) -> list[str]:
+        """Return the files that are not as they were, but for those that were named to be written; mend all."""
+        now = dict(self._look())
+        new = [path for path in now if path not in self._known]
+        changed = [path for path, about in self._known.items() if now.get(path) != about]
+        for path in new:
+            os.unlink(path)
+        for root, folders, names in os.walk(".", topdown=False):
+            if not folders and not names and root != "." and not (self._corpus / root).exists():
+                os.rmdir(root)
+        for path in changed:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            shutil.copy2(self._corpus / path, path)
+        for outside, ours in (("..", "work"), ("../..", "further")):
+            for name in os.listdir(outside):
+                if name != ours:
+                    _remove(Path(outside) / name)
+        self._known = dict(self._look()) if changed else self._known
+        return [path for path in changed if not any(_is_at(path, given) for given in may_write)]
+
+    def put(self, path: Path, data: bytes | None) -> None:
+        """Damage a file, which is then known as it is."""
+        path.unlink()
+        if data is None:
+            path.mkdir()
+            self._known.pop(f"./{path}")
+        else:
+            path.write_bytes(data)
+            about = path.stat()
+            self._known[f"./{path}"] = about.st_mtime_ns, about.st_size
+
+    def mend(self, path: Path) -> None:
+        if path.is_dir():
+            path.rmdir()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(self._corpus / path, path)
+        about = path.stat()
+        self._known[f"./{path}"] = about.st_mtime_ns, about.st_size
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _is_at(path: str, given: str) -> bool:
+    """Return whether a path is at, or below, one that was given."""
+    return bool(given) and os.path.commonpath([os.path.abspath(path), os.path.abspath(given)]) == os.path.abspath(given)
+
+
+class Output(io.TextIOWrapper):
+    """A stream to look at afterwards, with a number as one of a terminal has."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
+
+    def fileno(self) -> int:
+        return os.open(os.devnull, os.O_WRONLY)
+
+    def text(self) -> str:
+        assert isinstance(self.buffer, io.BytesIO)
+        return self.buffer.getvalue().decode("utf-8", "replace")
+
+
+def _alarm(number: int, _: object) -> None:
+    if number == signal.SIGALRM:
+        raise Hang
+    cli._interrupt()
+
+
+def outcome(given: list[str]) -> tuple[int | None, str]:
+    """Carry out a command; return its exit code and what it wrote to standard error, a traceback included."""
+    before, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Output(), (errors := Output())
+    cli._was_interrupted = False
+    faulthandler.dump_traceback_later(2 * LAST, exit=True, file=1)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+    signal.setitimer(signal.ITIMER_REAL, LAST)
+    try:
+        cli.main(given)
+        code: Any = None
+    except SystemExit as stopped:
+        code = stopped.code
+    except Hang:
+        code = None
+        errors.write("it hangs: " + "".join(traceback.format_exc()))
+    except BaseException:
+        code = None
+        errors.write(traceback.format_exc())
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+        sys.stdout, sys.stderr = before
+    return code, errors.text()
+
+
+def judged(code: int | None, errors: str) -> tuple[str, str]:
+    """Return how an input ended, in a word, and what is wrong with that, if anything."""
+    kinds = {0: "accepted", 1: "answered no", 2: "refused", 130: "interrupted"}
+    lines = errors.splitlines()
+    if code not in kinds:
+        return "fault", f"the exit code is {code}: {errors[-2000:]}"
+    if any(word in errors for word in NOISE):
+        return "fault", errors[-2000:]
+    if code in (2, 130) and (
+        not lines or not lines[-1].startswith("bilevel: ") or sum("bilevel: " in line for line in lines) > 1
+    ):
+        return "fault", f"not one line of error: {errors[-2000:]!r}"
+    if code == 2 and len(lines) > 1:
+        return "fault", f"more than one line of error: {errors[-2000:]!r}"
+    return kinds[code], ""
+
+
+def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
+    """Give some inputs to the program."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind in (RuntimeWarning, UserWarning, FutureWarning):
+        warnings.simplefilter("always", kind)
+    for alarm in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(alarm, _alarm)
+    for command in ONLY_READ:
+        cli.load(command).run = lambda self: 0
+    formats = [one for one in FORMATS if has(one.package)]
+    found = Found(Counter(), [])
+    home = os.getcwd()
+    with tempfile.TemporaryDirectory(dir=Path(corpus).parent) as folder, open(Path(folder) / "noise", "w+b") as noise:
+        sandbox, real = Sandbox(Path(corpus), Path(folder) / "here"), os.dup(2)
+        os.dup2(noise.fileno(), 2)  # what is not written by Python
+        try:
+            for number in range(first, first + inputs):
+                _one(number, seed, formats, sandbox, found)
+                if noise.seek(0, os.SEEK_END):
+                    noise.seek(0)
+                    found.faults.append(Fault(number, "", f"written past Python: {noise.read()[-500:]!r}"))
+                    noise.truncate(0)
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
+            os.chdir(home)
+    return found
+
+
+def _one(number: int, seed: int, formats: list[Format], sandbox: Sandbox, found: Found) -> None:
+    given = drawn(number, seed, formats)
+    if given.path:
+        sandbox.put(given.path, given.data)
+    if SHOW:
+        print(number, given.kind, *map(ascii, given.words), file=sys.__stdout__, flush=True)
+    code, errors = outcome(given.words)
+    verdict, wrong = judged(code, errors)
+    may_write = {word.partition("=")[2] if word.startswith("--") else word for word in given.words[1:]}
+    if not given.kind.startswith("options"):
+        may_write = {"out", "out.html", "demos", "unfinished", "results.jsonl", "results.timings.jsonl"}
+    changed = sandbox.changes(may_write if code in (0, 1, 130) else set())
+    if changed:
+        verdict, wrong = "fault", f"{wrong} it has changed {', '.join(changed)} with the exit code {code}: {errors}"
+    if given.path:
+        sandbox.mend(given.path)
+    found.counts[given.kind, verdict] += 1
+    if wrong:
+        about = f"bilevel {' '.join(map(repr, given.words))}" + (
+            f" with {given.path}: {given.data!r:.600}" if given.path else ""
+        )
+        found.faults.append(Fault(number, about, wrong))
+
+
+# The whole of it
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--output", type=Path, help="add a row to this file")
+    given = parser.parse_args()
+    began, found = time.monotonic(), Found(Counter(), [])
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        corpus = Path(name) / "corpus"
+        corpus.mkdir()
+        make_corpus(corpus, TASK_FILE)
+        _add_users_files(corpus / "user")
+        for part in _parts(str(corpus), given):
+            found.counts.update(part.counts)
+            found.faults.extend(part.faults)
+            for fault in part.faults[:20]:
+                print(f"input {fault.number}: {fault.about}\n{fault.what}\n", flush=True)
+    seconds = time.monotonic() - began
+    _report(given, found, seconds)
+    return 1 if found.faults else 0
+
+
+def _add_users_files(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "empty").mkdir()
+    for name, text in USERS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _parts(corpus: str, given: argparse.Namespace) -> Iterator[Found]:
+    last = given.first + given.inputs
+    blocks = [(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK)]
+    if given.workers == 1 or len(blocks) == 1:
+        for first, inputs in blocks:
+            yield fuzz(corpus, first, inputs, given.seed)
+        return
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+        futures = [pool.submit(fuzz, corpus, first, inputs, given.seed) for first, inputs in blocks]
+        for done, future in enumerate(futures, 1):
+            yield future.result()
+            if done % 100 == 0:
+                print(f"{done * BLOCK} inputs", flush=True)
+
+
+def _report(given: argparse.Namespace, found: Found, seconds: float) -> None:
+    kinds: dict[str, dict[str, int]] = {}
+    for (kind, verdict), number in sorted(found.counts.items()):
+        kinds.setdefault(kind, {})[verdict] = number
+    for kind, verdicts in kinds.items():
+        print(f"{kind:36} {', '.join(f'{verdict} {number}' for verdict, number in verdicts.items())}")
+    total = Counter[str]()
+    for (_, verdict), number in found.counts.items():
+        total[verdict] += number
+    print(f"{given.inputs} inputs in {seconds:.0f} s: {dict(total)}, faults: {len(found.faults)}")
+    if given.output:
+        about = {name: getattr(given, name) for name in ("inputs", "first", "seed", "workers")}
+        row = {**about, "seconds": round(seconds), "faults": len(found.faults), "verdicts": dict(total), "kinds": kinds}
+        write_rows(given.output, [*read_rows(given.output), {**row, **origin(["numpy", "torch", "tyro", "msgspec"])}])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
