@@ -33,9 +33,9 @@ demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
 
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
-SLOW := baselines conformance demonstrations examples experiments learning/test_learn.py planning/test_fond.py \
+SLOW := baselines conformance demonstrations docs examples experiments learning/test_learn.py planning/test_fond.py \
   planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop test_benchmarks.py \
-  test_demo.py test_demonstration_commands.py test_learn_command.py test_task_benchmarks.py test_tutorial.py
+  test_demo.py test_demonstration_commands.py test_learn_command.py test_task_benchmarks.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 check: $(VENV)/installed
