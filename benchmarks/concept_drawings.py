@@ -91,20 +91,26 @@ def _wanted(fact: Atom, state: Facts, served: Facts) -> Chip:
 
 
 def picture(drawing: Drawing, now: Timestep) -> None:
-    """The picture of the scene, with the names of things over it."""
+    """The picture of the scene, with the names of things over it, where there is one."""
     if now.picture is not None:
         data = base64.b64encode(now.jpeg(2 * WIDTH, 2 * PICTURE_HEIGHT)).decode()
+        drawing.add('<g class="picture">')
         drawing.add(
             f'<image x="1" y="{drawing.y}" width="{WIDTH - 2}" height="{PICTURE_HEIGHT}" preserveAspectRatio="none" '
             f'href="data:image/jpeg;base64,{data}"/>'
         )
-    for name, kind in ((name, kind) for name, kind in now.scene.objects.items() if kind in NAME_OFFSETS):
-        x, y = now.in_picture(name)
-        left, half = x * WIDTH, letters(name, 12) / 2 + 3
-        top = drawing.y + y * PICTURE_HEIGHT + NAME_OFFSETS[kind]
-        drawing.box(left - half, top, 2 * half, 16, "tag")
-        drawing.put(left, top + 12, name, "small code on-tag", "middle")
+        for name, kind in now.scene.objects.items():
+            if kind in NAME_OFFSETS:
+                _name(drawing, name, *now.in_picture(name), NAME_OFFSETS[kind])
+        drawing.add("</g>")
     drawing.space(PICTURE_HEIGHT)
+
+
+def _name(drawing: Drawing, name: str, x: float, y: float, offset: float) -> None:
+    """Write a name above or below a place in the picture."""
+    middle, half, top = x * WIDTH, letters(name, 12) / 2 + 3, drawing.y + y * PICTURE_HEIGHT + offset
+    drawing.box(round(middle - half, 1), round(top, 1), round(2 * half, 1), 16, "tag")
+    drawing.put(round(middle, 1), round(top + 12, 1), name, "small code on-tag", "middle")
 
 
 def network_drawing(episode: Episode) -> Drawing:

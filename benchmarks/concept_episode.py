@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import cos, radians, sin, tan
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from bilevel.rules.matching import Match, best_matches
 from bilevel.rules.rule import Rule
 from bilevel.rules.traces import Trace, traces_from_states
 from bilevel.symbolic.domain import Action, Domain, Facts
-from bilevel.tabletop.rendering import CAMERAS, QUALITIES
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -38,20 +37,12 @@ class Timestep:
     control: tuple[float, ...]  # the expert's
     learned: tuple[float, ...]  # what the network of the pretrained policy gives
     picture: Any  # (height, width, 3), or `None`
-    field_of_view: float  # of the picture, in degrees
+    places: Mapping[str, tuple[float, float]]  # where things are in the picture, as parts of its width and height
 
     def in_picture(self, name: str) -> tuple[float, float]:
         """Return where an object is in the part of the picture that is shown, from 0 to 1."""
-        camera, quality, thing = CAMERAS["front"], QUALITIES[QUALITY], self.scene[name]
-        azimuth, elevation = radians(camera.azimuth), radians(camera.elevation)
-        forward = np.array([cos(elevation) * cos(azimuth), cos(elevation) * sin(azimuth), sin(elevation)])
-        right = np.array([sin(azimuth), -cos(azimuth), 0.0])
-        away = np.array([thing.x, thing.y, thing.z]) - np.array(camera.lookat) + camera.distance * forward
-        focal = 0.5 / tan(radians(self.field_of_view) / 2) / float(away @ forward)
-        x = 0.5 + focal * float(away @ right) * quality.height / quality.width
-        y = 0.5 - focal * float(away @ np.cross(right, forward))
-        left, upper, right_edge, lower = CROP
-        return (x - left) / (right_edge - left), (y - upper) / (lower - upper)
+        (x, y), (left, upper, right, lower) = self.places[name], CROP
+        return (x - left) / (right - left), (y - upper) / (lower - upper)
 
     def jpeg(self, width: int, height: int) -> bytes:
         """Return the part of the picture that is shown, as a file."""
@@ -96,8 +87,8 @@ def run(with_picture: bool = True) -> Episode:
         if steps == STEPS and now is None:
             about = _copied(env.scene), expert.state, expert.goal, expert.action
             shown, learned = _numbers(control), _numbers(network.control(*about))
-            view = env.env.unwrapped.simulation.model.vis.global_.fovy
-            now = Timestep(*about, shown, learned, env.render() if with_picture else None, view)
+            seen = (env.render(), env.locate()) if with_picture else (None, {})
+            now = Timestep(*about, shown, learned, *seen)
         env.step(control)
     assert now is not None
     states.append(env.labels.state(env.scene))
