@@ -30,7 +30,7 @@ CASES = [
     ("evaluate --output f a b", "unexpected argument 'b'; see bilevel evaluate --help"),
     ("methods --json=yes", "--json takes no value, and is given 'yes'; see bilevel methods --help"),
     ("evaluate --output f --seed None", "--seed takes a whole number, not 'None'; see bilevel evaluate --help"),
-    ("run blocks --quality best", "--quality takes fast or good, not 'best'; see bilevel run --help"),
+    ("learn d --output f --preset good", "--preset takes best or paper, not 'good'; see bilevel learn --help"),
     ("run blocks --video a b", "--video takes one FILE at most, not 'a' 'b'; see bilevel run --help"),
     ("evaluate --output f --json=yes", "--json takes no value, and is given 'yes'; see bilevel evaluate --help"),
     ("methods --tyro-print-completion tcsh", "unknown option '--tyro-print-completion'; see bilevel methods --help"),

@@ -142,7 +142,8 @@ def test_bash_completes_commands_options_and_values() -> None:
     assert {"policies", "evaluate", "rules"} <= set(completed("bilevel"))
     assert {"verify", "complete"} <= set(completed("bilevel", "rules"))
     assert {"--objects", "--video"} <= set(completed("bilevel", "run", "gacha"))
-    assert completed("bilevel", "run", "--quality") == ["fast", "good"]
+    assert set(completed("bilevel", "run", "--quality")) == {"fast", "smooth", "good"}
+    assert set(completed("bilevel", "learn", "--preset")) == {"best", "paper"}
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -244,12 +244,17 @@ def _print_completion(words: Sequence[str]) -> None:
 
     if len(words) != 1 or words[0] not in SHELLS:
         raise BadInput(f"--completion takes a shell: {', '.join(SHELLS)}")
+    import io
+    from contextlib import redirect_stdout, suppress
+
     import tyro
 
-    try:
+    with redirect_stdout(io.StringIO()) as printed, suppress(SystemExit):  # by which tyro ends
         tyro.cli(_any_command(), prog="bilevel", args=["--tyro-print-completion", *words], config=parsing())
-    except SystemExit:  # by which tyro ends once it has printed
-        return
+    script = printed.getvalue()
+    for odd in (" (default: None)", " (default: False)", " (default: '')", " (default: )", "'None', ", ", 'None'"):
+        script = script.replace(odd, "")  # tyro offers None even where it is told to disallow it
+    print(script)
 
 
 def _any_command() -> Any:

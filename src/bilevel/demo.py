@@ -45,8 +45,9 @@ class Size:
 
 CONTENTS = {  # everything that the demo writes
     "demonstrations": "the expert's episodes",
-    "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl, training.jsonl",
+    "policy": "the learned policy: rules.txt, weights.safetensors, policy.json, domain.pddl; and training.png",
     "results.jsonl": "the evaluation, one line for each episode",
+    "results.timings.jsonl": "how long each of these took here",
     "episode.mp4": "one episode, with the reason for every action",
     "episode.png": "the same in a dozen pictures",
     "episode.txt": "the same in words",
