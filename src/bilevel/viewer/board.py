@@ -29,7 +29,7 @@ class About(msgspec.Struct, frozen=True):
     policy: str  # who acts, in words
     mover: str  # who gives the controls, in words
     objects: int
-    seed: int
+    seed: str  # for browsers have no whole numbers of so many digits
     steps_per_second: float  # at the true speed
     facts: Sequence[str]  # that hold at the beginning
     can_edit: bool  # there are rules

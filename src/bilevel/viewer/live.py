@@ -142,7 +142,7 @@ class LiveView:
             policy=watched.who,
             mover="policy" if low is None else "expert" if isinstance(low, ControllingExpert) else "network",
             objects=self._env.objects,
-            seed=self._seed,
+            seed=str(self._seed),
             steps_per_second=self._rate,
             facts=texts(first.state),
             can_edit=self._rules is not None,
@@ -224,8 +224,8 @@ class LiveView:
                 self._follow(text, is_edited=True)
             case requests.Revert():
                 self._follow(self._text, is_edited=False)
-            case requests.Again(seed):
-                raise _Again(self._seed if seed is None else seed)
+            case requests.Again(ahead):
+                raise _Again(self._seed + ahead)
             case requests.Quit():
                 raise _Quit
 

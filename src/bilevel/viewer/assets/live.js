@@ -54,7 +54,7 @@
   part("push").onclick = () => send("push");
   part("move").onclick = () => send("move", { name: part("moved").value });
   part("again").onclick = () => send("again");
-  part("next").onclick = () => send("again", { seed: about.seed + 1 });
+  part("next").onclick = () => send("again", { ahead: 1 });
   part("quit").onclick = () => send("quit");
   part("back").onclick = lookForward;
 
