@@ -74,6 +74,8 @@ def test_a_block_is_put_where_the_picture_shows_it_unless_another_is_there() -> 
         assert displaced(env, "block1", point)
         height, width, _ = empty.shape
         row, column = round(point[1] * height), round(point[0] * width)
+        assert env.step(STILL) is not None
+        assert env.locate()["block1"] == pytest.approx(point, abs=0.005)
         changed = np.abs(env.render().astype(int) - empty).sum(axis=2) > 60
         near = changed[row - 6 : row + 7, column - 6 : column + 7]
         assert near.mean() > 0.9

@@ -68,10 +68,15 @@ def live(
         watched = Watched(env, policy, "a policy of the tests", noise, rules_file, no_pictures)
         view = LiveView(watched, board)
         runs: list[EpisodeRun | None] = []
+
+        def run() -> None:
+            runs.append(view.run(seed))
+            env.close()  # by the thread that has drawn in it
+
         if paused:
             view.tell(Pace(paused=True))
         with closing(PageServer(board, view.tell)) as server:
-            thread = Thread(target=lambda: runs.append(view.run(seed)), daemon=True)
+            thread = Thread(target=run, daemon=True)
             thread.start()
             try:
                 yield Live(view, board, server, env, runs)

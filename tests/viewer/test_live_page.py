@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from live_episode import Live, eventually, live, recorded
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from bilevel.tabletop import TASKS
+from bilevel.tabletop.rendering import QUALITIES, Quality
 from bilevel.viewer.requests import Pace
+from drawing import can_draw
 from tiny_policies import PICK, RULES_TEXT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -50,7 +54,7 @@ def opened(browser: Browser, watched: Live, size: tuple[int, int] = DESKTOP, **s
     page.on("console", lambda message: wrong.append(message.text) if "400" not in message.text else None)
     page.on("request", lambda request: asked.append(request.url))
     page.goto(watched.server.address)
-    expect(page.locator("#title")).to_have_text("drawn")
+    expect(page.locator("#title")).to_have_text(watched.env.task.name)
     yield page
     context.close()
     assert wrong == []
@@ -160,7 +164,7 @@ def test_controls_are_pushed_by_a_button_and_held_by_the_mouse(browser: Browser)
 
 
 def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) -> None:
-    with live(objects=1) as watched, opened(browser, watched) as page:
+    with live(objects=1, seed=2**60) as watched, opened(browser, watched) as page:
         first = page.locator("#picture")
         expect(first).to_be_visible()
         assert first.evaluate("image => image.decode().then(() => [image.naturalWidth, image.naturalHeight])") == [
@@ -180,10 +184,34 @@ def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) ->
         page.locator("#back").click()
         at_step(page, 1)
         page.locator("#next").click()
-        expect(page.locator("#about")).to_contain_text("1 object, seed 2")
+        expect(page.locator("#about")).to_contain_text(f"1 object, seed {2**60 + 1}")
         expect(page.locator("#ending")).to_contain_text("no action after 0 steps")
         page.locator("#quit").click()
         expect(page.locator("#lost")).to_be_hidden()
+
+
+@pytest.mark.skipif(not can_draw(), reason="no OpenGL here")
+def test_a_block_is_dragged_across_the_table(browser: Browser) -> None:
+    small = Quality(width=320, height=240, shadows=False, samples=0)
+    with (
+        patch.dict(QUALITIES, {"fast": small}),
+        live(TASKS["blocks"], objects=1, expert=True) as watched,
+        opened(browser, watched) as page,
+    ):
+        expect(page.locator("#picture")).to_be_visible()
+        page.locator("#picture").evaluate("image => image.decode()")
+        across, down = watched.env.locate()["block1"]
+        box = page.locator("#picture").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        expect(page.locator("#tag")).to_have_text("block1")
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.7 * box["height"])
+        page.mouse.up()
+        page.locator("#step").click()
+        at_step(page, 1)
+        expect(page.locator(".viewer-happened")).to_have_text(["you move block1"])
+        assert watched.env.locate()["block1"] == pytest.approx((0.3, 0.7), abs=0.02)
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])

@@ -213,10 +213,10 @@ def test_again_begins_another_episode_in_the_middle_and_after_the_end() -> None:
         eventually(lambda: news(watched).episode == 2)
         again = at_step(watched, 0)
         assert again.about is not None
-        assert (again.about.seed, len(again.beats)) == (1, 1)
+        assert (again.about.seed, len(again.beats)) == ("1", 1)
         watched.view.tell(AS_FAST_AS_POSSIBLE)
         at_the_end(watched)
-        watched.view.tell(Again(5))
+        watched.view.tell(Again(ahead=4))
         eventually(lambda: news(watched).episode == 3)
         assert at_the_end(watched).about is not None
     assert watched.runs[0] is not None
@@ -290,7 +290,7 @@ def test_experts_without_rules_show_what_there_is(task: Any, has_actions: bool) 
         b'{"type": "pace", "speed": -1}',
         b'{"type": "pace", "speed": 1e999}',
         b'{"type": "move", "name": "parcel1", "point": [0, 2]}',
-        b'{"type": "again", "seed": -1}',
+        b'{"type": "again", "ahead": -1}',
         b'{"type": "step", "more": 1}',
         b"[" * 100_000,
         b'"\xff"',

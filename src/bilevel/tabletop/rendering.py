@@ -103,13 +103,8 @@ class Canvas:
 
         A point is given in parts of the picture's width and height, from its top left.
         """
-        eyes = self._scene.camera  # two, which are one unless the picture is stereoscopic
-        position, forward, up = (
-            np.mean([getattr(eye, part) for eye in eyes], axis=0) for part in ("pos", "forward", "up")
-        )
-        near, bottom, top = (getattr(eyes[0], f"frustum_{part}") for part in ("near", "bottom", "top"))
-        width = (top - bottom) * self._frame.width / self._frame.height
-        ray = near * forward + (across - 0.5) * width * np.cross(forward, up) + (top - down * (top - bottom)) * up
+        position, ahead, right, up = self._eye()
+        ray = ahead + (across - 0.5) * right + (0.5 - down) * up
         distance = (height - position[2]) / ray[2] if ray[2] else np.nan
         found: NDArray[np.float64] = position + (distance if distance > 0 else np.nan) * ray
         return found
@@ -128,18 +123,24 @@ class Canvas:
 
         What is behind the camera is nowhere: it has nan.
         """
-        eyes = self._scene.camera  # two, which are one unless the picture is stereoscopic
-        position, forward, up = (
-            np.mean([getattr(eye, part) for eye in eyes], axis=0) for part in ("pos", "forward", "up")
-        )
+        position, ahead, right, up = self._eye()
         away = np.asarray(points, np.float64) - position
-        depth = away @ forward
+        depth = away @ ahead
         depth[depth <= 0] = np.nan
+        across, down = (away @ side / (side @ side) / depth for side in (right, -up))
+        return 0.5 + np.stack([across, down], axis=1)
+
+    def _eye(self) -> tuple[NDArray[np.float64], ...]:
+        """Return where the last picture was seen from, and ahead of it, a metre away, the picture's width and height.
+
+        All four are (3,); the third and fourth lead from the left to the right of what is seen there, and upwards.
+        """
+        eyes = self._scene.camera  # two, which are one unless the picture is stereoscopic
+        seen = [[getattr(eye, part) for part in ("pos", "forward", "up")] for eye in eyes]
+        position, ahead, up = np.array(seen, np.float64).mean(axis=0)
         near, bottom, top = (getattr(eyes[0], f"frustum_{part}") for part in ("near", "bottom", "top"))
-        width = (top - bottom) * self._frame.width / self._frame.height
-        across = 0.5 + away @ np.cross(forward, up) * near / depth / width
-        down = (top - away @ up * near / depth) / (top - bottom)
-        return np.stack([across, down], axis=1)
+        high = (top - bottom) / near
+        return position, ahead, np.cross(ahead, up) * high * self._frame.width / self._frame.height, up * high
 
     def close(self) -> None:
         if self._renderer is not None:

@@ -29,7 +29,7 @@ class About(msgspec.Struct, frozen=True):
     policy: str  # who acts, in words
     mover: str  # who gives the controls, in words
     objects: int
-    seed: int
+    seed: str  # for browsers have no whole numbers of so many digits
     steps_per_second: float  # at the true speed
     facts: Sequence[str]  # that hold at the beginning
     can_edit: bool  # there are rules
@@ -64,7 +64,6 @@ class Now(msgspec.Struct, frozen=True):
     control: Sequence[ControlNumber]
     seen: Sequence[SeenThing]
     objects: Sequence[str]  # the names of all
-    places: Mapping[str, tuple[float, float]] = {}  # where in the picture they are, if that is known
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -89,6 +88,16 @@ class Pace(msgspec.Struct, frozen=True):
 
     paused: bool
     speed: float  # times the true one; 0 is as fast as possible
+
+
+Places = Mapping[str, tuple[float, float]]  # of things in a picture, as parts of its width and height from the top left
+
+
+class Drawn(NamedTuple):
+    """A picture, and where in it things are, if that is known."""
+
+    pixels: NDArray[np.uint8]
+    places: Places
 
 
 class Picture(NamedTuple):
@@ -122,6 +131,7 @@ class News(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: Rules | None = None
     ending: Ending | None = None
     picture: int = 0
+    places: Places = {}
     notice: str = ""
 
 
@@ -141,7 +151,7 @@ class Board:
         self._changed = Condition()
         self._version = self._rules_version = self._pictures = 0
         self._episode, self._rules = _Episode(), Rules([], "", is_edited=False)
-        self._picture: NDArray[np.uint8] | None = None
+        self._drawn: Drawn | None = None
         self._step = 0  # that the picture shows
         self._notice = ""
         self._encoded = 0, Picture(0, b"")
@@ -172,14 +182,14 @@ class Board:
             self._episode.beats.append(beat)
             self._notify()
 
-    def show(self, now: Now, picture: NDArray[np.uint8] | None) -> None:
+    def show(self, now: Now, drawn: Drawn | None) -> None:
         with self._changed:
             self._episode.now, self._notice = now, ""
-            self._put_up(picture)
+            self._put_up(drawn)
 
-    def redraw(self, picture: NDArray[np.uint8] | None) -> None:
+    def redraw(self, drawn: Drawn | None) -> None:
         with self._changed:
-            self._put_up(picture)
+            self._put_up(drawn)
 
     def say(self, notice: str) -> None:
         """Tell viewers something until the next step."""
@@ -187,9 +197,9 @@ class Board:
             self._notice = notice
             self._notify()
 
-    def _put_up(self, picture: NDArray[np.uint8] | None) -> None:
-        if picture is not None:
-            self._picture, self._pictures = picture, self._pictures + 1
+    def _put_up(self, drawn: Drawn | None) -> None:
+        if drawn is not None:
+            self._drawn, self._pictures = drawn, self._pictures + 1
             ending, now = self._episode.ending, self._episode.now
             self._step = ending.steps if ending else now.step if now else 0
         self._notify()
@@ -204,10 +214,10 @@ class Board:
             self._rules, self._rules_version = rules, self._rules_version + 1
             self._notify()
 
-    def end(self, ending: Ending, picture: NDArray[np.uint8] | None) -> None:
+    def end(self, ending: Ending, drawn: Drawn | None) -> None:
         with self._changed:
             self._episode.ending = ending
-            self._put_up(picture)
+            self._put_up(drawn)
 
     def close(self) -> None:
         """Let no page wait any longer."""
@@ -245,6 +255,7 @@ class Board:
                 rules=self._rules if rules_are_new else None,
                 ending=episode.ending,
                 picture=self._pictures,
+                places=self._drawn.places if self._drawn else {},
                 notice=self._notice,
             )
 
@@ -254,13 +265,13 @@ class Board:
     def picture(self) -> Picture:
         """Return the newest picture; it is empty where there is none."""
         with self._changed:
-            drawn, number, step = self._picture, self._pictures, self._step
+            drawn, number, step = self._drawn, self._pictures, self._step
             if self._encoded[0] == number or drawn is None:
                 return self._encoded[1]
         from PIL import Image
 
         with io.BytesIO() as buffer:
-            Image.fromarray(drawn).save(buffer, "JPEG", quality=JPEG_QUALITY)
+            Image.fromarray(drawn.pixels).save(buffer, "JPEG", quality=JPEG_QUALITY)
             encoded = Picture(step, buffer.getvalue())
         with self._changed:
             if number > self._encoded[0]:

@@ -14,7 +14,6 @@ from time import monotonic
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bilevel.files import write_atomically
 from bilevel.name_tags import NameTags
@@ -31,7 +30,7 @@ from bilevel.tasks.controls import Control
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import call
 from bilevel.viewer import requests
-from bilevel.viewer.board import About, Board, Ending, Now, Pace, Rules
+from bilevel.viewer.board import About, Board, Drawn, Ending, Now, Pace, Rules
 from bilevel.viewer.shown import control_numbers, held_control, seen_things
 from bilevel.viewer.timeline import beat, rule_lines, texts
 
@@ -119,7 +118,7 @@ class LiveView:
             self._env, self._policy, seed, self._log, callback=self._show, perturb=self._perturb
         )
         why = why_failed(run, self._log, episode.scene)
-        self._board.end(Ending(run.outcome, run.reason is None, run.steps, why), self._picture())
+        self._board.end(Ending(run.outcome, run.reason is None, run.steps, why), self._draw())
         if self._listener:
             self._listener.end(run, why)
         return run
@@ -143,7 +142,7 @@ class LiveView:
             policy=watched.who,
             mover="policy" if low is None else "expert" if isinstance(low, ControllingExpert) else "network",
             objects=self._env.objects,
-            seed=self._seed,
+            seed=str(self._seed),
             steps_per_second=self._rate,
             facts=texts(first.state),
             can_edit=self._rules is not None,
@@ -163,7 +162,7 @@ class LiveView:
         )
         is_first = now.step == 0
         due = self._pace.paused or monotonic() >= self._next_picture
-        self._board.show(now, self._picture() if is_first or (due and self._board.is_watched) else None)
+        self._board.show(now, self._draw() if is_first or (due and self._board.is_watched) else None)
         if is_first:
             self._board.wait_until_watched()
         self._wait()
@@ -182,13 +181,14 @@ class LiveView:
         self._due = monotonic() if self._one_more else max(due, monotonic() - LAG)
         self._one_more = False
 
-    def _picture(self) -> NDArray[np.uint8] | None:
+    def _draw(self) -> Drawn | None:
         if self._watched.no_pictures is not None:
             return None
         began = monotonic()
         picture = np.asarray(take_picture(self._env, self._watched.tags), np.uint8)
+        places = self._env.locate() if self._env.task.locate else {}
         self._next_picture = max(began + 1 / PICTURES_PER_SECOND, 2 * monotonic() - began)  # half of the time at most
-        return picture
+        return Drawn(picture, {name: place for name, place in places.items() if all(map(math.isfinite, place))})
 
     # What viewers ask for
 
@@ -224,8 +224,8 @@ class LiveView:
                 self._follow(text, is_edited=True)
             case requests.Revert():
                 self._follow(self._text, is_edited=False)
-            case requests.Again(seed):
-                raise _Again(self._seed if seed is None else seed)
+            case requests.Again(ahead):
+                raise _Again(self._seed + ahead)
             case requests.Quit():
                 raise _Quit
 
@@ -233,7 +233,7 @@ class LiveView:
         self._pace = Pace(paused, self._pace.speed if speed is None else speed)
         self._board.set_pace(self._pace)
         if paused and not self._one_more:
-            self._board.redraw(self._picture())
+            self._board.redraw(self._draw())
 
     def _hold(self, place: int, value: float | None) -> None:
         if value is None:
@@ -247,7 +247,10 @@ class LiveView:
         displace = self._env.task.displace
         if displace and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
             self._log.remark(f"you move {name}")
-            self._board.redraw(self._picture())
+            drawn = self._draw()  # which knows where things were seen last
+            if drawn and point:
+                drawn = Drawn(drawn.pixels, {**drawn.places, name: point})
+            self._board.redraw(drawn)
         else:
             self._board.say(f"{name} cannot be put there")
 

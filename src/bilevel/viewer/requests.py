@@ -11,7 +11,7 @@ from bilevel.symbolic.domain import BadInput
 FASTEST = 64  # times the true speed
 
 Place = Annotated[int, msgspec.Meta(ge=0)]
-Seed = Annotated[int, msgspec.Meta(ge=0)]
+Ahead = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Speed = Annotated[float, msgspec.Meta(ge=0, le=FASTEST)]
 Part = Annotated[float, msgspec.Meta(ge=0, le=1)]  # of a picture's width or height, from its top left
 
@@ -62,9 +62,9 @@ class Save(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="save"):
 
 
 class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="again"):
-    """Begin another episode, from this seed or from the same."""
+    """Begin another episode, from the same seed or from one further on."""
 
-    seed: Seed | None = None
+    ahead: Ahead = 0
 
 
 class Quit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quit"):

@@ -54,7 +54,7 @@
   part("push").onclick = () => send("push");
   part("move").onclick = () => send("move", { name: part("moved").value });
   part("again").onclick = () => send("again");
-  part("next").onclick = () => send("again", { seed: about.seed + 1 });
+  part("next").onclick = () => send("again", { ahead: 1 });
   part("quit").onclick = () => send("quit");
   part("back").onclick = lookForward;
 
@@ -134,6 +134,7 @@
   const NEAR = 0.06; // of the picture's width
   const screen = part("screen");
   let dragged = null;
+  let places = {}; // of things in the newest picture
 
   function pointAt(event) {
     const box = part("picture").getBoundingClientRect();
@@ -143,7 +144,7 @@
   function thingAt([across, down]) {
     const { naturalWidth: width, naturalHeight: height } = part("picture");
     let [found, least] = [null, NEAR];
-    for (const [name, [x, y]] of lookedBack === null ? Object.entries(now?.places ?? {}) : []) {
+    for (const [name, [x, y]] of lookedBack === null ? Object.entries(places) : []) {
       const distance = Math.hypot(x - across, ((y - down) * height) / width);
       if (distance < least) [found, least] = [name, distance];
     }
@@ -160,7 +161,7 @@
   screen.onpointermove = (event) => {
     const name = dragged ?? thingAt(pointAt(event));
     screen.classList.toggle("is-near", Boolean(name) && about.can_move && !ending);
-    showTag(name, dragged ? pointAt(event) : (now?.places?.[name] ?? [0, 0]));
+    showTag(name, dragged ? pointAt(event) : (places[name] ?? [0, 0]));
   };
   screen.onpointerdown = (event) => {
     dragged = about?.can_move && !ending ? thingAt(pointAt(event)) : null;
@@ -214,6 +215,7 @@
       pictureWanted = news.picture;
       fetchPictures.wake?.();
     }
+    places = news.places ?? {};
     part("notice").textContent = news.notice ?? "";
     showPace();
     if (now) showNow();
