@@ -131,6 +131,7 @@ def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyP
     assert (terminated, truncated, info["success"], info["outcome"]) == (False, False, False, None)
     _, reward, terminated, truncated, info = environment.step(STILL)
     assert (reward, terminated, truncated, info["success"], info["outcome"]) == (0.0, False, True, False, None)
+    assert info["is_success"] is False
     with pytest.raises(BadInput, match="reset"):
         environment.step(STILL)
     environment.reset(seed=0)

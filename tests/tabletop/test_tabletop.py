@@ -39,10 +39,10 @@ def put_on_place(world: Blocks, block: int) -> None:
 def test_success_is_the_whole_goal_at_one_step(world: Blocks) -> None:
     put_on_place(world, 0)
     _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
+    assert (reward, terminated, truncated, info["success"], info["is_success"]) == (0.0, False, False, False, False)
     put_on_place(world, 1)
     _, reward, terminated, truncated, info = world.step(STILL)
-    assert (reward, terminated, truncated, info["success"]) == (1.0, True, False, True)
+    assert (reward, terminated, truncated, info["success"], info["is_success"]) == (1.0, True, False, True, True)
 
 
 def test_what_is_returned_belongs_to_the_caller(world: Blocks) -> None:

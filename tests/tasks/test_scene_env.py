@@ -53,6 +53,22 @@ def test_without_a_word_the_goal_decides() -> None:
     assert outcome(with_env({})) == SUCCESS
 
 
+@pytest.mark.parametrize(
+    ("task", "is_success"),
+    [
+        (TINY, None),
+        (with_env({"success": True}), True),
+        (with_env({"success": False, "is_success": True}, steps_per_object=1), False),
+        (with_env({"is_success": False}, success=lambda scene, info: True), True),
+    ],
+)
+def test_the_end_of_an_episode_says_whether_it_succeeded(task: Task, is_success: bool | None) -> None:
+    env = SceneEnv(task, 1)
+    env.reset(2)
+    env.step(np.zeros(3, np.float32))
+    assert (env.outcome is None, env.info.get("is_success")) == (is_success is None, is_success)
+
+
 @pytest.mark.parametrize("key", ["success", "is_success"])
 def test_success_is_read_from_info(key: str) -> None:
     assert after_a_step(with_env({key: np.True_})) == SUCCESS

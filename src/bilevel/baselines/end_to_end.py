@@ -104,6 +104,10 @@ class EndToEndPolicy(LabellingPolicy):
         self._nothing = np.zeros((1, self._hidden), np.float32)
         self._conditions: tuple[Facts, Facts, Roster] | None = None
 
+    def __repr__(self) -> str:
+        numbers = sum(array.size for arrays in (self._weight, self._bias) for array in arrays.values())
+        return f"EndToEndPolicy({numbers:,} parameters)"
+
     def act(self, scene: Scene) -> Control:
         self.reset(scene)
         conditions = self.state, self.goal, scene.roster
@@ -175,7 +179,7 @@ def _most(nodes: Array) -> Array:
 END_TO_END = "end-to-end"  # the kind of network
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearnedEndToEnd(LearnedNetwork):
     """All that is in the folder of an end-to-end policy; its method is one of `ENCODINGS`."""
 

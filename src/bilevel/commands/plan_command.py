@@ -28,6 +28,7 @@ from bilevel.planning.planners import plan
 from bilevel.planning.strong_cyclic import ActionGraph, PolicyKind, check_policy, graph_of_plan, is_proved
 from bilevel.symbolic.adl import read_for_planning
 from bilevel.symbolic.adl_actions import DUE, is_own, users_action
+from bilevel.symbolic.costs import Costs, read_costs
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
@@ -101,7 +102,7 @@ class FindPlan:
         if result.policy is not None:
             found = self._found_policy(domain, problem, result.policy, deadline)
         elif result.status is Status.SOLVED:
-            found = _found_plan(domain, problem, result.steps)
+            found = _found_plan(domain, problem, result.steps, read_costs(self.domain, self.problem))
         if found and self.output is not None:
             write_atomically(self.output, _rendered(found, self.output, domain, problem))
         if self.json:
@@ -128,12 +129,12 @@ class FindPlan:
         return _Found(policy_text(items), count(items, "decision"), lambda: check.graph, values)
 
 
-def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> _Found:
+def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep], costs: Costs | None) -> _Found:
     items = plan_items(steps)
     sizes = {"states": len(items) + 1, "steps": len(items)}
     values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [A_HOPE], "plan": items}
     graph = partial(graph_of_plan, domain, problem, steps)
-    return _Found(plan_text(domain, steps), count(items, "step"), graph, values)
+    return _Found(plan_text(domain, steps, costs), count(items, "step"), graph, values)
 
 
 def _rendered(found: _Found, path: Path, domain: Domain, problem: Problem) -> str:
@@ -165,7 +166,7 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, f"; {count(lines, 'decision')}; the first whose condition holds counts\n"])
 
 
-def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
+def plan_text(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None = None) -> str:
     """As the planning competitions write it; comments say what a plan in a nondeterministic domain counts on."""
     steps = [step for step in steps if not is_own(step.action.name)]
     moves = {
@@ -173,7 +174,7 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
         for number, step in enumerate(steps)
         if not domain.schemas[step.action.name].is_deterministic
     }
-    return write_plan(Plan([users_action(step.action) for step in steps], moves))
+    return write_plan(Plan([users_action(step.action) for step in steps], moves), costs)
 
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bilevel.commands.arguments import (
@@ -19,6 +20,7 @@ from bilevel.commands.arguments import (
     print_json,
     read_large,
 )
+from bilevel.symbolic.costs import digits, read_costs, wrong_claim
 from bilevel.symbolic.domain import BadInput, Domain, Problem
 from bilevel.symbolic.packed import PackedProblem
 from bilevel.symbolic.packed_plans import plan_chunks, validate_packed
@@ -69,7 +71,7 @@ class Solve:
         if solution.is_solved and self.plan is not None:
             from bilevel.files import write_atomically
 
-            write_atomically(self.plan, plan_chunks(solution.plan))
+            write_atomically(self.plan, plan_chunks(solution.plan, read_costs(self.domain, self.problem)))
         if self.json:
             print_json(
                 outcome=solution.stop.name.lower().replace("_", "-"),
@@ -83,7 +85,7 @@ class Solve:
             )
         elif solution.is_solved:
             if self.plan is None:
-                for block in plan_chunks(solution.plan):
+                for block in plan_chunks(solution.plan, read_costs(self.domain, self.problem)):
                     print(block.decode(), end="")
             times = f"{ready - started:.2f} s reading, {solved - ready:.2f} s solving"
             print(f"solved in {steps} steps ({times})", file=sys.stderr)
@@ -105,7 +107,10 @@ class Solve:
 
 @dataclass(frozen=True)
 class Validate:
-    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not."""
+    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not.
+
+    Where actions have costs, it also says what the plan costs. A cost in the last line of the file must be right.
+    """
 
     domain: DomainFile
     problem: ProblemFile
@@ -118,11 +123,27 @@ class Validate:
         verdict = validate_packed(domain, problem, self.plan) if isinstance(problem, PackedProblem) else None
         if verdict is None:
             verdict = validate(domain, _unpacked(problem), read_plan(self.plan, domain))
+        text, cost, is_valid = str(verdict), None, verdict.is_valid
+        if is_valid:
+            cost, told = self._cost(domain)
+            wrong = wrong_claim(self.plan, verdict.steps, cost)
+            text, is_valid = (f"not valid: {wrong}", False) if wrong else (text + told, True)
         if self.json:
-            print_json(valid=verdict.is_valid, steps=verdict.steps, text=str(verdict))
+            print_json(valid=is_valid, steps=verdict.steps, cost=cost if cost is None else float(cost), text=text)
         else:
-            print(verdict)
-        return 0 if verdict.is_valid else 1
+            print(text)
+        return 0 if is_valid else 1
+
+    def _cost(self, domain: Domain) -> tuple[Decimal | None, str]:
+        """Return what the plan costs, and that in words, where its actions have costs and these are known."""
+        costs = read_costs(self.domain, self.problem)
+        if costs is None:
+            return None, ""
+        try:
+            cost = costs.total(read_plan(self.plan, domain).actions)
+        except BadInput as error:
+            return None, f"; cost unknown: {error}"
+        return cost, f" at a cost of {digits(cost)}"
 
 
 def _unpacked(problem: Problem | PackedProblem) -> Problem:

@@ -54,6 +54,10 @@ class Demonstrations(Sequence[Demonstration]):
             except BadInput as error:  # noqa: PERF203
                 raise BadInput(f"demonstration {number}: {error}") from None
 
+    def __repr__(self) -> str:
+        where = f" in {self.folder}" if self.folder else ""
+        return f"Demonstrations({self.task}: {len(self):,} demonstrations{where})"
+
     @classmethod
     def read(cls, folder: Path | str) -> Demonstrations:
         """Return the complete data set in a folder; each file is read only when its demonstration is asked for."""

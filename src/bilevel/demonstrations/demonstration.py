@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 Changes = tuple[tuple[int, Value], ...]  # each with the timestep from which on it holds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Demonstration:
     """A timestep is what is seen before a step, and at the end: there is one more than there are steps.
 
@@ -54,6 +54,9 @@ class Demonstration:
     demonstrator: str = ""  # who it was, where there are several
     own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
     has_controls: bool = True  # else `controls` and `executed` are zeros, as nobody recorded what was done
+
+    def __repr__(self) -> str:
+        return f"Demonstration({len(self.objects)} objects, {self.steps:,} steps, {self.outcome})"
 
     @property
     def steps(self) -> int:

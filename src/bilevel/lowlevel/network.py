@@ -175,6 +175,10 @@ class TorchNetwork:
             raise BadInput(f"the weights are not those of this network: {' '.join(str(error).split())}") from None
         self._network = network.eval()
 
+    def __repr__(self) -> str:
+        numbers = sum(parameter.numel() for parameter in self._network.parameters())
+        return f"TorchNetwork({type(self._network).__name__}, {numbers:,} parameters)"
+
     @torch.no_grad()
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         network = self._network

@@ -49,6 +49,10 @@ class NumpyNetwork:
         self._seen_weight, self._about_weight = np.split(self._weight["embed.object"], [seen])
         self._conditions: tuple[Facts, Facts, Action, Roster] | None = None
 
+    def __repr__(self) -> str:
+        numbers = sum(array.size for arrays in (self._weight, self._bias) for array in arrays.values())
+        return f"NumpyNetwork({numbers:,} parameters)"
+
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
         """Return the control for an action; `BadInput` where the weights are too large for numbers to stay finite."""
         with np.errstate(over="ignore", invalid="ignore"):

@@ -75,6 +75,9 @@ class BilevelPolicy(LabellingPolicy):
         self.scene: Scene  # seen last, or what is estimated from that
         self._begun = self._reconsidering = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.high!r}, {self.low!r})"
+
     def reset(self, scene: Scene) -> None:
         if self.estimator:
             self.estimator.reset()

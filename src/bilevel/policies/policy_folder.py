@@ -108,7 +108,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: Measured | None = None  # where somebody did, and kept it here
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearnedNetwork:
     """All that is in a policy folder of any method; not yet bound to labels."""
 
@@ -116,6 +116,9 @@ class LearnedNetwork:
     domain: Domain
     weights: Weights
     domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.card.task}: {self.card.method}, {self.parameters:,} parameters)"
 
     @property
     def spec(self) -> Spec:
@@ -194,11 +197,14 @@ def _is_said_of(kind: str, domain: Domain) -> bool:
     return any(domain.is_subtype(kind, parameter.type) for parameter in parameters)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearnedPolicy(LearnedNetwork):
     """All that is in the folder of a bilevel policy."""
 
     rules: tuple[Rule, ...]
+
+    def __repr__(self) -> str:
+        return f"LearnedPolicy({self.card.task}: {len(self.rules)} rules, {self.parameters:,} parameters)"
 
     def texts(self) -> dict[str, str]:
         shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))

@@ -32,6 +32,9 @@ class RulePolicy:
         self._choose: Callable[[], Instance | None] = lambda: None
         self.follow(rules)
 
+    def __repr__(self) -> str:
+        return f"RulePolicy({self.domain.name}: {len(self.rules)} rules)"
+
     def follow(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from the next choice on."""
         if self.open_world:

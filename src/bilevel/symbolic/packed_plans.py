@@ -11,9 +11,10 @@ from os import PathLike
 from typing import overload
 
 from bilevel.compiled import find
+from bilevel.symbolic.costs import Costs, cost_comment
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.packed import Names, PackedProblem, contents_of
-from bilevel.symbolic.plans import Plan, PlanCheck, cost_line, record_of, write_plan
+from bilevel.symbolic.plans import Plan, PlanCheck, record_of, write_plan
 
 COMPILED = "bilevel.symbolic._plans"
 
@@ -50,14 +51,14 @@ class PackedActions(Sequence[Action]):
         return len(self.schemas)
 
 
-def plan_chunks(plan: Plan) -> Iterator[bytes]:
+def plan_chunks(plan: Plan, costs: Costs | None = None) -> Iterator[bytes]:
     """The text of `write_plan` in blocks, which is made of integers where the plan is."""
     compiled = find(COMPILED)
     if compiled is None or not isinstance(plan.actions, PackedActions):
-        yield write_plan(plan).encode()
+        yield write_plan(plan, costs).encode()
     else:
         yield from compiled.Lines(plan.actions, {step: f" ; {record_of(move)}" for step, move in plan.moves.items()})
-        yield cost_line(plan).encode()
+        yield cost_comment(plan.actions, costs).encode()
 
 
 def validate_packed(domain: Domain, problem: PackedProblem, path: str | PathLike[str]) -> PlanCheck | None:

@@ -15,6 +15,7 @@ from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
+from bilevel.symbolic.costs import Costs, cost_comment
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import (
     NAME_PATTERN,
@@ -48,17 +49,13 @@ class Plan:
     moves: Mapping[int, NaturesMove] = field(default_factory=dict)
 
 
-def write_plan(plan: Plan) -> str:
-    """The plan as text, its cost in the last line."""
+def write_plan(plan: Plan, costs: Costs | None = None) -> str:
+    """The plan as text, its cost in the last line: by the costs of its actions or, without any, in steps."""
     lines = [f"({name} {' '.join(arguments)})" if arguments else f"({name})" for name, arguments in plan.actions]
     for step, move in plan.moves.items():
         lines[step] += f" ; {record_of(move)}"
-    lines.append(cost_line(plan))
+    lines.append(cost_comment(plan.actions, costs))
     return "\n".join(lines)
-
-
-def cost_line(plan: Plan) -> str:
-    return f"; cost = {len(plan.actions)} (unit cost)\n"
 
 
 def record_of(move: NaturesMove) -> str:

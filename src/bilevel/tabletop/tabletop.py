@@ -211,7 +211,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         return {"agent": agent, "objects": features, "visible": self._visible.copy()}
 
     def _info(self, success: bool = False, outcome: str | None = None) -> dict[str, Any]:
-        return {"success": success, "events": tuple(self._events), "outcome": outcome}
+        return {"success": success, "is_success": success, "events": tuple(self._events), "outcome": outcome}
 
     def render(self) -> Any:
         if self.render_mode is None:

@@ -19,7 +19,8 @@ class SceneEnv:
     """Runs episodes: `reset`, then `step` until there is an `outcome`.
 
     `info` keys are optional. If the environment has them, `success` (or `is_success`) decides about success, `events`
-    are texts about what no action explains, and `outcome` says how an episode ended that did not succeed. Policies and
+    are texts about what no action explains, and `outcome` says how an episode ended that did not succeed. At the end of
+    every episode, `info["is_success"]` says whether it succeeded, as Stable-Baselines3 has it. Policies and
     experts see `scene`; with imperfect perception that is not the `true_scene`, on which success is judged.
     """
 
@@ -91,6 +92,8 @@ class SceneEnv:
             self.outcome = SUCCESS
         elif terminated or truncated or self.steps >= self.step_limit:
             self.outcome = info.get("outcome") or (TERMINATED if terminated else STEP_LIMIT)
+        if self.outcome is not None:
+            self.info = {**self.info, "is_success": self.outcome == SUCCESS}
         return self.scene
 
     @property

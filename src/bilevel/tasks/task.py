@@ -135,7 +135,7 @@ class Labels:
         return call(what, lambda: frozenset(function(*arguments)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
     """All that the package knows of a task.
 
@@ -191,6 +191,10 @@ class Task:
             name = re.sub(r"[^a-z0-9_-]+", "-", self.name.lower())
             unknown = Domain(name, {}, {}, dict.fromkeys(self.spec.objects, ROOT_TYPE))
             object.__setattr__(self, "domain", unknown)
+
+    def __repr__(self) -> str:
+        actions = ", ".join(self.domain.schemas) or "none yet"
+        return f"Task({self.name}: actions {actions}; {'an expert' if self.expert else 'no expert'})"
 
     @property
     def labels(self) -> Labels:
