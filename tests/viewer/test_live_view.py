@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from live_episode import Live, eventually, live, recorded
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.viewer import requests
-from bilevel.viewer.board import Asked, News
+from bilevel.viewer.board import Asked, Board, News
 from bilevel.viewer.requests import Again, Edit, Hold, Move, Pace, Push, Quit, Revert, Save, Step, read_request
 from drawn_task import DRAWN
 from tiny_policies import PICK, PUT, RULES_TEXT
@@ -246,6 +247,19 @@ def test_nothing_is_drawn_for_nobody_and_nobody_waits_for_a_slow_page() -> None:
         found = news(watched)
     assert found.ending is not None
     assert len(drawn) <= 3 < found.ending.steps  # the first, the last, and what was due while it was watched
+
+
+def test_a_page_that_waits_for_long_still_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing would be drawn for it after a long pause."""
+    monkeypatch.setattr("bilevel.viewer.board.WATCHED", 0.0)
+    board = Board()
+    assert not board.is_watched
+    page = Thread(target=lambda: board.news(Asked(), 10.0))
+    page.start()
+    eventually(lambda: board.is_watched)
+    board.close()
+    page.join()
+    assert not board.is_watched
 
 
 def test_a_page_gets_only_what_it_does_not_know() -> None:

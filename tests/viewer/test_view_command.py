@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +19,9 @@ from live_episode import eventually
 
 import drawn_task
 import tiny_task
-from bilevel.commands.watching import rules_file
+from bilevel.commands.watching import rules_file, why_no_pictures
 from bilevel.policies.policy_folder import RULES
+from bilevel.tasks.scene_env import SceneEnv
 from command_line import run
 from tiny_policies import still_folder
 
@@ -91,6 +92,20 @@ def test_ctrl_c_in_the_middle_is_one_line_and_after_the_end_nothing() -> None:
         assert (code, len(err.splitlines())) == (0, 1)
 
 
+def test_the_page_says_why_there_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SceneEnv(tiny_task.TINY, 1)) as env:
+        assert "takes no render_mode" in str(why_no_pictures(env, 0))
+    with closing(SceneEnv(drawn_task.DRAWN, 1)) as env:
+        assert "gives no pictures" in str(why_no_pictures(env, 0))
+    with closing(SceneEnv(drawn_task.DRAWN, 1, render_mode="human")) as env:
+        assert why_no_pictures(env, 0) == "they are in the simulator's own window"
+    with closing(SceneEnv(drawn_task.DRAWN, 1, render_mode="rgb_array")) as env:
+        assert why_no_pictures(env, 0) is None
+        monkeypatch.setitem(sys.modules, "PIL", None)
+        monkeypatch.setitem(sys.modules, "PIL.Image", None)
+        assert why_no_pictures(env, 0) == "pictures need pillow: pip install 'bilevel[video]'"
+
+
 @pytest.mark.parametrize("option", [("--video",), ("--sheet",), ("--json",)])
 def test_a_page_does_not_go_with_files(capsys: pytest.CaptureFixture[str], option: tuple[str, ...]) -> None:
     code, out, err = run(capsys, "run", TINY, "--view", *option)
@@ -102,5 +117,5 @@ def test_rules_are_saved_to_folders_of_the_user_alone(tmp_path: Path, monkeypatc
     assert rules_file(None) is None
     assert rules_file(str(tmp_path)) is None
     assert rules_file(str(still_folder())) == still_folder() / RULES
-    monkeypatch.setattr("bilevel.commands.watching.files", lambda package: still_folder().parent)
+    monkeypatch.setattr("bilevel.commands.watching.PACKAGE", still_folder().resolve().parent)
     assert rules_file(str(still_folder())) is None

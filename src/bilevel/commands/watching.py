@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from bilevel.policies.episode_run import EpisodeRun
     from bilevel.policies.policy import ObservedPolicy
     from bilevel.tasks.scene_env import SceneEnv
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def has_screen() -> bool:
@@ -84,7 +86,7 @@ def rules_file(folder: str | None) -> Path | None:
 
     if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
         return None
-    return None if path.resolve().is_relative_to(Path(str(files("bilevel"))).resolve()) else path
+    return None if path.resolve().is_relative_to(PACKAGE) else path
 
 
 def why_no_pictures(env: SceneEnv, seed: int) -> str | None:

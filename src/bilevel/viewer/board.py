@@ -156,15 +156,15 @@ class Board:
         self._notice = ""
         self._encoded = 0, Picture(0, b"")
         self._pace = Pace(False, 1.0)
-        self._last_asked = -WATCHED
+        self._waiting, self._last_asked = 0, -WATCHED  # pages that wait for news, and when one has got some
         self._closed = False
 
     # For the one who runs the episode
 
     @property
     def is_watched(self) -> bool:
-        """Whether a page has asked for news lately."""
-        return monotonic() - self._last_asked < WATCHED
+        """Whether a page waits for news, or has asked lately."""
+        return self._waiting > 0 or monotonic() - self._last_asked < WATCHED
 
     def wait_until_watched(self) -> None:
         """Wait until a page asks for news, unless one has done so lately."""
@@ -234,9 +234,10 @@ class Board:
     def news(self, asked: Asked, timeout: float) -> News | None:
         """Return what a page does not know, as soon as there is something; `None` where that takes too long."""
         with self._changed:
-            self._last_asked = monotonic()
+            self._waiting += 1
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._is_news(asked) or self._closed, timeout)
+            self._waiting -= 1
             self._last_asked = monotonic()
             episode = self._episode
             if not self._is_news(asked):
