@@ -6,6 +6,7 @@ python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp -
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,18 +30,26 @@ LAST = 1500  # milliseconds for the last one
 
 
 class Camera:
-    """The callback of a rollout that takes a picture of every so many steps, from one on."""
+    """The callback of a rollout that takes a picture of every so many steps, of all or from one to another."""
 
     def __init__(
-        self, env: SceneEnv, policy: ObservedPolicy, every: int, width: int, begin: int = 0, names: bool = False
+        self,
+        env: SceneEnv,
+        policy: ObservedPolicy,
+        every: int,
+        width: int,
+        begin: int = 0,
+        end: float = math.inf,
+        names: bool = False,
     ) -> None:
-        self._env, self._policy, self._every, self._width, self._begin = env, policy, every, width, begin
+        self._env, self._policy, self._every, self._width = env, policy, every, width
+        self._begin, self._end = begin, end
         self._tags = NameTags() if names else None
         self._steps = 0
         self.pictures: list[PillowImage.Image] = []
 
     def __call__(self, transition: Transition) -> None:
-        if self._steps >= self._begin and self._steps % self._every == 0:
+        if self._begin <= self._steps < self._end and self._steps % self._every == 0:
             self.take(str(self._policy.action or ""))
         self._steps += 1
 

@@ -72,7 +72,9 @@ class Failure:
     estimation: str | None = None
     recovers: bool = True
     last: int = 300  # steps that are shown
+    until: int | None = None  # the last of them; that of the episode, unless it is said
     every: int = 5
+    names: bool = True  # are written over things
 
     def policy(self, folder: Path) -> EvaluatedPolicy:
         found = self.make_policy(bilevel.find_task(self.task), folder)
@@ -81,9 +83,9 @@ class Failure:
 
 FAILURES = {
     "missing-rule": Failure("gacha", without_closing, objects=2, recovers=False, last=260, every=4),
-    "undertrained": Failure("gacha", undertrained, objects=2, seed=0, last=240, every=3),
+    "undertrained": Failure("gacha", undertrained, objects=2, seed=0, last=250, until=2690, every=3),
     "flickering-labels": Failure("blocks", perception="noise=0.01", estimation="off", last=240, every=4),
-    "perturbed": Failure("factory-noisy", objects=10, noise=1.0, last=600, every=8),
+    "perturbed": Failure("factory-noisy", objects=10, noise=1.0, last=480, every=8, names=False),
 }
 
 
@@ -96,9 +98,10 @@ def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str
         size = SIZE if mode else None
         made = SceneEnv(task, failure.objects, render_mode=mode, quality="smooth", picture_size=size, perception=seen)
         with closing(made) as env:
-            acting = policy.make(env)
+            acting, until = policy.make(env), failure.until or ended
+            shown = max(0, until - failure.last), until
             log = EpisodeLog(acting)
-            camera = Camera(env, acting, failure.every, SIZE[0], begin=max(0, ended - failure.last), names=True)
+            camera = Camera(env, acting, failure.every, SIZE[0], *shown, names=failure.names)
             run, episode = measured_episode(env, acting, failure.seed, log, failure.noise, camera if mode else None)
             ended = run.steps
             why = why_failed(run, log, episode.scene)

@@ -142,7 +142,7 @@ def test_bash_completes_commands_options_and_values() -> None:
     assert {"policies", "evaluate", "rules"} <= set(completed("bilevel"))
     assert {"verify", "complete"} <= set(completed("bilevel", "rules"))
     assert {"--objects", "--video"} <= set(completed("bilevel", "run", "gacha"))
-    assert set(completed("bilevel", "run", "--quality")) == {"fast", "smooth", "good"}
+    assert set(completed("bilevel", "run", "--quality")) == {"auto", "fast", "smooth", "good"}
     assert set(completed("bilevel", "learn", "--preset")) == {"best", "paper"}
 
 

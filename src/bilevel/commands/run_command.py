@@ -100,9 +100,9 @@ class Run:
     """Of the page, on this machine alone; 0 is any that is free."""
     window: bool = False
     """Show the simulator's own window."""
-    quality: Optional[Literal["fast", "smooth", "good"]] = None
-    """Of the pictures, where there is a choice: smooth edges, shadows as well (good), or neither (fast); by default
-    smooth, and with --view fast."""
+    quality: Literal["auto", "fast", "smooth", "good"] = "auto"
+    """Of the pictures, where there is a choice: with smooth edges, with shadows as well (good), or neither (fast); auto
+    is smooth, and fast with --view."""
     size: Size = None
     names: Names = False
     json: Json = False
@@ -148,7 +148,7 @@ class Run:
         task = find_task(self.task or "")
         evaluated = self._evaluated(task)
         with ExitStack() as open_things:
-            quality = self.quality or ("fast" if self.view else "smooth")
+            quality = self.quality if self.quality != "auto" else "fast" if self.view else "smooth"
             mode = "human" if self.window else "rgb_array" if self._draws(task) else None
             if self.view:
                 if says_who:

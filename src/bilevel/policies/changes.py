@@ -7,7 +7,7 @@ refinement). How often that holds is `Changes.refinement`.
 |---|---|
 | own | exactly the effects of one outcome of that action, whatever nature chose in it; of any, if none is known |
 | exogenous | at the timestep of an event that is reported; with the action's whole effects, it counts as own, too |
-| flicker | undone within 5 steps, or through states of which none lasts longer: the labels did not settle |
+| flicker | undone within 5 steps, or through states of which none lasts longer |
 | drop | takes a fact that the action needs, or is about the action's arguments alone |
 | collision | any other: it is about things that the action has nothing to do with |
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import asdict
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 from bilevel.policies.changes import REASONS, UNEXPECTED, Change, find_changes
 from bilevel.policies.episode_log import Entry, EpisodeLog
 from bilevel.policies.episode_run import EpisodeRun
-from bilevel.policies.incidents import NO_RULE
+from bilevel.policies.incidents import NO_RULE, STALL
 from bilevel.rules.explanation.why_not import why_not
-from bilevel.symbolic.domain import Domain, Facts
+from bilevel.symbolic.domain import Action, Domain, Facts
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.spec import Position
 
 CAPTION_WIDTH = 70  # characters in a line of a sentence below a video
 MAX_SURPRISES = 10  # that are told
@@ -105,9 +107,22 @@ def why_failed(run: EpisodeRun, log: EpisodeLog, scene: Scene) -> str | None:
         last, domain = log.entries[-1], log.rules.domain
         lacking = why_not(log.rules.rules, domain, last.state, last.goal, {**domain.constants, **scene.objects})
         return "\n".join([f"{why}: no rule applies", *(f"  {line}" for line in lacking.splitlines())])
-    if run.detail is not None:
-        return f"{why}: {run.detail}"
     decisions = log.decisions()
+    last_action = decisions[-1].action if decisions else None
+    away = _distances(last_action, scene) if run.reason == STALL and last_action else ""
+    if run.detail is not None:
+        return f"{why}: {run.detail}{away}"
     if not decisions:
         return why
-    return f"{why}; at last it did {decisions[-1].action}, for {run.steps - decisions[-1].step} steps"
+    return f"{why}; at last it did {last_action}, for {run.steps - decisions[-1].step} steps{away}"
+
+
+def _distances(action: Action, scene: Scene) -> str:
+    """How far the agent is from what the action names, where both have positions: what it does not reach."""
+    agent, found = scene.spec.agent_roles, []
+    for name in dict.fromkeys(term for term in action.arguments if term in scene.objects):
+        roles = scene.spec.object_roles[scene.objects[name]]
+        shared = [each for each in roles if isinstance(roles[each], Position) and isinstance(agent.get(each), Position)]
+        offsets = [scene[name][each] - scene.agent[each] for each in shared]
+        found += [f"{math.hypot(*offsets):.3g} from {name}"] if shared else []
+    return f"; the agent is {' and '.join(found)}" if found else ""
