@@ -32,7 +32,8 @@ SILENT = ("--json",)
 def wanted(undisturbed: Path) -> dict[str, Any]:
     found = results(undisturbed)
     assert len(found) == UNITS
-    assert [[record.episode for record in found[name]] for name in found if name.endswith(".jsonl")] == [[0, 1]] * 4
+    lines = [found[name].splitlines() for name in found if name.endswith(".jsonl")]
+    assert [[json.loads(line)["episode"] for line in part] for part in lines] == [[0, 1]] * 4
     return found
 
 
@@ -112,7 +113,7 @@ def workers(number: int) -> list[int]:
             command = (path.parent / "cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(parent) == number and b"spawn_main" in command:
+        if int(parent) == number and b"bilevel.processes" in command:
             found.append(int(path.parent.name))
     assert found
     return found
