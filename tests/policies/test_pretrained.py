@@ -81,6 +81,7 @@ def test_other_labels_are_those_of_another_task_whose_policy_it_is_not(shipped: 
     assert registry.find_task(f"tiny+{labels}").pretrained is None
 
 
-def test_there_cannot_be_more_successes_than_episodes() -> None:
+@pytest.mark.parametrize("counts", [(11, 10), (-1, 10), (10**400, 10**400)])
+def test_there_cannot_be_more_successes_than_episodes(counts: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="more successes than episodes"):
-        Measured({3: (11, 10)}, 0, "", {})
+        Measured({3: counts}, 0, "", {})

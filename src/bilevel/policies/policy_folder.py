@@ -58,7 +58,7 @@ POLICY, DOMAIN, RULES, WEIGHTS = "policy.json", "domain.pddl", "rules.txt", "wei
 UNFINISHED = "unfinished"  # where learning keeps its checkpoints
 BISON = "bison"
 GRAPH = "graph"  # the network that has a NumPy twin
-MAX_ROUNDS, MAX_HIDDEN = 100, 100_000
+MAX_ROUNDS, MAX_HIDDEN, MAX_EPISODES = 100, 100_000, 10**12
 
 
 class NetworkShape(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Measured(msgspec.Struct, frozen=True):
     versions: dict[str, str]
 
     def __post_init__(self) -> None:
-        if not all(0 <= successes <= episodes for successes, episodes in self.successes.values()):
+        if not all(0 <= successes <= episodes < MAX_EPISODES for successes, episodes in self.successes.values()):
             raise ValueError("there cannot be more successes than episodes")
 
 
