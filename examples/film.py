@@ -1,6 +1,7 @@
 """A film of one episode that a page can show: an animated picture, a few hundred kilobytes, at several times the speed.
 
 python examples/film.py examples/ogbench/cubes.py:task build/policy cubes.webp --objects 8 --env-args task_id=4
+python examples/film.py gacha gacha gacha.webp --objects 5 --env-args quality=good --every 12 --width 560 --explain
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import bilevel
 from bilevel.commands.arguments import env_arguments
 from bilevel.experiments.methods import find_policy
 from bilevel.name_tags import NameTags
-from bilevel.policies.pictures import take_picture
+from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.narration import caption
+from bilevel.policies.pictures import LINES_BELOW, take_picture
 from bilevel.policies.policy import ObservedPolicy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import Image, captioned
+from bilevel.video import Image, captioned, with_lines_below
 
 QUALITY = 40  # of WebP, up to 100
 MILLISECONDS = 80  # that a picture is shown
@@ -41,25 +44,33 @@ class Camera:
         begin: int = 0,
         end: float = math.inf,
         names: bool = False,
+        explain: bool = False,
     ) -> None:
+        """With `explain`, there is room below the picture for the reason of each action."""
         self._env, self._policy, self._every, self._width = env, policy, every, width
         self._begin, self._end = begin, end
         self._tags = NameTags() if names else None
+        self._log = EpisodeLog(policy, explain=True) if explain else None
         self._steps = 0
         self.pictures: list[PillowImage.Image] = []
 
     def __call__(self, transition: Transition) -> None:
+        if self._log:
+            self._log(transition)
         if self._begin <= self._steps < self._end and self._steps % self._every == 0:
-            self.take(str(self._policy.action or ""))
+            self.take(caption(self._log) if self._log else str(self._policy.action or ""))
         self._steps += 1
 
-    def take(self, caption: str) -> None:
+    def take(self, text: str) -> None:
         picture: Image = np.asarray(take_picture(self._env, self._tags))
         height = round(picture.shape[0] * self._width / picture.shape[1])
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
-        self.pictures.append(
-            PillowImage.fromarray(captioned(np.asarray(small), caption) if caption else np.asarray(small))
-        )
+        picture = np.asarray(small)
+        if self._log:
+            picture = with_lines_below(picture, text, LINES_BELOW)
+        elif text:
+            picture = captioned(picture, text)
+        self.pictures.append(PillowImage.fromarray(picture))
 
     def write(self, output: Path) -> str:
         """Write what was filmed; say how much it is."""
@@ -80,13 +91,14 @@ def film(
     every: int = 8,
     seed: int = 1,
     width: int = 360,
+    explain: bool = False,
 ) -> str:
     """Run one episode and write its film; say what has become of it."""
     env = SceneEnv(bilevel.find_task(task), objects, render_mode="rgb_array", **arguments)
     evaluated = find_policy(method, policy, planner="search" if method == "det-replan" else None)
     assert evaluated.make is not None
     acting = evaluated.make(env)
-    camera = Camera(env, acting, every, width)
+    camera = Camera(env, acting, every, width, explain=explain)
     episode = rollout(env, acting, seed, callback=camera)
     camera.take(f"{episode.outcome} after {episode.steps} steps")
     env.close()
@@ -104,10 +116,11 @@ def main() -> None:
     parser.add_argument("--env-args", nargs="*", default=())
     parser.add_argument("--every", type=int, default=8, help="steps from one picture to the next")
     parser.add_argument("--width", type=int, default=360, help="pixels")
+    parser.add_argument("--explain", action="store_true", help="below the picture, why each thing is done")
     given = parser.parse_args()
     arguments = env_arguments(tuple(given.env_args))
     about = given.task, given.policy, given.output, given.objects, arguments, given.method
-    print(film(*about, given.every, given.seed, given.width))
+    print(film(*about, given.every, given.seed, given.width, given.explain))
 
 
 if __name__ == "__main__":
