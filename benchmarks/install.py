@@ -107,7 +107,7 @@ def main() -> None:
         print(f"{file.name}: {rows[-1]['seconds']} s", flush=True)
         for command, step in rows[-1]["steps"].items():
             print(f"  {step['seconds']:6} s, {step['cpu_seconds']:6} s of processors: {command}", flush=True)
-    write_rows(given.output, rows)
+        write_rows(given.output, rows)
 
 
 if __name__ == "__main__":
