@@ -155,7 +155,7 @@ def test_who_has_no_rules_explains_nothing() -> None:
 
 
 def test_what_somebody_does_who_watches_is_an_event_of_the_next_step() -> None:
-    policy = Puppet(state=HERE, action=PICK)
+    policy = LabelledPuppet(state=HERE, action=PICK)
     log = EpisodeLog(policy)
     for step in range(4):
         if step == 2:
