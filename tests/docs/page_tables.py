@@ -78,8 +78,9 @@ SIMULATED = {
 }
 # Pages on which the package's own policy for this task takes the place of one that was trained briefly.
 PRETRAINED = {"policies.md": "blocks", "first_policy.md": "blocks", "methods.md": "blocks"}
-# The same on every page: one process, and no pictures, which have tests of their own. What is printed stays the same.
-EVERYWHERE = {r"(--workers |workers=)\d+": r"\g<1>1", r" --(?:video|sheet)(?: [^-\s]\S*)?": ""}
+# The same on every page: one process, no pictures and no live page, which have tests of their own. What is printed
+# stays the same.
+EVERYWHERE = {r"(--workers |workers=)\d+": r"\g<1>1", r" --(?:video|sheet)(?: [^-\s]\S*)?": "", r" --view\b": ""}
 
 # Commands whose answer may be no, as the page says.
 MAY_SAY_NO = (

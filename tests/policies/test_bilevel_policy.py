@@ -98,3 +98,15 @@ def test_a_reset_policy_knows_nothing_of_the_last_episode() -> None:
     policy.reset(scene())
     policy.reset(scene())
     assert policy.action == PUT
+
+
+def test_it_chooses_anew_though_nothing_has_changed_where_it_is_asked_to_reconsider() -> None:
+    high = Chooser(PICK, PUT)
+    policy = BilevelPolicy(TINY.labels, high, Riser())
+    policy.reset(scene())
+    policy.act(scene())
+    policy.reconsider()
+    policy.act(scene())
+    assert policy.action == PUT
+    policy.act(scene())
+    assert len(high.asked) == 2

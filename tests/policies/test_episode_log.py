@@ -152,3 +152,15 @@ def test_entries_say_which_rule_fired_if_that_is_asked_for() -> None:
 def test_who_has_no_rules_explains_nothing() -> None:
     log = EpisodeLog(expert_policy(SceneEnv(TINY, 1)), explain=True)
     assert (log.rules, log.explains) == (None, False)
+
+
+def test_what_somebody_does_who_watches_is_an_event_of_the_next_step() -> None:
+    policy = LabelledPuppet(state=HERE, action=PICK)
+    log = EpisodeLog(policy)
+    for step in range(4):
+        if step == 2:
+            log.remark("you push")
+            log.remark("you push again")
+        log(Transition(SCENE, (), None, None))
+    assert [(entry.step, entry.events) for entry in log.entries] == [(0, ()), (2, ("you push", "you push again"))]
+    assert log.events() == {"you": 2}

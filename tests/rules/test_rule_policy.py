@@ -180,6 +180,19 @@ def test_rules_that_test_for_absence_are_refused_in_an_open_world() -> None:
     assert closed.choose(facts("clear a, holding a, gripper-free"), NO_FACTS) is None
 
 
+def test_other_rules_are_followed_from_the_next_choice_on_unless_they_are_refused() -> None:
+    domain = shipped_domain("blocks")
+    state, goal = facts("clear b, clear p, gripper-free"), facts("at b p")
+    policy = RulePolicy(parse_rules("variables: ?b - block\n1: clear(?b) -> pick(?b)", domain=domain), domain)
+    policy.reset(state, goal, {"b": "block", "p": "place"})
+    assert policy.choose(state, goal) == Action("pick", ("b",))
+    policy.follow(parse_rules("variables: ?b - block, ?p - place\n1: goal at(?b, ?p) -> place(?b, ?p)", domain=domain))
+    assert policy.choose(state, goal) == Action("place", ("b", "p"))
+    with pytest.raises(BadInput, match="absent fact"):
+        policy.follow(parse_rules("variables: ?b - block\n1: clear(?b) & not holding(?b) -> pick(?b)", domain=domain))
+    assert policy.choose(state, goal) == Action("place", ("b", "p"))
+
+
 def test_an_object_of_a_type_nobody_declared_passes_no_check() -> None:
     """Of `clear(a)` alone nobody knows whether a is a block; `holding(a)` says so."""
     rules = parse_rules("variables: ?b - block\n1: clear(?b) -> pick(?b)\n2: holding(?b) -> pick(?b)")

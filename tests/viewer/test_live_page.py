@@ -122,6 +122,7 @@ def test_an_edited_rule_changes_the_next_decision_and_a_wrong_one_nothing(browse
         expect(page.locator("#rules-wrong")).to_have_text(
             "rules:3:4: unknown predicate 'flying'; did you mean 'lying'?"
         )
+        assert text.evaluate("text => text.value.slice(text.selectionStart).startsWith('flying(')")
         page.locator("#step").click()
         at_step(page, 1)
         expect(page.locator("#doing")).to_have_text("pick(parcel1)")

@@ -178,6 +178,8 @@ def test_objects_move_where_the_task_has_a_way() -> None:
         before = at_step(watched, 0)
         assert before.about is not None
         assert before.about.can_move
+        watched.view.tell(Move("nobody"))
+        eventually(lambda: news(watched).notice == "nobody cannot be put there")
         watched.view.tell(Move("parcel1", (0.25, 0.5)))
         watched.view.tell(Step())
         after = at_step(watched, 1)

@@ -73,7 +73,9 @@ def test_another_host_is_refused(watched: Live, host: str, body: str | None) -> 
     assert watched.env.steps == 0
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1:{port}", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://127.0.0.1:{port}", "127.0.0.1:{port}", "null", "http://127.0.0.1:1"]
+)
 @pytest.mark.parametrize("body", [None, STEP])
 def test_pages_of_another_origin_are_refused(watched: Live, origin: str, body: str | None) -> None:
     headers = {**JSON, "Origin": origin.format(port=watched.server.port)}
@@ -97,6 +99,8 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
         ({"Content-Type": "text/plain"}, STEP, "a request is JSON"),
         ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
         ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
+        (JSON, '{"type": "hold", "place": 0, "value": 1e999}', "no request of the page"),
+        (JSON, '{"type": "hold", "place": 0, "value": NaN}', "no request of the page"),
         (JSON, "{", "no request of the page"),
         (JSON, json.dumps({"type": "edit", "text": "1: -> fly()"}), "rules:1:7: unknown action 'fly'"),
     ],
@@ -104,8 +108,8 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
 def test_what_cannot_be_done_is_said_in_one_line(
     watched: Live, headers: Mapping[str, str], body: str, said: str
 ) -> None:
-    status, text, _ = ask(watched, "request", headers, body)
-    assert status == 400
+    status, text, answer = ask(watched, "request", headers, body)
+    assert (status, answer.headers["Connection"]) == (400, "close")  # lest the rest be taken for another request
     assert said in text
     assert len(text.splitlines()) == 1
     assert watched.env.steps == 0

@@ -245,7 +245,8 @@ class LiveView:
 
     def _move(self, name: str, point: tuple[float, float] | None) -> None:
         displace = self._env.task.displace
-        if displace and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
+        is_there = displace is not None and name in self._env.true_scene
+        if displace and is_there and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
             self._log.remark(f"you move {name}")
             drawn = self._draw()  # which knows where things were seen last
             if drawn and point:

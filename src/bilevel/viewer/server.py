@@ -117,13 +117,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _asked_for(self) -> tuple[str | None, dict[str, str]]:
         """Return the name of what is asked for, and the question; no name where the request has been refused."""
-        ours = {f"{host}:{self.server.server_address[1]}" for host in (HERE, "localhost")}
+        ours = [f"{host}:{self.server.server_address[1]}" for host in (HERE, "localhost")]
         origin = self.headers.get("Origin")
         address = urlsplit(self.path)
         _, token, *rest = address.path.split("/", 2) if address.path.startswith("/") else ("", "")
         if self.headers.get("Host") not in ours:
             self._refuse(HTTPStatus.FORBIDDEN, "this page is for this machine alone")
-        elif origin is not None and origin.removeprefix("http://") not in ours:
+        elif origin is not None and origin not in [f"http://{host}" for host in ours]:
             self._refuse(HTTPStatus.FORBIDDEN, "this page answers no other site")
         elif not rest or not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.FORBIDDEN, "this is not the address that bilevel has printed")
@@ -135,7 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Return what a page has sent; a page of another origin cannot send this type without asking first."""
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json" or not length.isdecimal() or int(length) > LONGEST:
-            self.close_connection = True
             raise BadInput(f"a request is JSON of at most {LONGEST:,} bytes, and says of how many")
         return self.rfile.read(int(length))
 
@@ -146,8 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, msgspec.json.encode(news), "application/json")
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
-        """Answer with one line; what was sent is not read, so nothing else can come on this connection."""
-        self.close_connection = self.close_connection or status is HTTPStatus.FORBIDDEN
+        """Answer with one line; what was sent may not have been read, so nothing else can come on this connection."""
+        self.close_connection = True
         self._answer(status, f"{why}\n".encode(), "text/plain; charset=utf-8")
 
     def _answer(

@@ -351,8 +351,21 @@
 
   part("rules-text").oninput = () => (editedByHand = true);
   part("apply").onclick = async () => {
-    part("rules-wrong").textContent = await send("edit", { text: part("rules-text").value });
+    const wrong = await send("edit", { text: part("rules-text").value });
+    part("rules-wrong").textContent = wrong;
+    const place = /^rules:(\d+):(\d+):/.exec(wrong);
+    if (place) showPlace(Number(place[1]), Number(place[2]));
   };
+
+  // Puts the cursor where something is wrong, by line and column from 1.
+  function showPlace(line, column) {
+    const text = part("rules-text");
+    const before = text.value.split("\n").slice(0, line - 1);
+    const at = before.reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+    text.focus();
+    text.setSelectionRange(at, at + 1);
+  }
+
   part("revert").onclick = async () => {
     editedByHand = false;
     part("rules-wrong").textContent = await send("revert");
