@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from film import Camera
 
@@ -25,8 +26,9 @@ from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies.episode_log import EpisodeLog
-from bilevel.policies.episode_run import measured_episode
+from bilevel.policies.episode_run import EpisodeRun, measured_episode
 from bilevel.policies.narration import why_failed
+from bilevel.policies.policy import ObservedPolicy
 from bilevel.policies.policy_folder import RULES
 from bilevel.policies.pretrained import find_folder
 from bilevel.policies.recovery import NO_RECOVERY
@@ -89,26 +91,35 @@ FAILURES = {
 }
 
 
+def attempt(
+    failure: Failure, policy: EvaluatedPolicy, film: Callable[[SceneEnv, ObservedPolicy], Camera] | None = None
+) -> tuple[EpisodeRun, str, Camera | None]:
+    """Run the episode, and film it where that is asked for; return how it went, and that in words."""
+    assert policy.make is not None
+    pictures: dict[str, Any] = {"render_mode": "rgb_array", "quality": "smooth", "picture_size": SIZE} if film else {}
+    seen = read_perception(failure.perception)
+    with closing(SceneEnv(bilevel.find_task(failure.task), failure.objects, perception=seen, **pictures)) as env:
+        acting = policy.make(env)
+        log, camera = EpisodeLog(acting), film(env, acting) if film else None
+        run, episode = measured_episode(env, acting, failure.seed, log, failure.noise, camera)
+        ending = f"{run.outcome} after {run.steps:,} steps"
+        if camera:
+            camera.take(ending)
+        return run, f"{ending}\n{why_failed(run, log, episode.scene)}", camera
+
+
 def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str, str]:
     """Run the episode to see when it ends, and again to film its end; return why it failed, and how much was filmed."""
-    task, seen = bilevel.find_task(failure.task), read_perception(failure.perception)
-    assert policy.make is not None
-    ended, about = 0, ""
-    for mode in (None, "rgb_array"):
-        size = SIZE if mode else None
-        made = SceneEnv(task, failure.objects, render_mode=mode, quality="smooth", picture_size=size, perception=seen)
-        with closing(made) as env:
-            acting, until = policy.make(env), failure.until or ended
-            shown = max(0, until - failure.last), until
-            log = EpisodeLog(acting)
-            camera = Camera(env, acting, failure.every, SIZE[0], *shown, names=failure.names)
-            run, episode = measured_episode(env, acting, failure.seed, log, failure.noise, camera if mode else None)
-            ended = run.steps
-            why = why_failed(run, log, episode.scene)
-            if mode:
-                camera.take(f"{run.outcome} after {run.steps:,} steps")
-                about = camera.write(output)
-    return f"{run.outcome} after {run.steps:,} steps\n{why}", about
+    run, why, _ = attempt(failure, policy)
+    until = failure.until or run.steps
+
+    def film(env: SceneEnv, acting: ObservedPolicy) -> Camera:
+        begin = max(0, until - failure.last)
+        return Camera(env, acting, failure.every, SIZE[0], begin, until, failure.names)
+
+    camera = attempt(failure, policy, film)[2]
+    assert camera is not None
+    return why, camera.write(output)
 
 
 def with_reason(page: str, name: str, text: str) -> str:
@@ -118,8 +129,12 @@ def with_reason(page: str, name: str, text: str) -> str:
     _, closed, after = rest.partition(end)
     if not (found and closed):
         raise SystemExit(f"{PAGE}: the marks of '{name}' are missing: {begin.strip()} and {end.strip()}")
-    lines = "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE, subsequent_indent="  "))
-    return f"{before}{begin}\n```\n{lines}\n```\n\n{end}{after}"
+    return f"{before}{begin}\n```\n{wrapped(text)}\n```\n\n{end}{after}"
+
+
+def wrapped(text: str) -> str:
+    """The text in lines that fit the page; those that begin with spaces keep them."""
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, LINE, subsequent_indent="  "))
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "examples"))
 
-from gallery_of_failures import FAILURES, FILMS, PAGE, with_reason, without_closing  # noqa: E402
+from gallery_of_failures import FAILURES, FILMS, PAGE, attempt, with_reason, without_closing  # noqa: E402
 
 from bilevel.policies.policy_folder import read_policy  # noqa: E402
 from bilevel.tabletop import TASKS  # noqa: E402
@@ -25,6 +25,15 @@ def test_each_failure_is_on_the_page_with_its_film_and_its_reason(name: str) -> 
     found = re.search(f"<!-- why: {name} -->\n\n```\n(.+?)```\n\n<!-- end of why -->", page, re.DOTALL)
     assert found is not None
     assert " steps\n" in found[1]
+
+
+def test_what_the_page_says_about_a_missing_rule_is_what_happens(tmp_path: Path) -> None:
+    failure = FAILURES["missing-rule"]
+    run, why, _ = attempt(failure, failure.policy(tmp_path / "policy"))
+    assert run.reason == "no rule"
+    lines = [re.sub(r"[\d,]+ steps", "N steps", line) for line in why.splitlines()]  # which another MuJoCo may change
+    page = re.sub(r"[\d,]+ steps", "N steps", PAGE.read_text(encoding="utf-8"))
+    assert "\n".join(["```", *lines, "```"]) in page
 
 
 def test_a_reason_is_put_between_its_marks() -> None:

@@ -47,6 +47,7 @@ SMALLER: Mapping[str, Mapping[str, str]] = {
     "policies.md": {
         "--objects 1-3,10 --episodes 5 ": "--objects 1-3 --episodes 1 ",
         "--objects 10 --noise": "--objects 1 --episodes 1 --noise",
+        "--objects 10 --episode 3 ": "--objects 3 --episode 0 ",
         r"objects=\[3, 10\], episodes=5": "objects=[1, 2], episodes=1",
         r'"build/policy", task=task\)': '"build/brief", task=task, config=BRIEF)',
         'network=Flat, preset="paper"': "network=Flat, config=BRIEF",
@@ -119,5 +120,10 @@ ILLUSTRATIONS: Mapping[str, str] = {
     "h_g⁰ = ": "a formula",
     "     0  pick(block1)\n": "an episode of one policy; what happens to it is the noise's doing",
     "no rules: a planner decides": "the gallery's words for a policy without rules",
+    "  2447  pick(block1, box)\n": "an episode of an undertrained policy",
+    "no action after 170 steps\n": "the gallery's: a failure that has a test of its own",
+    "step limit after 4,096 steps\n": "the gallery's: a failure of a policy that is trained for it",
+    "step limit after 6,144 steps\n": "the gallery's: a failure that takes long",
+    "step limit after 20,480 steps\n": "the gallery's: a failure that takes long",
     "move(hall, kitchen)": "four actions, whose regression the page explains",
 }
