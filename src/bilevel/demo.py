@@ -153,6 +153,7 @@ def _can_draw() -> bool:
 
 
 def main() -> None:
+    """Make the demonstration in its folder, and end with the exit code of what failed."""
     try:
         demonstrate(FOLDER, Size())
     except subprocess.CalledProcessError as failure:

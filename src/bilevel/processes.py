@@ -146,6 +146,7 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
+        """Return whether the process is still there."""
         return self.process.poll() is None
 
     def send(self, message: object) -> None:
@@ -164,6 +165,7 @@ class Worker:
             ) from None
 
     def close(self) -> None:
+        """Close our ends of what connects us with the process."""
         self.connection.close()
         os.close(self._first)
 

@@ -18,6 +18,7 @@ def dagger_seed(base: int, round_: int, episode: int) -> int:
 
 
 def evaluation_seed(base: int, episode: int) -> int:
+    """The seed of an episode of an evaluation: odd, so none that a policy was trained on."""
     return 2 * _draw(base, episode, 0) + 1
 
 

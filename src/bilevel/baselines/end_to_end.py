@@ -109,6 +109,7 @@ class EndToEndPolicy(LabellingPolicy):
         return f"EndToEndPolicy({numbers:,} parameters)"
 
     def act(self, scene: Scene) -> Control:
+        """Return the network's control for what is seen now."""
         self.reset(scene)
         conditions = self.state, self.goal, scene.roster
         if conditions != self._conditions:
@@ -185,6 +186,7 @@ class LearnedEndToEnd(LearnedNetwork):
 
     @property
     def encoding(self) -> GraphEncoding:
+        """What the network is told, by its method."""
         return ENCODINGS[self.card.method](self.domain, self.spec)
 
     def bind(self, labels: Labels) -> EndToEndPolicy:

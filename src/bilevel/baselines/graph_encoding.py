@@ -54,6 +54,7 @@ class GraphEncoding:
 
     @cached_property
     def features(self) -> FeatureEncoder:
+        """What turns a scene into numbers; without facts, those for labels are told, too."""
         return FeatureEncoder(self.spec, label_only=not self.has_facts)
 
     @cached_property
@@ -69,6 +70,7 @@ class GraphEncoding:
 
     @property
     def global_size(self) -> int:
+        """How many numbers the global node is told."""
         return self.features.agent_size + 2 * len(self.nullary)
 
     @property
@@ -78,10 +80,12 @@ class GraphEncoding:
 
     @property
     def object_size(self) -> int:
+        """How many numbers an object's node is told."""
         return self.features.object_size + self.about_size
 
     @property
     def fact_size(self) -> int:
+        """How many numbers a fact's node is told: whether it holds, whether it is wanted, and its predicate."""
         return 2 + len(self.relations)
 
     def known(self, state: Facts, goal: Facts) -> tuple[Facts, Facts]:
@@ -136,6 +140,7 @@ def _places(objects: Mapping[str, str]) -> dict[str, float]:
 
 
 def encoding_with_facts(domain: Domain, spec: Spec) -> GraphEncoding:
+    """Return what a network is told that sees facts and goals."""
     arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates)}
     nullary, unary = (tuple(name for name, arity in arities.items() if arity == count) for count in (0, 1))
     related = {name: arity for name, arity in arities.items() if arity > 1}
@@ -143,6 +148,7 @@ def encoding_with_facts(domain: Domain, spec: Spec) -> GraphEncoding:
 
 
 def encoding_without_facts(domain: Domain, spec: Spec) -> GraphEncoding:
+    """Return what a network is told that sees features alone."""
     return GraphEncoding(spec, False, (), (), (), 0)
 
 

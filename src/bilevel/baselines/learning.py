@@ -42,12 +42,14 @@ class EndToEndLearner:
     seed: int
 
     def begin(self, env: SceneEnv) -> Apprentice:
+        """Return the policy as it is now, beside an expert that answers."""
         policy = EndToEndPolicy(self.encoding, self.controls, self.weights, self.rounds, env.labels)
         return Apprentice(policy, expert_policy(env).act)
 
     def encode(
         self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
     ) -> GraphSamples:
+        """Return an episode as samples."""
         return encode_graphs(self.encoding, scenes, situations, targets, number)
 
 

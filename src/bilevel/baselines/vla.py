@@ -90,6 +90,7 @@ def find_vla(method: str, folder: Path | None = None) -> Ready:
 
 
 def make_settings(python: Path, files: ModelFiles, **others: Any) -> VlaSettings:
+    """Return how to run a model that is in these files; the device comes from the environment's variables."""
     device = os.environ.get(DEVICE_VARIABLE) or "auto"
     return VlaSettings(str(python), str(files.policy), str(files.backbone), device=device, **others)
 
@@ -118,6 +119,7 @@ class VlaPolicy(LabellingPolicy):
         self._wants_image = True
 
     def act(self, scene: Scene) -> Control:
+        """Return the model's control for a picture of what is there now."""
         if self._server is None:
             self.reset(scene)
         assert self._server is not None
@@ -189,6 +191,7 @@ class ServerProcess:
 
     @property
     def alive(self) -> bool:
+        """Whether it can still be asked."""
         return bool(self.close.alive) and self._process.poll() is None
 
     def ask(self, question: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
@@ -254,6 +257,7 @@ def loaded_server(settings: VlaSettings) -> ModelServer:
 
 
 def end_servers() -> None:
+    """End all processes that hold a model."""
     for server in _LOADED.values():
         server.close()
     _LOADED.clear()

@@ -53,6 +53,7 @@ MODELS: Mapping[str, Published] = {
 
 
 def published_model(method: str) -> Published:
+    """Return the model of this name; `BadInput`, which lists the names, where there is none."""
     if method not in MODELS:
         raise BadInput(f"unknown model '{method}'; known models: {', '.join(MODELS)}")
     return MODELS[method]

@@ -72,6 +72,7 @@ class Model:
 
     @property
     def wants_image(self) -> bool:
+        """Whether the next action needs a picture, since those that were predicted are used up."""
         return self._left == 0
 
     def reset(self, seed: int) -> None:
@@ -81,6 +82,7 @@ class Model:
         self._left = 0
 
     def act(self, question: Mapping[str, Any]) -> list[float]:
+        """Return the next action, of those that one picture gave or of a new one."""
         if self.wants_image:
             self._batch = self._before(self._observation(question))
             self._left = self._chunk
@@ -132,6 +134,7 @@ class Server:
         self._model: Model | None = None
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question, or what went wrong in one line."""
         try:
             return self._answer(question)
         except CannotServe as error:
@@ -160,6 +163,7 @@ def _end_with_input() -> None:
 
 
 def main() -> None:
+    """Answer questions until nobody is there to ask them."""
     sys.path.pop(0)  # our folder, lest a file in it pass for a package of the same name
     threading.Thread(target=_end_with_input, daemon=True).start()
     server, connection = Server(), Connection(int(sys.argv[1]))

@@ -113,6 +113,7 @@ Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
+    """Read a domain and problems of it; where only `bilevel plan` reads such files, the error says so."""
     with _naming_planning(domain_path, problem_paths):
         domain = read_domain(domain_path)
         return domain, [read_problem(path, domain) for path in problem_paths]
@@ -211,6 +212,7 @@ def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task
 
 
 def progress_bar() -> Progress:
+    """Return a bar on standard error, which is shown on a terminal alone."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -235,11 +237,13 @@ def resumable(state: Callable[[], str], failure: type[BadInput] = BadInput) -> I
 
 
 def count(things: Sized | int, noun: str) -> str:
+    """Return `1 unit` or `2 units`."""
     number = things if isinstance(things, int) else len(things)
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def print_json(**values: object) -> None:
+    """Print these values as one JSON object."""
     print(json.dumps(values))
 
 

@@ -27,6 +27,7 @@ class Check:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.learning.task_checking import check_task
         from bilevel.tasks.registry import find_task
 

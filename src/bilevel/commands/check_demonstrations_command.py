@@ -32,6 +32,7 @@ class CheckDemonstrations:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.learning.diagnosis import diagnose
         from bilevel.tasks.registry import find_task
 

@@ -39,6 +39,7 @@ class Compare:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.experiments.comparison import compare
         from bilevel.experiments.evaluation import read_results
         from bilevel.json_files import read_bytes

@@ -60,6 +60,7 @@ class CompleteRules:
     """Print one JSON object instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         require_at_least(1, max_states=self.max_states, budget=self.budget)
         require_at_least(0, random_problems=self.random_problems)
         domain, problems = read(self.domain, *self.problems)

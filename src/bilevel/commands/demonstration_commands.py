@@ -73,6 +73,7 @@ class Collect:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.collection import open_collection
         from bilevel.demonstrations.recording import collection_settings
         from bilevel.tasks.registry import find_task
@@ -145,6 +146,7 @@ class ReplayDemonstrations:
     """Print one JSON object for each episode instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.checking import replay
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.demonstrations.filming import film
@@ -196,6 +198,7 @@ class ShowDemonstrations:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.dataset import Demonstrations
 
         data = Demonstrations.read(self.folder)
@@ -250,6 +253,7 @@ class ExportDemonstrations:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.dataset import Demonstrations
 
         if (self.minari is None) == (self.lerobot is None):

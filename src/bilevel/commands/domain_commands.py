@@ -40,6 +40,7 @@ class CheckDomain:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         import msgspec
 
         from bilevel.demonstrations.dataset import Demonstrations
@@ -174,6 +175,7 @@ class ShowDomain:
     """How to print it."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.rules.explanation.domains import domain_in_english
         from bilevel.symbolic.adl import read_adl_domain
         from bilevel.symbolic.pddl import write_domain

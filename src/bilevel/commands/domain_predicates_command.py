@@ -43,6 +43,7 @@ class ProposePredicates:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.domain_learning.predicates.proposal import propose_predicates
         from bilevel.files import require_writable

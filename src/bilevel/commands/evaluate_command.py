@@ -87,6 +87,7 @@ class Evaluate:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.experiments.evaluation import open_results
         from bilevel.metrics import open_log
 
@@ -192,6 +193,7 @@ class Methods:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.experiments.methods import METHODS, missing
 
         rows = [

@@ -83,6 +83,7 @@ class Import:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.importing.formats import read_recordings
         from bilevel.demonstrations.importing.importer import ImportOptions, import_recordings
 

@@ -46,6 +46,7 @@ class LearnDomain:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.domain_learning.learned import DomainSettings
         from bilevel.domain_learning.learning import learn_domain

@@ -96,6 +96,7 @@ class LearnRules:
     """Print one JSON object instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         self._check()
         domain, rules, traces, source, seconds, details, notes = (
             self._from_problems() if self.demonstrations is None else self._from_demonstrations(self.demonstrations)

@@ -31,6 +31,7 @@ class MakeProblem:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         problem = generate_problem(self.name, self.objects, random.Random(self.seed))
         domain = shipped_domain(problem.domain_name)
         text = domain_text(domain.name)

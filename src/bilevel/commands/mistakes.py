@@ -119,6 +119,7 @@ def _is_number(kind: Any, word: str) -> bool:
 
 
 def listed(names: Sequence[str], last: str = "or") -> str:
+    """Return `a, b or c`."""
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 

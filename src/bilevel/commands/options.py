@@ -30,10 +30,12 @@ class Option:
 
     @property
     def flag(self) -> str:
+        """The option as it is typed."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def is_required(self) -> bool:
+        """Whether it has no default."""
         return self.default is MISSING
 
     @property

@@ -79,6 +79,7 @@ class FindPlan:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         if not 0 < self.timeout <= MOST_SECONDS:
             raise BadInput(f"--timeout must be between 0 and {MOST_SECONDS} seconds, but is {self.timeout}")
         if not self.memory > 0:

@@ -29,6 +29,7 @@ class Policies:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.policies.policy_folder import read_policy
         from bilevel.policies.pretrained import find_folder, pretrained_policies
 

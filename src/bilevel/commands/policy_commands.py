@@ -101,6 +101,7 @@ class Learn:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers, batch_size=self.batch_size, hidden=self.hidden)
         require_positive(learning_rate=self.learning_rate)

@@ -55,6 +55,7 @@ class Solve:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.rules.rule_file import read_rules
         from bilevel.rules.solving import solve
 
@@ -119,6 +120,7 @@ class Validate:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         domain, problem = read_large(self.domain, self.problem)
         verdict = validate_packed(domain, problem, self.plan) if isinstance(problem, PackedProblem) else None
         if verdict is None:

@@ -35,6 +35,7 @@ class Report:
     """Print one JSON object instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         if self.page_only and self.files:
             raise BadInput("--files and --page-only exclude each other")
         from bilevel.experiments.report.writing import write_report

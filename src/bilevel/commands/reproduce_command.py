@@ -75,6 +75,7 @@ class Reproduce:
     """Print one JSON object at the end instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.commands.reproduction_run import Reproduction
 
         self._check()

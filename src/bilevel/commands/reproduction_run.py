@@ -210,6 +210,7 @@ class Display:
             self._say(self.state())
 
     def state(self) -> str:
+        """Return how far the run is, in a line."""
         progress = self._progress
         failed = f", {len(progress.failed)} failed" if progress.failed else ""
         others = f", {len(progress.elsewhere)} with another run" if progress.elsewhere else ""

@@ -112,6 +112,7 @@ class Run:
             object.__setattr__(self, option, named_after(self.task or "", getattr(self, option), ending))
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         if self.replay is not None:
             from bilevel.commands.run_replay import recorded_options
 

@@ -21,6 +21,7 @@ class ShowRules:
     """Print one JSON object per rule instead."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         rules = read_rules(self.file)
         if not self.json:
             print(FORMATS[self.format](rules), end="")

@@ -46,6 +46,7 @@ class FitThresholds:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.learning.thresholds import fit_thresholds
         from bilevel.policies.policy_folder import keep_thresholds, read_policy

@@ -51,6 +51,7 @@ class VerifyRules:
     """Print one JSON object per problem instead of text."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         domain, problems = read(self.domain, *self.problems)
         rules = read_rules(self.file, domain)
         if not problems:

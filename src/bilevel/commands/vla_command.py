@@ -28,6 +28,7 @@ class SetUpVla:
     """Fetch torch from this index of packages, such as one with builds for the CPU, without the gigabytes for GPUs."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.baselines.vla_files import (
             environment_folder,
             lerobot_version,
@@ -58,6 +59,7 @@ class FetchVla:
     """smolvla or smolvla-metaworld."""
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.baselines.vla_files import (
             BACKBONE,
             BACKBONE_FILES,
@@ -89,6 +91,7 @@ class CheckVla:
     json: Json = False
 
     def run(self) -> int:
+        """Run the command; return the exit code."""
         from bilevel.baselines.vla_files import MODELS, environment_folder
 
         reasons = {method: self._missing(method) for method in MODELS}

@@ -34,6 +34,7 @@ class Teller:
         self._say, self._explain = say, explain
 
     def hear(self, entry: Entry, before: Entry | None) -> None:
+        """Print what is new in an entry of the log, folding what repeats."""
         from bilevel.policies.folding import Folding
         from bilevel.policies.narration import lines_of
 
@@ -43,6 +44,7 @@ class Teller:
             self._folding.add(entry.step, text)
 
     def end(self, run: EpisodeRun, why: str | None) -> None:
+        """Print how the episode ended, and why."""
         self._folding.end(run.steps)
         print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
 

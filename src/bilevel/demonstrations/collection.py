@@ -86,6 +86,7 @@ class Collection:
 
     @property
     def missing(self) -> list[int]:
+        """Return the numbers of the demonstrations that are not there yet."""
         return [index for index in range(self.manifest.episodes) if index not in self.entries]
 
     @property

@@ -60,6 +60,7 @@ class Demonstration:
 
     @property
     def steps(self) -> int:
+        """How many controls were given."""
         return len(self.controls)
 
     def scenes(self, spec: Spec) -> list[Scene]:

@@ -30,10 +30,12 @@ MOST_EPISODES = 100_000  # their numbers have five digits
 
 
 def file_name(index: int) -> str:
+    """Return the name of the file of the demonstration with this number."""
     return f"episode-{index:05d}.npz"
 
 
 def digest(data: bytes) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -94,6 +96,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
+    """Return what a manifest says of a demonstration that is written as `data`."""
     attempts = demonstration.attempt + 1
     return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, digest(data))
 
@@ -140,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @cached_property
     def spec(self) -> Spec:
+        """The features of agent and objects, and what they mean."""
         return read_spec(self.spec_json)
 
     @property

@@ -80,12 +80,15 @@ class Operator:
 
     @property
     def count(self) -> int:
+        """How often it was seen."""
         return sum(count for _, count in self.outcomes)
 
     @property
     def all_types(self) -> dict[str, str]:
+        """The types of its parameters, and of what nature chooses."""
         return {**self.types, **{p.name: p.type for outcome, _ in self.outcomes for p in outcome.chosen}}
 
     def schema(self, name: str) -> Schema:
+        """Return it as an action schema of this name."""
         parameters = tuple(Parameter(variable, kind) for variable, kind in self.types.items())
         return Schema(name, parameters, self.conditions, tuple(o for o, _ in self.outcomes), self.negative)

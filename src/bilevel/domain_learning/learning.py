@@ -32,6 +32,7 @@ class DomainStudy:
 
     @property
     def domain(self) -> Domain:
+        """The domain that was learned."""
         return self.learned.domain
 
     @property

@@ -36,9 +36,11 @@ class Group:
 
     @property
     def variables(self) -> list[str]:
+        """The variables of what the occurrences have in common."""
         return list(self.types)
 
     def objects_of(self, occurrence: Occurrence) -> tuple[str, ...]:
+        """Return what an occurrence binds the variables to."""
         return tuple(occurrence.binding[variable] for variable in self.types)
 
 

@@ -140,6 +140,7 @@ class Comparison:
 
     @property
     def is_equivalent(self) -> bool:
+        """Whether both domains have the same transitions."""
         return not self.missing and not self.extra
 
 

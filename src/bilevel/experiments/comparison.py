@@ -29,6 +29,7 @@ class Pair(NamedTuple):
 
     @property
     def changed(self) -> bool:
+        """Whether one succeeded and the other did not."""
         return self.first.success != self.second.success
 
 
@@ -50,6 +51,7 @@ class PairedRates:
     steps_interval: Interval | None  # Student's, for pairs
 
     def as_json(self) -> dict[str, Any]:
+        """Return it for `--json`, with rounded numbers."""
         return {name: _rounded(value) for name, value in asdict(self).items()}
 
 
@@ -63,10 +65,12 @@ class Comparison:
 
     @property
     def total(self) -> PairedRates:
+        """The rates over all pairs."""
         return paired_rates(self.pairs)
 
     @property
     def by_objects(self) -> dict[int, PairedRates]:
+        """The rates for each number of objects."""
         sizes = sorted({pair.first.objects for pair in self.pairs})
         return {size: paired_rates([pair for pair in self.pairs if pair.first.objects == size]) for size in sizes}
 

@@ -132,6 +132,7 @@ class EpisodeRunner:
         self._made: tuple[int, SceneEnv, Any] | None = None
 
     def run(self, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
+        """Run the episode of a seed, with control noise of this amplitude."""
         policy = self._policy
         if policy.make is None:
             assert policy.measure is not None

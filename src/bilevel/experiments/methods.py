@@ -109,6 +109,7 @@ def is_symbolic(method: Method) -> bool:
 
 
 def find_method(name: str) -> Method:
+    """Return the method of this name, those of the experiment included; `BadInput` where there is none."""
     return methods.find_method(name, METHODS)
 
 

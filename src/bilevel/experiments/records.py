@@ -61,6 +61,7 @@ class EpisodeRecord:
 
     @property
     def success(self) -> bool:
+        """Whether all goals were achieved."""
         return self.outcome == SUCCESS
 
     def line(self) -> str:
@@ -104,6 +105,7 @@ class Row:
     recovery: Mapping[str, int]  # how often the policy was at a loss, by what it then did
 
     def as_json(self) -> dict[str, object]:
+        """Return it for `--json`, with rounded numbers."""
         steps = None if self.mean_steps is None else round(self.mean_steps, 1)
         refinement = None if self.changes.refinement is None else round(self.changes.refinement, 4)
         rounded = {"interval": [round(bound, 4) for bound in self.interval], "mean_steps": steps}
@@ -111,6 +113,7 @@ class Row:
 
 
 def make_row(records: Sequence[EpisodeRecord]) -> Row:
+    """Return how these episodes went."""
     steps = [record.steps for record in records if record.success]
     reasons = Counter(record.reason for record in records if record.reason is not None)
     return Row(
@@ -125,6 +128,7 @@ def make_row(records: Sequence[EpisodeRecord]) -> Row:
 
 
 def rows_by_objects(records: Sequence[EpisodeRecord]) -> dict[int, Row]:
+    """Return how episodes went with each number of objects."""
     sizes = sorted({record.objects for record in records})
     return {size: make_row([record for record in records if record.objects == size]) for size in sizes}
 

@@ -28,6 +28,7 @@ class Timing(msgspec.Struct, frozen=True):
     peak_mebibytes: Amount | None  # of the process that ran it
 
     def line(self) -> bytes:
+        """Return it as a line of JSON."""
         return msgspec.json.encode(self) + b"\n"
 
 
@@ -41,6 +42,7 @@ def timings_path(results: AnyPath) -> AnyPath:
 
 
 def timing_of(record: EpisodeRecord) -> Timing:
+    """Return what an episode took."""
     return Timing(record.objects, record.episode, record.seconds, record.peak_mebibytes)
 
 

@@ -51,14 +51,17 @@ class AskingRules:
         self._random_actions, self._rng = actions, rng
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Begin an episode with these objects."""
         self.decider, self.objects = Decider.RULES, dict(objects)
         self._rules.reset(state, goal, objects)
 
     def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since."""
         self.objects = dict(objects)
         self._rules.declare(objects)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return a random action while some are due, then the rules' choice, else that of who is asked."""
         if self._random_actions > 0:
             self._random_actions -= 1
             action = random_action(self.domain, state, self.objects, self._rng)
@@ -102,7 +105,8 @@ def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng:
 class AskedExpert(Protocol):
     """Who can be asked how to do an action, and may not know it."""
 
-    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control | None: ...
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control | None:
+        """Return what the expert would do; `None` where it does not know."""
 
 
 class TranslatingExpert:

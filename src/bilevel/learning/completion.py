@@ -81,6 +81,7 @@ class Beginnings:
         self._found: dict[object, Problem] = {}
 
     def note(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Note where a demonstration begins, unless one of the same kind is known."""
         own = {name: kind for name, kind in objects.items() if name not in self._domain.constants}
         counts = (Counter(own.values()), Counter(fact.predicate for fact in state), {f.predicate: 1 for f in goal})
         kind = tuple(frozenset(count.items()) for count in counts)
@@ -90,6 +91,7 @@ class Beginnings:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
+        """Return the problems that are kept."""
         order = sorted(self._found.values(), key=lambda problem: -len(problem.objects))
         wanted: set[str] = set()
         first: list[Problem] = []

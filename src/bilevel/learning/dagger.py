@@ -87,7 +87,8 @@ class Learner(Protocol[Found]):
     """A policy in the making, as it is handed to other processes."""
 
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Decides what is random in its episodes."""
 
     def begin(self, env: SceneEnv) -> Apprentice:
         """The policy for an environment, and its teacher."""
@@ -111,6 +112,7 @@ class BilevelLearner:
     translation: Translation | None = None  # of a learned domain's actions into the expert's
 
     def begin(self, env: SceneEnv) -> Apprentice:
+        """Return the policy as it is now, beside an expert that answers."""
         rules = RulePolicy(self.rules, self.domain, commit=self.commit)
         policy = asking_policy(env, rules, self.make_low(), self.translation)
         return Apprentice(policy, policy.teach, policy.high.scramble, policy.gaps)
@@ -118,6 +120,7 @@ class BilevelLearner:
     def encode(
         self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: NDArray[np.float32], number: int
     ) -> Samples:
+        """Return an episode as samples."""
         return encode_episode(self.encoding, scenes, situations, targets, number)
 
 

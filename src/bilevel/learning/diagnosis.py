@@ -35,6 +35,7 @@ class Verdict(NamedTuple):
 
     @property
     def answer(self) -> str:
+        """Yes, no, or doubtful."""
         return "no" if not self.possible else "doubtful" if self.doubts else "yes"
 
     def __str__(self) -> str:

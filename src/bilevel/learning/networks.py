@@ -62,6 +62,7 @@ class DaggerRound(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(round_: int, episodes: Sequence[DaggerEpisode[Any]]) -> DaggerRound:
+        """Return how the episodes of a round went."""
         return DaggerRound(round_, len(episodes), sum(episode.success for episode in episodes))
 
 
@@ -100,6 +101,7 @@ class LearningOptions:
 
     @property
     def settings(self) -> LearningConfig:
+        """The configuration that was given, else that of the preset."""
         return self.config or PRESETS[self.preset]
 
 
@@ -234,6 +236,7 @@ def resume(path: Path, training: Training, run: str) -> bool:
 
 
 def write_episode(path: Path, episode: DaggerEpisode[Found], run: str) -> None:
+    """Write an episode of DAgger to a file, for a run that is taken up again."""
     arrays = {f"{number:02d}": array for number, array in enumerate(episode.samples.arrays())}
     _write(path, run, {**arrays, SUCCESS: np.array(episode.success)}, episode.gaps.to_json())
 

@@ -38,6 +38,7 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
+        """How many numbers the network is told of it: two for an angle, and for a position that is also absolute."""
         if isinstance(self.role, Angle):
             return 2
         return 1 + (isinstance(self.role, Position) and self.role.absolute)
@@ -205,14 +206,17 @@ class Encoding:
 
     @cached_property
     def features(self) -> FeatureEncoder:
+        """What turns a scene into the numbers that the network is told of agent and objects."""
         return FeatureEncoder(self.spec, like=self.like)
 
     @property
     def global_size(self) -> int:
+        """How many numbers the global node is told: the agent's, and whether each nullary fact holds and is wanted."""
         return self.features.agent_size + 2 * len(self.nullary)
 
     @property
     def object_size(self) -> int:
+        """How many numbers an object's node is told: its own, unary facts and goals, and which argument it is."""
         return self.features.object_size + 2 * len(self.unary) + self.arity
 
     def global_facts(self, state: Facts, goal: Facts) -> Array:
@@ -274,10 +278,13 @@ class Encoding:
         return found
 
     def schema_index(self, action: Action) -> int:
+        """Return the place of the action's schema among those that the network knows."""
         return self.schemas.index(action.name)
 
 
 def encoding_of(domain: Domain, spec: Spec) -> Encoding:
+    """Return how the network is told about scenes of this spec and symbols of this domain."""
+
     def with_arguments(count: int) -> tuple[str, ...]:
         return tuple(sorted(name for name, p in domain.predicates.items() if len(p.parameters) == count))
 

@@ -181,6 +181,7 @@ class TorchNetwork:
 
     @torch.no_grad()
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        """Return how to do an action in this scene."""
         network = self._network
         nothing = torch.zeros((1, network.controls.size)).numpy()
         sample = encode_episode(network.encoding, [scene], [(state, goal, action)], nothing, 0)

@@ -106,6 +106,7 @@ class Training:
 
     @property
     def done(self) -> bool:
+        """Whether all epochs are over."""
         return self.epoch >= self.config.epochs
 
     def learn(self, seconds: float = math.inf) -> Epoch | None:
@@ -133,6 +134,7 @@ class Training:
         return self.curve[-1]
 
     def result(self) -> Trained:
+        """Return the weights with the smallest validation loss so far, and where they come from."""
         return Trained(self._best, self.seed, self._best_epoch, self._best_loss, self.device.type)
 
     def _order(self) -> Tensor:

@@ -273,6 +273,7 @@ METHODS: Mapping[str, Method] = {
 
 
 def find_method(name: str, methods: Mapping[str, Method] = METHODS) -> Method:
+    """Return the method of this name; `BadInput`, which lists the names, where there is none."""
     if name not in methods:
         raise BadInput(f"unknown method '{name}'; known methods: {', '.join(methods)}")
     return methods[name]

@@ -59,6 +59,7 @@ class Task:
 
 
 def apply(state: int, operator: GroundOperator) -> int:
+    """Return the state after an operator."""
     return state & ~operator.delete | operator.add
 
 

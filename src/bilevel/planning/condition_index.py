@@ -48,6 +48,7 @@ class FiledConditions:
         self._place: dict[int, int] = {}
 
     def put(self, number: int, condition: int) -> None:
+        """File a condition under its number, instead of the one before."""
         if number in self._place:
             self.remove(number)
         place = min(bits_of(condition), key=lambda bit: len(self._filed.get(bit, ())), default=-1)
@@ -55,11 +56,14 @@ class FiledConditions:
         self._place[number] = place
 
     def remove(self, number: int) -> None:
+        """Remove the condition with this number."""
         del self._filed[self._place.pop(number)][number]
 
     def holding(self, state: int) -> list[int]:
+        """Return the numbers of all conditions that hold in a state, in ascending order."""
         drawers = (self._filed.get(bit, {}) for bit in (-1, *bits_of(state)))
         return sorted(number for filed in drawers for number, needs in filed.items() if needs & state == needs)
 
     def first(self, state: int) -> int | None:
+        """Return the smallest of these numbers; `None` where no condition holds."""
         return next(iter(self.holding(state)), None)

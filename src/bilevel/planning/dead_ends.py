@@ -80,6 +80,7 @@ class DeadEnds:
         return Companions(self.task, self.deadline)
 
     def include(self, state: int) -> bool:
+        """Return whether a state is known to be a dead end."""
         return self._lacking.first(self._everything & ~state) is not None
 
     def learn(self, states: Sequence[int]) -> None:

@@ -40,6 +40,7 @@ class Node:
     callers: dict[Link, None] = field(default_factory=dict)
 
     def holds(self, state: int) -> bool:
+        """Return whether its condition holds in a state."""
         return state & self.condition == self.condition
 
 
@@ -52,6 +53,7 @@ class Link:
 
     @property
     def outcome(self) -> GroundOperator:
+        """The outcome of the action that this link is for."""
         assert self.node.action is not None
         return self.node.action.outcomes[self.index]
 
@@ -98,6 +100,7 @@ class PartialPolicy:
         return min(nodes, key=lambda node: node.distance, default=None)
 
     def connect(self, link: Link, target: Node) -> None:
+        """Let a link lead to a node, whose condition the link's own node must then ensure."""
         link.node.links[link.index] = target
         target.callers[link] = None
         self._strengthen(link.node, link.regress(target.condition))

@@ -30,10 +30,12 @@ class Literal(NamedTuple):
 
     @property
     def opposite(self) -> Literal:
+        """The literal that is true where this one is false."""
         return Literal(self.atom, not self.present)
 
 
 def literals(present: Iterable[Atom], absent: Iterable[Atom] = ()) -> frozenset[Literal]:
+    """Return literals that say which atoms hold and which do not."""
     return frozenset([*map(Literal, present), *(Literal(atom, False) for atom in absent)])
 
 
@@ -64,6 +66,7 @@ class Reachable:
     reached: frozenset[int]  # the atoms that can come true
 
     def literal(self, number: int) -> Literal:
+        """Return the literal with this number."""
         return Literal(self.atoms[number >> 1], bool(number & 1))
 
 

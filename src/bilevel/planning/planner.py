@@ -59,9 +59,11 @@ class Deadline:
 
     @property
     def seconds_left(self) -> float:
+        """How many seconds are left."""
         return self._end - time.monotonic()
 
     def check(self) -> None:
+        """Raise `TimeUp` where time is up, and `MemoryError` where too much memory is in use."""
         if time.monotonic() >= self._end:
             raise TimeUp
         self._checks += 1
@@ -84,9 +86,11 @@ class Effort(Deadline):
 
     @property
     def seconds_left(self) -> float:
+        """How many seconds are left; none where the effort is spent."""
         return super().seconds_left if self._left > 0 else 0.0
 
     def check(self) -> None:
+        """Count a piece of work; raise `TimeUp` where that was the last."""
         self._left -= 1
         if self._left <= 0:
             raise TimeUp
@@ -111,6 +115,8 @@ class PlanStep(NamedTuple):
 
 
 class Status(Enum):
+    """How planning ended."""
+
     SOLVED = "solved"
     UNSOLVABLE = "unsolvable"
     TIMED_OUT = "timed out"
@@ -149,6 +155,7 @@ class LiteralMasks:
         return sum(self._present.get(atom, 0) for atom in add) + sum(self._absent.get(atom, 0) for atom in delete)
 
     def of_state(self, state: Facts) -> int:
+        """Return the literals that hold in a state, as bits."""
         mask = self._empty
         for atom in state & self._atoms:
             mask = (mask | self._present.get(atom, 0)) & ~self._absent.get(atom, 0)

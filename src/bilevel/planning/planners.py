@@ -59,6 +59,7 @@ SEARCHES: Mapping[str, Callable[..., PlanResult]] = {"auto": search_first, "sear
 
 
 def planner_named(name: str) -> Planner:
+    """Return the planner of this name; `BadInput`, which lists the names, where there is none."""
     if name not in PLANNERS:
         raise BadInput(f"unknown planner '{name}'; known planners: {', '.join(PLANNERS)}")
     return PLANNERS[name]
@@ -144,6 +145,7 @@ class PlanGuide:
         self._index = 0
 
     def choose(self, state: Facts) -> Action | None:
+        """Return the plan's action for a state: the present one, or the next; `None` where neither fits."""
         for index in (self._index, self._index + 1):
             if index < len(self._plan) and self._plan[index].condition.holds(state):
                 self._index = index
@@ -179,13 +181,16 @@ class PlannedPolicy:
         self.plans, self.seconds = 0, 0.0
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Begin an episode with these objects, and plan."""
         self._objects, self.plans, self.seconds = dict(objects), 0, 0.0
         self._plan(state, goal)
 
     def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since."""
         self._objects.update(objects)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return what the plan says, planning anew where it says nothing and that is allowed."""
         action = self._ask(state)
         if action is None and self._replan and not goal <= state:
             self._plan(state, goal)

@@ -41,6 +41,8 @@ ActionGraph = PolicyGraph[Facts, Action]  # at most one choice in a state
 
 
 class PolicyKind(Enum):
+    """What a check of a policy has found."""
+
     STRONG_CYCLIC = "strong-cyclic"
     NOT_CLOSED = "not closed"
     NOT_PROPER = "not proper"
@@ -57,10 +59,12 @@ class PolicyCheck:
 
     @property
     def is_strong_cyclic(self) -> bool:
+        """Whether following it always ends in the goal, if nature is fair."""
         return self.kind is PolicyKind.STRONG_CYCLIC
 
     @property
     def is_refuted(self) -> bool:
+        """Whether it was shown to fail."""
         return self.kind in (PolicyKind.NOT_CLOSED, PolicyKind.NOT_PROPER)
 
     def __str__(self) -> str:

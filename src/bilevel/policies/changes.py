@@ -79,6 +79,7 @@ class Changes:
 
     @property
     def unexpected(self) -> int:
+        """How many changes were drops, collisions or flickers."""
         return self.drop + self.collision + self.flicker
 
     @property
@@ -92,6 +93,7 @@ class Changes:
 
 
 def count_changes(changes: Sequence[Change]) -> Changes:
+    """Return how many changes there are of each kind."""
     kinds = [change.kind for change in changes]
     return Changes(**{kind: kinds.count(kind) for kind in KINDS})
 

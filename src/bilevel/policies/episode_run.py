@@ -158,6 +158,7 @@ class Settling:
 
     @property
     def is_over(self) -> bool:
+        """Whether nothing has moved for long, in an environment that says that it does nothing by itself."""
         return self._steps >= LONG and not getattr(self._env.env.unwrapped, "is_restless", True)
 
 

@@ -28,6 +28,7 @@ class FrameRate:
 
     @property
     def fps(self) -> float:
+        """How many pictures are taken of a second."""
         return self.steps_per_second / self.every
 
 

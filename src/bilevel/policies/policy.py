@@ -43,24 +43,28 @@ class LabellingPolicy:
         self.action: Action | None = None
 
     def reset(self, scene: Scene) -> None:
+        """Begin an episode with what is seen first."""
         self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
 
 
 class HighLevelPolicy(Protocol):
     """Decides what to do: rules, a plan, a person's own program."""
 
-    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None: ...
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Begin an episode with these objects, given as names with their types."""
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since."""
 
-    def choose(self, state: Facts, goal: Facts) -> Action | None: ...
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return the next action; `None` where it does not know what to do."""
 
 
 class LowLevelPolicy(Protocol):
     """Does it: from a scene and the action that is to be done, a control."""
 
-    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control: ...
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        """Return how to do the action in this scene."""
 
 
 class BilevelPolicy(LabellingPolicy):
@@ -88,6 +92,7 @@ class BilevelPolicy(LabellingPolicy):
         self.action = self.high.choose(self.state, self.goal)
 
     def act(self, scene: Scene) -> Control | None:
+        """Return the control for what is seen now; `None` where the high level does not know what to do."""
         self.look(scene)
         return None if self.action is None else self.given(self.control(self.action))
 
@@ -154,6 +159,7 @@ class ChoosingExpert:
         """Nothing to note either."""
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return the expert's next action."""
         return call("the expert's choose(state, goal)", self._choose, state, goal)
 
 
@@ -164,6 +170,7 @@ class ControllingExpert:
         self._control = control
 
     def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        """Return the expert's control; `Unseen` where an argument of the action is not in the scene."""
         for name in action.arguments:
             if name not in scene:
                 raise Unseen(f"the expert wants {action}, but no '{name}' is seen")
@@ -178,6 +185,7 @@ class ActingExpert(LabellingPolicy):
         self._act = act
 
     def act(self, scene: Scene) -> Control:
+        """Return the expert's control for what is seen now."""
         self.reset(scene)
         return call("the expert's act(scene)", self._act, scene)
 

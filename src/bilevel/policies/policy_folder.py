@@ -122,6 +122,7 @@ class LearnedNetwork:
 
     @property
     def spec(self) -> Spec:
+        """The features that the network was trained on."""
         return read_spec(self.card.spec)
 
     @property
@@ -166,6 +167,7 @@ class LearnedNetwork:
             raise BadInput(f"the policy was learned with {self.card.controls}, but the environment has {controls}")
 
     def write(self, folder: Path) -> None:
+        """Write the folder, its card last; `BadInput` where training diverged or the place cannot be written to."""
         if not math.isfinite(self.card.summary["validation_loss"]):
             raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
         try:
@@ -240,6 +242,7 @@ class LearnedPolicy(LearnedNetwork):
         return RecoveringPolicy(labels, high, low, recovery, body, estimator)
 
     def low(self, network: Callable[[Encoding, Controls], Any] | None = None) -> LowLevelPolicy:
+        """Return the low level: NumPy's, or one that runs a network of another kind in torch."""
         encoding, shape = encoding_of(self.domain, self.spec), self.card.network
         if shape.kind == GRAPH:
             return NumpyNetwork(encoding, self.card.controls, self.weights, shape.rounds)
@@ -361,6 +364,7 @@ def _check_format(data: bytes, path: Path) -> None:
 
 
 def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
+    """Return both from a folder; `BadInput` where the domain has no actions."""
     path = folder / DOMAIN
     domain = parse_adl_domain(read_text(path), str(path))
     if not domain.schemas:

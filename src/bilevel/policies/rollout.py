@@ -43,6 +43,7 @@ class Episode:
 
     @property
     def success(self) -> bool:
+        """Whether all goals were achieved."""
         return self.outcome == SUCCESS
 
 

@@ -40,6 +40,7 @@ class StallWatch:
         self.reset()
 
     def reset(self) -> None:
+        """Forget everything: an episode begins."""
         self._visits: dict[Situation, _Visits] = {}
         self._here: Situation | None = None
         self._began = 0
@@ -88,6 +89,7 @@ class JamWatch:
         self.reset()
 
     def reset(self) -> None:
+        """Forget everything: an episode begins."""
         self._agent = self._objects = b""  # as they were seen last
         self._unmoved = 0
 

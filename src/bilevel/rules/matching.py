@@ -30,6 +30,7 @@ class Match(NamedTuple):
 
     @property
     def action(self) -> Action:
+        """The rule's action with its variables bound."""
         return bind_action(self.rule.action, self.binding)
 
     @property
@@ -39,6 +40,7 @@ class Match(NamedTuple):
 
 
 def bind_action(action: Action, binding: Mapping[str, str]) -> Action:
+    """Return the action with objects for its variables."""
     return Action(action.name, tuple(binding.get(term, term) for term in action.arguments))
 
 

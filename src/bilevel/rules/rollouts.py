@@ -49,6 +49,7 @@ class Solution:
 
     @property
     def is_solved(self) -> bool:
+        """Whether the goal was reached."""
         return self.stop is Stop.SOLVED
 
 
@@ -126,9 +127,11 @@ class Rollout(ABC):
         return True
 
     def stopped(self, stop: Stop, detail: str = "") -> Solution:
+        """Return the solution so far, which ends for this reason."""
         return Solution(stop, Plan(self.actions(), self.moves), self.engine.open_goals(), detail)
 
     def circled(self, mark: int) -> Solution:
+        """Return the solution so far, which ends since the state after step `mark` has come back."""
         detail = f"to the rules the state after step {mark} came back after step {self.steps}"
         return self.stopped(Stop.LOOP, detail)
 
@@ -281,6 +284,7 @@ def rollout(
 
 
 def unpacked(problem: Problem | PackedProblem) -> Problem:
+    """Return the problem as facts, whichever way it is kept."""
     return problem.unpacked if isinstance(problem, PackedProblem) else problem
 
 

@@ -236,10 +236,12 @@ class Token(NamedTuple):
     column: int
 
     def fail(self, message: str) -> NoReturn:
+        """Raise `BadInput` with the place of this token."""
         raise BadInput(f"{self.filename}:{self.line}:{self.column}: {message}")
 
     @property
     def shown(self) -> str:
+        """Return the token as a message quotes it."""
         return quoted(self.text) if self.text else "the end of the file"
 
 
@@ -252,6 +254,8 @@ class WrittenAtom(NamedTuple):
 
 
 class WrittenRule(NamedTuple):
+    """A rule as it stands in a file, with the place of each part."""
+
     priority: Token
     conditions: list[WrittenAtom]
     action: WrittenAtom

@@ -48,6 +48,7 @@ class TraceStep:
 
     @property
     def next_state(self) -> Facts:
+        """The state after the action."""
         return progress(self.state, self.outcome)
 
 

@@ -39,6 +39,7 @@ def read_for_planning(domain_path: str | PathLike[str], problem_path: str | Path
 
 
 def is_readable_for_planning(domain_path: str | PathLike[str], problem_path: str | PathLike[str]) -> bool:
+    """Return whether `bilevel plan` would read these files."""
     try:
         read_for_planning(domain_path, problem_path)
     except BadInput:

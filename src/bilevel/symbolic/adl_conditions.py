@@ -46,6 +46,7 @@ class Context(Scope):
         return self.instances(group, variables), part
 
     def instances(self, group: Group, variables: Mapping[str, str]) -> list[Context]:
+        """Return a context for each way to bind these variables; `Misread` where there are too many."""
         fitting = [self.fitting(kind) for kind in variables.values()]
         count = self.bindings * prod(map(len, fitting))
         if count > MOST_BINDINGS:
@@ -103,4 +104,5 @@ def narrowed(case: Condition, alternatives: Iterable[Condition]) -> list[Conditi
 
 
 def joined(case: Condition, other: Condition) -> Condition:
+    """Return the condition that holds where both do."""
     return Condition(case.positive | other.positive, case.negative | other.negative)

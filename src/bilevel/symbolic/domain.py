@@ -40,6 +40,7 @@ class Action(NamedTuple):
 
 
 def is_variable(term: str) -> bool:
+    """Return whether a term is a variable, such as `?x`, and not an object."""
     return term.startswith("?")
 
 
@@ -53,11 +54,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
+    """A predicate and the types of its arguments."""
+
     name: str
     parameters: tuple[Parameter, ...] = ()
 
     @property
     def arity(self) -> int:
+        """How many arguments it takes."""
         return len(self.parameters)
 
 
@@ -87,6 +91,7 @@ class Schema:
 
     @property
     def is_deterministic(self) -> bool:
+        """Whether nature has nothing to choose."""
         return len(self.outcomes) == 1 and not self.outcomes[0].chosen
 
 
@@ -117,6 +122,7 @@ class Domain:
 
     @property
     def is_deterministic(self) -> bool:
+        """Whether nature has nothing to choose in any action."""
         return all(schema.is_deterministic for schema in self.schemas.values())
 
     @property

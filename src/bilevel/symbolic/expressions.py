@@ -68,6 +68,7 @@ class Group:
 
     @property
     def arguments(self) -> tuple[Expression, ...]:
+        """What follows the head."""
         return self.items[1:]
 
 
@@ -112,10 +113,12 @@ def parse_group(text: str) -> Group:
 
 
 def is_name(text: str) -> bool:
+    """Return whether a word may name something."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
+    """Return whether a word is a number."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -127,12 +130,14 @@ def as_name(expression: Expression, what: str) -> Word:
 
 
 def as_variable(expression: Expression) -> Word:
+    """The expression, which must be a variable."""
     if isinstance(expression, Word) and _VARIABLE.fullmatch(expression.text):
         return expression
     raise Misread(expression.offset, f"expected a variable such as ?x but found {expression}")
 
 
 def as_group(expression: Expression, what: str) -> Group:
+    """The expression, which must be in parentheses; `what` says what is expected there."""
     if isinstance(expression, Group):
         return expression
     raise Misread(expression.offset, f"expected {what} in parentheses but found {expression}")
@@ -176,6 +181,7 @@ def normalised(text: str) -> str:
 
 
 def decoded(data: bytes, filename: str) -> str:
+    """The text of some bytes; `BadInput`, which says where, where they are not UTF-8."""
     try:
         return normalised(data.decode("utf-8"))
     except UnicodeDecodeError as error:

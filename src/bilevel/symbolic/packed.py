@@ -29,13 +29,16 @@ class Names:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
+        """Return these names, packed."""
         return cls("".join(f"{name}\n" for name in names).encode())
 
     @cached_property
     def listed(self) -> list[str]:
+        """The names, one by one."""
         return self.text.decode("utf-8").split("\n")[:-1]
 
     def has(self, name: str) -> bool:
+        """Return whether a name is among them."""
         return self.text.startswith(f"{name}\n".encode()) or f"\n{name}\n".encode() in self.text
 
     def number(self, name: str) -> int:

@@ -33,6 +33,7 @@ class PackedActions(Sequence[Action]):
 
     @cached_property
     def listed(self) -> list[Action]:
+        """The actions, one by one."""
         words = map(self.names.listed.__getitem__, self.arguments)
         schemas = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
         steps = map(schemas.__getitem__, self.schemas)

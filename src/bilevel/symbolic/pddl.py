@@ -18,24 +18,29 @@ from bilevel.symbolic.pddl_problem import no_garbage_collection, problem_from_te
 
 
 def read_domain(path: str | PathLike[str]) -> Domain:
+    """Read a domain from a PDDL file; `BadInput`, with line and column, where it cannot be read."""
     return parse_domain(read_text(path), fspath(path))
 
 
 def read_problem(path: str | PathLike[str], domain: Domain) -> Problem:
+    """Read a problem of this domain from a PDDL file; `BadInput`, with line and column, where it cannot be read."""
     return parse_problem(read_text(path), domain, fspath(path))
 
 
 def parse_domain(text: str, filename: str = "<domain>") -> Domain:
+    """Return the domain that a text defines; `BadInput`, which names the file, where it defines none."""
     with naming_position(text, filename) as text:
         return domain_from_text(text)
 
 
 def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
+    """Return the problem that a text defines; `BadInput`, which names the file, where it defines none."""
     with naming_position(text, filename) as text, no_garbage_collection():
         return problem_in_bulk(text, domain) or problem_from_text(text, domain)
 
 
 def write_domain(domain: Domain) -> str:
+    """Return the domain as PDDL."""
     if domain.adl:
         return domain.adl
     sections = [f"  {section}" for section in frame_sections(domain).values()]

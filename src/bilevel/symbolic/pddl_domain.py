@@ -92,6 +92,7 @@ def read_types(items: Sequence[Expression]) -> dict[str, str]:
 
 
 def read_predicates(items: Sequence[Expression], types: Mapping[str, str]) -> dict[str, Predicate]:
+    """The predicates of `:predicates`, by their names."""
     predicates: dict[str, Predicate] = {}
     for item in items:
         group = as_group(item, "a predicate")
@@ -107,6 +108,7 @@ def read_predicates(items: Sequence[Expression], types: Mapping[str, str]) -> di
 
 
 def read_parameters(items: Sequence[Expression], types: Mapping[str, str]) -> tuple[Parameter, ...]:
+    """The variables of a typed list."""
     return tuple(Parameter(name, kind) for name, kind in read_typed(items, "a variable", types).items())
 
 
@@ -156,6 +158,7 @@ def action_parts(action: Group) -> dict[str, Group]:
 
 
 def read_action(name: str, parts: Mapping[str, Group], domain: Domain, functions: frozenset[str]) -> Schema:
+    """The schema of an action, or of an event, from its parts."""
     parameters = read_parameters(parts[":parameters"].items, domain.types)
     terms = {**domain.constants, **{parameter.name: parameter.type for parameter in parameters}}
     condition = list(read_condition(parts[":precondition"], domain, terms))
@@ -234,6 +237,7 @@ def quantified(group: Group, domain: Domain, what: str) -> tuple[dict[str, str],
 
 
 def read_existential(group: Group, scope: Scope) -> list[Outcome]:
+    """The outcomes of `(exists (?x - t) effect)`: nature chooses the variables."""
     variables, declared, effect = quantified(group, scope.domain, "effect")
     for item in declared.items:
         if isinstance(item, Word) and item.text in variables and item.text in scope.terms:
@@ -247,6 +251,7 @@ def read_existential(group: Group, scope: Scope) -> list[Outcome]:
 
 
 def read_new(group: Group, scope: Scope) -> str:
+    """The variable of `(new ?x)`."""
     if len(group.arguments) == 1:
         argument = group.arguments[0]
         if isinstance(argument, Word) and argument.text in scope.chosen:

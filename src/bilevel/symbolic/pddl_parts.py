@@ -43,6 +43,7 @@ UNSUPPORTED = {
 
 
 def refusal(word: str, offset: int, feature: str) -> Misread:
+    """What to raise for a feature that is not supported."""
     return Misread(offset, f"'{word}' is not supported: {feature} cannot be read")
 
 
@@ -136,6 +137,7 @@ def read_atom(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
 
 
 def unknown_predicate(group: Group, domain: Domain) -> Misread:
+    """What to raise for a group that should be an atom and is none."""
     if group.head in UNSUPPORTED:
         return refusal(group.head, group.items[0].offset, UNSUPPORTED[group.head])
     if not group.head:
@@ -146,6 +148,7 @@ def unknown_predicate(group: Group, domain: Domain) -> Misread:
 
 
 def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
+    """The object or variable that an argument names, which must be known."""
     if isinstance(argument, Group):
         raise Misread(argument.offset, f"expected an object or a variable but found {argument}")
     if argument.text not in terms:
@@ -156,6 +159,7 @@ def known_term(argument: Expression, terms: Mapping[str, str]) -> str:
 
 
 def read_equality(group: Group, terms: Mapping[str, str]) -> Atom:
+    """The atom of `(= a b)`."""
     if any(isinstance(item, Group) or (is_number(item.text) and item.text not in terms) for item in group.arguments):
         raise refusal(EQUALITY, group.offset, "numeric conditions")
     return Atom(EQUALITY, tuple(known_term(argument, terms) for argument in arguments_of(group, 2, "2 arguments")))
@@ -184,4 +188,5 @@ def negated(group: Group) -> Group:
 
 
 def read_literal(group: Group, domain: Domain, terms: Mapping[str, str]) -> Atom:
+    """The atom of a group, or its equality."""
     return read_equality(group, terms) if group.head == EQUALITY else read_atom(group, domain, terms)

@@ -216,6 +216,7 @@ def problem_frame(text: str, domain: Domain) -> tuple[str, dict[str, str], Facts
 
 
 def check_domain_name(section: Group, domain: Domain) -> None:
+    """`Misread` where a problem is for another domain."""
     if len(section.arguments) != 1:
         raise Misread(section.offset, "expected '(:domain NAME)'")
     name = as_name(section.arguments[0], "the domain")
@@ -267,6 +268,7 @@ def check_numeric_value(group: Group) -> None:
 
 
 def read_goal(section: Group, domain: Domain, terms: Mapping[str, str]) -> Facts:
+    """The facts of `:goal`; `Misread` where something else is wanted."""
     goal = set()
     for atom, wanted, group in read_condition(arguments_of(section, 1, "one condition")[0], domain, terms):
         if not wanted or atom.predicate == EQUALITY:

@@ -64,10 +64,12 @@ def record_of(move: NaturesMove) -> str:
 
 
 def read_plan(path: str | PathLike[str], domain: Domain) -> Plan:
+    """Read a plan from a file; `BadInput`, with line and column, where it is none of this domain."""
     return parse_plan(read_text(path), domain, fspath(path))
 
 
 def parse_plan(text: str, domain: Domain, filename: str = "<plan>") -> Plan:
+    """Return the plan that a text is; `BadInput`, which names the file, where it is none of this domain."""
     with naming_position(text, filename) as text, no_garbage_collection():
         actions: list[Action] = []
         moves: dict[int, NaturesMove] = {}
@@ -154,6 +156,7 @@ class PlanCheck:
 
     @property
     def is_valid(self) -> bool:
+        """Whether it can be carried out and reaches the goal."""
         return self.action is None and not self.unmet and not self.forbidden
 
     def __str__(self) -> str:

@@ -33,6 +33,7 @@ class Condition:
     negative: Facts = NO_FACTS
 
     def holds(self, state: Facts) -> bool:
+        """Return whether it holds in a state."""
         return self.positive <= state and self.negative.isdisjoint(state)
 
 
@@ -46,10 +47,12 @@ class GroundAction:
 
 
 def substitute(atom: Atom, binding: Mapping[str, str]) -> Atom:
+    """Return the atom with objects for its variables."""
     return Atom(atom.predicate, tuple([binding.get(term, term) for term in atom.terms]))
 
 
 def substitute_all(atoms: Facts, binding: Mapping[str, str]) -> Facts:
+    """Return the atoms with objects for their variables."""
     if not atoms:
         return atoms
     get, make = binding.get, tuple.__new__  # which takes half the time of calling Atom
@@ -70,6 +73,7 @@ def ground(schema: Schema, arguments: tuple[str, ...]) -> GroundAction | None:
 
 
 def is_trivial_equality(atom: Atom) -> bool:
+    """Return whether an atom says that something is itself."""
     return atom.predicate == EQUALITY and atom.terms[0] == atom.terms[1]
 
 
@@ -84,6 +88,7 @@ def bind_outcome(outcome: Outcome, binding: Mapping[str, str]) -> Outcome:
 
 
 def applicable(state: Facts, action: GroundAction) -> bool:
+    """Return whether an action can be carried out in a state."""
     return action.condition.holds(state)
 
 
@@ -162,4 +167,5 @@ def ground_action(domain: Domain, action: Action, objects: Mapping[str, str] | N
 
 
 def is_solved(problem: Problem, state: Facts) -> bool:
+    """Return whether the goal of a problem holds in a state."""
     return problem.goal <= state and problem.negative_goal.isdisjoint(state)

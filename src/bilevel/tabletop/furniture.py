@@ -79,6 +79,7 @@ def assets() -> Path:
 
 
 def numbers(*values: float) -> str:
+    """Return numbers as MuJoCo's XML has them."""
     return " ".join(f"{value:.6g}" for value in values)
 
 
@@ -103,6 +104,7 @@ def spot(name: str, half_x: float = 0.03, half_y: float = 0.03, colour: Colour =
 
 
 def button(name: str = "button") -> str:
+    """Return the XML of a button that a spring lifts again."""
     x, y, z = BUTTON
     return f"""
     <body name="{name}-housing">

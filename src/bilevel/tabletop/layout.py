@@ -23,6 +23,7 @@ def grid(columns: Floats = COLUMNS, rows: Floats = ROWS) -> Floats:
 
 
 def jittered(places: Floats, rng: np.random.Generator, jitter: tuple[float, float] = JITTER) -> Floats:
+    """Return the places, each moved a little at random."""
     return places + rng.uniform(-1, 1, places.shape) * jitter
 
 

@@ -43,6 +43,8 @@ _REMEMBERED = 1000  # rosters, before all are forgotten
 
 
 class Observation(TypedDict):
+    """What an environment returns: arrays for agent and objects, and which objects are visible."""
+
     agent: Array  # (4,)
     objects: Array  # (slots, features); a row of zeros where nothing is visible
     visible: NDArray[np.int8]  # (slots,)
@@ -106,4 +108,5 @@ def perceive(observation: Observation, info: Mapping[str, Any], env: Any) -> Sce
 
 
 def numbered(name: str, count: int) -> list[str]:
+    """Return name1, name2, … up to the count."""
     return [f"{name}{number}" for number in range(1, count + 1)]

@@ -37,6 +37,7 @@ def domain_text(name: str) -> str:
 
 
 def shipped_domain(name: str) -> Domain:
+    """Return the domain of this name that comes with the package."""
     return parse_domain(domain_text(name), f"{name}.pddl")
 
 
@@ -58,6 +59,7 @@ def names(prefix: str, count: int) -> list[str]:
 
 
 def shuffled(items: Iterable[str], rng: random.Random) -> list[str]:
+    """Return the items in a random order."""
     result = list(items)
     rng.shuffle(result)
     return result

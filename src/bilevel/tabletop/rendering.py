@@ -26,6 +26,8 @@ MOST_GEOMS = 1000
 
 @dataclass(frozen=True)
 class Quality:
+    """How pictures are drawn."""
+
     width: int
     height: int
     shadows: bool
@@ -110,6 +112,7 @@ class Canvas:
         return found
 
     def draw(self, data: Any) -> Image:
+        """Return a picture of the simulation as it is now."""
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self._model, data, self._options, None, self._view, everything, self._scene)
         self._context.make_current()
@@ -143,6 +146,7 @@ class Canvas:
         return position, ahead, np.cross(ahead, up) * high * self._frame.width / self._frame.height, up * high
 
     def close(self) -> None:
+        """Free what the graphics library holds; a second time nothing happens."""
         if self._renderer is not None:
             self._context.make_current()
             self._renderer.free()
@@ -179,9 +183,11 @@ class Nowhere:
     def __init__(self, model: Any, quality: Quality, camera: Camera) -> None:
         logger.warn("no window: there is no screen here; render_mode='rgb_array' works without one")
 
-    def draw(self, data: Any) -> None: ...
+    def draw(self, data: Any) -> None:
+        """Draw nothing."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close nothing."""
 
 
 class Window:
@@ -202,6 +208,7 @@ class Window:
         self._next = time.monotonic()
 
     def draw(self, data: Any) -> None:
+        """Show the simulation as it is now, and wait until the next picture is due."""
         if self._viewer.is_running():
             with self._viewer.lock():
                 mujoco.mj_copyData(self._shown, self._model, data)
@@ -210,6 +217,7 @@ class Window:
             self._next = time.monotonic() + 1 / FRAMES_PER_SECOND
 
     def close(self) -> None:
+        """Close the window."""
         self._viewer.close()
 
 

@@ -107,6 +107,7 @@ class Simulation:
 
     @property
     def stable(self) -> bool:
+        """Whether MuJoCo has warned of nothing: no number is infinite or absurdly large."""
         return not any(warning.number for warning in self._warnings)
 
     # What is measured
@@ -123,19 +124,23 @@ class Simulation:
         return self._joint_positions[self._positions]
 
     def spot(self, name: str) -> Floats:
+        """Return the position of a mark on the table, which can be changed in place."""
         position: Floats = self.data.mocap_pos[self._spots[name]]
         return position
 
     def fixture(self, index: int) -> Floats:
+        """Return the position of a fixed thing, which can be changed in place."""
         position: Floats = self.model.body_pos[self._fixtures[index]]
         return position
 
     def joint(self, name: str) -> float:
+        """Return the position of a joint."""
         return float(self.data.qpos[self._joints[name]])
 
     # What a world may change
 
     def set_joint(self, name: str, position: float) -> None:
+        """Put a joint at a position."""
         self.data.qpos[self._joints[name]] = position
 
     def push(self, name: str, force: float) -> None:
@@ -143,6 +148,7 @@ class Simulation:
         self.data.qfrc_applied[self._forces[name]] = force
 
     def put(self, block: int, position: Sequence[float] | Floats, yaw: float = 0.0) -> None:
+        """Put a block somewhere, turned by some radians and at rest."""
         start = self._positions[block, 0]
         self.data.qpos[start : start + 3] = position
         self.data.qpos[start + 3 : start + 7] = np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)
@@ -153,9 +159,11 @@ class Simulation:
         self.put(block, (-1.5 + 0.1 * block, -1.5, FLOOR + BLOCK))
 
     def move_spot(self, name: str, x: float, y: float) -> None:
+        """Move a mark on the table."""
         self.data.mocap_pos[self._spots[name]] = x, y, 0.001
 
     def hide_spot(self, name: str) -> None:
+        """Move a mark below the floor, where nobody sees it."""
         self.data.mocap_pos[self._spots[name]] = 0.0, -1.5, FLOOR - 0.1
 
     def paint(self, name: str, colour: Colour | NDArray[np.float32]) -> None:

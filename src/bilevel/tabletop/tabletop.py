@@ -166,6 +166,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode: arrange the table at random and let everything settle."""
         super().reset(seed=seed)
         self.state = self.arrange(self.np_random)
         self.simulation.settle()
@@ -214,6 +215,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         return {"success": success, "is_success": success, "events": tuple(self._events), "outcome": outcome}
 
     def render(self) -> Any:
+        """Return a picture, or show it in a window, as the render mode says."""
         if self.render_mode is None:
             raise BadInput("pictures need a render mode: make the environment with render_mode='rgb_array' or 'human'")
         if self._picture is None:
@@ -233,6 +235,7 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
         return self._picture.locate(points)
 
     def close(self) -> None:
+        """Close the window or the canvas, if there is one."""
         if self._picture is not None:
             self._picture.close()
             self._picture = None
@@ -363,6 +366,7 @@ def random_state(rng: np.random.Generator) -> NDArray[np.uint64]:
 
 
 def set_random_state(rng: np.random.Generator, saved: NDArray[np.uint64]) -> None:
+    """Set a generator to a state that was saved as 64-bit words."""
     high, low, inc_high, inc_low, has_uint32, uinteger = (int(word) for word in saved)
     rng.bit_generator.state = {
         "bit_generator": "PCG64",

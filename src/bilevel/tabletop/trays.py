@@ -33,6 +33,8 @@ NO_COLOUR = -1
 
 @dataclass
 class TrayState(State):
+    """What a world with trays remembers besides the physics."""
+
     colours: NDArray[np.int64]  # (blocks,): as an index of the trays, or NO_COLOUR
     trays: NDArray[np.float64]  # (trays, 2): where each tray's first spot is; the others follow along x
 
@@ -123,6 +125,7 @@ def tray_relations(scene: Scene, held: Bools, limits: Limits) -> tuple[Bools, In
 
 
 def tray_facts(scene: Scene, tray_colours: Indices) -> Iterator[Atom]:
+    """Yield which tray is of which colour."""
     colours = scene.roster.of_type("colour")
     for tray, colour in zip(scene.roster.of_type("tray"), tray_colours, strict=True):
         yield Atom("tray-colour", (tray, colours[colour]))

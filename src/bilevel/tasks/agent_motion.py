@@ -91,6 +91,7 @@ class Lateness:
         self.reset()
 
     def reset(self) -> None:
+        """Forget everything: an episode begins."""
         self.steps = 0  # by how many steps a new scene is late
         self._controls: deque[Floats] = deque(maxlen=LATEST)
         self._given = 0  # controls, since the first that must move the agent

@@ -44,13 +44,16 @@ class Findings:
         self._found: dict[Hashable, Finding] = {}
 
     def error(self, about: Hashable, message: str) -> None:
+        """Note what is wrong, once for each thing that it is about."""
         self._found.setdefault(about, Finding(message))
 
     def advise(self, about: Hashable, message: str) -> None:
+        """Note what might be better, once for each thing that it is about."""
         self._found.setdefault(about, Finding(message, is_error=False))
 
     @property
     def has_errors(self) -> bool:
+        """Whether something is wrong."""
         return any(finding.is_error for finding in self._found.values())
 
     def in_order(self) -> list[Finding]:
@@ -77,6 +80,7 @@ class CheckedEpisode:
         return any(start < step <= end for step in self.events)
 
     def at(self, step: int) -> str:
+        """Return where a step is, in words: seed, step, and who acts."""
         return f"seed {self.seed}, step {step}, {self.who}"
 
 

@@ -85,9 +85,11 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
 
     @property
     def size(self) -> int:
+        """How many controls there are to choose from."""
         return self.n
 
     def is_like(self, other: object) -> bool:
+        """Return whether other controls are the same."""
         return self == other
 
     def encode(self, controls: NDArray[Any]) -> NDArray[np.float32]:
@@ -96,6 +98,7 @@ class DiscreteControls(msgspec.Struct, frozen=True, tag="discrete"):
         return np.eye(self.n, dtype=np.float32)[chosen]
 
     def decode(self, output: NDArray[np.float32]) -> Control:
+        """Return the control with the highest score."""
         return np.int64(self.start + int(np.argmax(output)))
 
 

@@ -92,6 +92,7 @@ class Estimator:
             raise BadInput(f"the estimation does not fit the spec: {error}") from None
 
     def reset(self) -> None:
+        """Forget everything: an episode begins."""
         self._raw: Scene | None = None  # the last scene as it was given
         self._seen: Scene | None = None  # the same without bias
         self._sensors.reset()

@@ -39,6 +39,7 @@ class Roster:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The names of all objects, in their order."""
         return tuple(self.objects)
 
     @cached_property
@@ -125,6 +126,7 @@ class Scene:
 
     @property
     def agent(self) -> Thing:
+        """The agent, whose features are attributes: `scene.agent.x`."""
         return Thing("agent", "agent", self.spec.agent_column, self.values)
 
     @property

@@ -65,10 +65,12 @@ class SceneEnv:
 
     @cached_property
     def controls(self) -> Controls:
+        """The controls that the environment takes."""
         return controls_of(self.env.action_space)
 
     @cached_property
     def expert(self) -> Expert | None:
+        """The task's expert for this environment, if it has one."""
         return self.task.expert_for(self.env)
 
     def reset(self, seed: int) -> Scene:
@@ -115,6 +117,7 @@ class SceneEnv:
 
     @property
     def can_save(self) -> bool:
+        """Whether the simulator can be saved and restored."""
         return self.task.save is not None and self.task.restore is not None
 
     def save(self) -> Snapshot:
@@ -131,6 +134,7 @@ class SceneEnv:
         return self._see(*self.task.restore(self.env, snapshot))
 
     def render(self) -> Any:
+        """Return a picture; `BadInput` where the environment gives none."""
         picture = self.env.render()
         if picture is None:
             raise BadInput(f"the environment of '{self.task.name}' gives no pictures: does make_env take render_mode?")
@@ -145,4 +149,5 @@ class SceneEnv:
         return call("locate(scene, env)", self.task.locate, self.true_scene, self.env)
 
     def close(self) -> None:
+        """Close the environment."""
         self.env.close()

@@ -36,6 +36,7 @@ class SensorError:
         self.reset()
 
     def reset(self) -> None:
+        """Forget everything: an episode begins."""
         self.noise = 0.0  # a standard deviation; 0 if it does not matter
         self.bias = np.zeros(len(self._coordinates.agent_names))  # along each of the agent's axes; 0 where none matters
         self._variance = 0.0

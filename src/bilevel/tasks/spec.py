@@ -76,6 +76,7 @@ class Spec:
 
     @cached_property
     def agent_roles(self) -> dict[str, Role]:
+        """The roles of the agent's features, by their names."""
         return _roles("the agent", self.agent)
 
     @cached_property
@@ -109,10 +110,12 @@ class Spec:
 
     @cached_property
     def column(self) -> Mapping[str, int]:
+        """The column of each feature of objects."""
         return {name: index for index, name in enumerate(self.columns)}
 
     @cached_property
     def agent_column(self) -> Mapping[str, int]:
+        """The place of each feature of the agent."""
         return {name: index for index, name in enumerate(self.agent)}
 
     def as_json(self) -> dict[str, Any]:

@@ -83,6 +83,7 @@ class Expert:
 
     @property
     def can_show(self) -> bool:
+        """Whether it can carry out the task by itself."""
         return self.act is not None or self.choose is not None
 
 
@@ -198,6 +199,7 @@ class Task:
 
     @property
     def labels(self) -> Labels:
+        """The labelling function and the goal, with the task's own thresholds."""
         return Labels(self.label, self.goal, self.thresholds)
 
     @cached_property
@@ -217,6 +219,7 @@ class Task:
 
     @property
     def takes_render_mode(self) -> bool:
+        """Whether `make_env` can be asked for pictures."""
         parameters = inspect.signature(self.make_env).parameters.values()
         return any(part.name == RENDER_MODE or part.kind is part.VAR_KEYWORD for part in parameters)
 

@@ -173,21 +173,25 @@ class Board:
                 self._changed.wait(1.0)
 
     def begin(self, about: About) -> None:
+        """Show a new episode."""
         with self._changed:
             self._episode = _Episode(self._episode.number + 1, about)
             self._notify()
 
     def add(self, beat: Beat) -> None:
+        """Show one more beat."""
         with self._changed:
             self._episode.beats.append(beat)
             self._notify()
 
     def show(self, now: Now, drawn: Drawn | None) -> None:
+        """Show where the episode is now, with a picture."""
         with self._changed:
             self._episode.now, self._notice = now, ""
             self._put_up(drawn)
 
     def redraw(self, drawn: Drawn | None) -> None:
+        """Show another picture of where it is."""
         with self._changed:
             self._put_up(drawn)
 
@@ -205,16 +209,19 @@ class Board:
         self._notify()
 
     def set_pace(self, pace: Pace) -> None:
+        """Show how fast it goes, or that it waits."""
         with self._changed:
             self._pace = pace
             self._notify()
 
     def set_rules(self, rules: Rules) -> None:
+        """Show other rules."""
         with self._changed:
             self._rules, self._rules_version = rules, self._rules_version + 1
             self._notify()
 
     def end(self, ending: Ending, drawn: Drawn | None) -> None:
+        """Show how the episode ended."""
         with self._changed:
             self._episode.ending = ending
             self._put_up(drawn)

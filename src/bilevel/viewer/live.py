@@ -42,9 +42,11 @@ PUSH, PUSHED = Perturbation(amplitude=1.0, rate=0.0, flips=0.0), 15  # what a pu
 class Listener(Protocol):
     """Who else hears of an episode: of each entry of its log, with the one before it, and of its end."""
 
-    def hear(self, entry: Entry, before: Entry | None) -> None: ...
+    def hear(self, entry: Entry, before: Entry | None) -> None:
+        """Take note of an entry of the log, given the one before it."""
 
-    def end(self, run: EpisodeRun, why: str | None) -> None: ...
+    def end(self, run: EpisodeRun, why: str | None) -> None:
+        """Take note of how the episode ended, and why."""
 
 
 class _Again(Exception):

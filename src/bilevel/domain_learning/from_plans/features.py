@@ -166,9 +166,11 @@ def distinct(features: Iterable[Feature], own: Collection[str]) -> list[Feature]
 
 
 def matrix(features: Iterable[Feature], rows: Rows) -> Columns:
+    """Return in which rows each feature holds, (features, rows)."""
     columns = [feature.holds for feature in features]
     return np.array(columns, np.bool_).reshape(len(columns), rows.size)
 
 
 def variables_of(literals: Iterable[Literal]) -> set[str]:
+    """Return the variables of these literals."""
     return {term for literal in literals for term in literal.atom.terms if is_variable(term)}

@@ -17,6 +17,7 @@ MOST_VARIABLES = 8  # of a change and of what is linked to its objects
 
 
 def narrowest(kinds: Sequence[str], frame: Domain) -> str:
+    """Return the type that is furthest below the others."""
     return max(kinds, key=lambda kind: (len(ancestors(frame, kind)), kind))
 
 
@@ -36,6 +37,7 @@ def declared_types(atoms: Iterator[Atom] | Sequence[Atom], frame: Domain) -> dic
 
 
 def related(one: str, other: str, frame: Domain) -> bool:
+    """Return whether one type is above the other."""
     return frame.is_subtype(one, other) or frame.is_subtype(other, one)
 
 

@@ -26,10 +26,12 @@ class Rows:
 
     @property
     def size(self) -> int:
+        """How many rows there are."""
         return len(self.visits)
 
     @property
     def seen(self) -> Mask:
+        """Which rows were seen at least once."""
         return np.asarray(self.counts > 0)
 
     def __getitem__(self, places: Mask | Numbers) -> Rows:

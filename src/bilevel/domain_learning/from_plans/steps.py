@@ -21,14 +21,17 @@ STATE = ""  # the name of the column of states
 
 
 def type_atom(variable: str, kind: str) -> Atom:
+    """Return the atom that stands for a variable's being of a type."""
     return Atom(f"- {kind}", (variable,))
 
 
 def is_type(atom: Atom) -> bool:
+    """Return whether an atom stands for a variable's being of a type."""
     return atom.predicate.startswith("- ")
 
 
 def kind_of(atom: Atom) -> str:
+    """Return the type that such an atom names."""
     return atom.predicate.removeprefix("- ")
 
 

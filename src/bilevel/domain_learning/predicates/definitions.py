@@ -65,6 +65,7 @@ class Definition:
 
     @property
     def variables(self) -> tuple[str, ...]:
+        """The names of its parameters."""
         return variables_of(self.types)
 
     @property
@@ -74,6 +75,7 @@ class Definition:
 
     @property
     def predicate(self) -> DomainPredicate:
+        """The predicate of a domain that it defines."""
         parameters = (DomainParameter(f"?{one}", kind) for one, kind in zip(self.variables, self.types, strict=True))
         return DomainPredicate(self.name, tuple(parameters))
 

@@ -86,6 +86,7 @@ class Operator:
 
     @property
     def literals(self) -> int:
+        """How many literals it has."""
         return len(self.add) + len(self.delete) + len(self.condition)
 
     def possible(self, state: Facts, objects: Mapping[str, str]) -> int:

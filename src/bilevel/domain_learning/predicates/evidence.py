@@ -43,6 +43,7 @@ class Evidence:
 
     @property
     def both(self) -> list[tuple[Track, Motion]]:
+        """Each track with its motion."""
         return list(zip(self.tracks, self.motions, strict=True))
 
     @staticmethod

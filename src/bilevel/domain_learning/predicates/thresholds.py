@@ -27,6 +27,7 @@ class Gap:
 
     @property
     def ratio(self) -> float:
+        """How many times as much its upper end is as its lower one."""
         return self.high / self.low
 
     @property

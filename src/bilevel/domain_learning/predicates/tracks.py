@@ -36,6 +36,7 @@ class Track:
 
     @cached_property
     def roster(self) -> Roster:
+        """The objects of the demonstration."""
         return Roster(self.demonstration.objects)
 
     @cached_property
@@ -50,6 +51,7 @@ class Track:
 
     @property
     def visible(self) -> Bools:
+        """(timesteps, objects): which are seen when."""
         return self.demonstration.visible
 
     @property

@@ -27,10 +27,12 @@ class Score:
 
     @property
     def rate(self) -> float:
+        """The part of the episodes that succeeded."""
         return self.successes / self.episodes
 
     @property
     def interval(self) -> tuple[float, float]:
+        """The 95% interval of the rate."""
         return wilson_interval(self.successes, self.episodes)
 
     @property
@@ -51,6 +53,7 @@ class Cell:
 
     @property
     def rate(self) -> float:
+        """The success rate; 0 where nothing was run."""
         return self.score.rate if self.score else 0.0
 
 
@@ -126,6 +129,7 @@ class Results:
 
     @cached_property
     def seeds(self) -> list[int]:
+        """The seeds that were used, in ascending order."""
         return sorted({row.seed for row in self.findings.rows})
 
     def rows(self, variant: Variant | None = None, task: str | None = None) -> list[Finding]:

@@ -95,15 +95,18 @@ class Processes:
         self._idle: list[_UnitWorker] = []
 
     def start(self, unit: Unit) -> None:
+        """Begin a unit, in a new process where it needs one of its own."""
         worker = self._free_worker(unit)
         worker.unit, worker.units = unit, worker.units + 1
         self._busy[worker.connection] = worker
         worker.send(unit)
 
     def events(self, timeout: float) -> list[Event]:
+        """Return what has happened; if nothing has, wait for so many seconds."""
         return [self._event(self._busy[ready]) for ready in wait(list(self._busy), timeout)]  # type: ignore[index]
 
     def close(self) -> None:
+        """End all processes."""
         stop_workers([*self._busy.values(), *self._idle])
         self._busy, self._idle = {}, []
 

@@ -34,9 +34,11 @@ class RunProgress:
 
     @property
     def total(self) -> int:
+        """How many units there are in all."""
         return self.there + len(self.done) + len(self.running) + len(self.waiting) + len(self.failed)
 
     def seconds_left(self, workers: int) -> float:
+        """Return how long the rest will take with so many workers."""
         return self.forecast.seconds_left([*self.running, *self.waiting], workers)
 
 

@@ -54,6 +54,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"variant": "en
     beginning: Beginning = Beginning()  # timelines of older versions have none
 
     def text(self) -> str:
+        """Return it as JSON for a file."""
         return encode(self, indent=1)
 
 

@@ -64,10 +64,12 @@ class Finding(msgspec.Struct, frozen=True, tag_field="kind", tag="row", rename=R
 
     @property
     def successes(self) -> int:
+        """How many episodes of all sizes succeeded."""
         return sum(size.successes for size in self.sizes)
 
     @property
     def episodes(self) -> int:
+        """How many episodes of all sizes were run."""
         return sum(size.episodes for size in self.sizes)
 
 

@@ -137,9 +137,11 @@ class Locks:
         return True
 
     def release(self, names: Sequence[str]) -> None:
+        """Give back those of these locks that are held."""
         for name in names:
             if name in self._held:
                 os.close(self._held.pop(name))
 
     def close(self) -> None:
+        """Give back all locks."""
         self.release(tuple(self._held))

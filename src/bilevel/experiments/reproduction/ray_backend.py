@@ -61,13 +61,16 @@ class RayCluster:
 
     @property
     def workers(self) -> int:
+        """How many units it can do at the same time: one for each core of the cluster, or as many as were asked for."""
         return self._wanted or max(self._resource("CPU"), 1)
 
     @property
     def gpu_slots(self) -> int:
+        """How many of these may be units that use a GPU."""
         return self._resource("GPU") * gpu_slots(self._gpu_share) if self._gpu_share else self.workers
 
     def start(self, unit: Unit) -> None:
+        """Send a unit, with the files that it needs, to a worker of the cluster."""
         with _connected():
             actor = self._free_actor(self._gpu_share if unit.uses_gpu else 0.0)
             files = read_files(self._folder.path, [*unit.inputs, *unit.unfinished, *unit.outputs])
@@ -75,6 +78,7 @@ class RayCluster:
         self._events.append(Advanced(unit, "waiting for a core of the cluster"))
 
     def events(self, timeout: float) -> list[Event]:
+        """Return what has happened; if nothing has, wait for so many seconds."""
         events, self._events = self._events, []
         while self._idle:  # the driver has started all that it can; Ray ends an actor that nobody knows any more
             self._idle.pop().worker.stop.remote()

@@ -49,6 +49,7 @@ class Message:
 
     @property
     def is_last(self) -> bool:
+        """Whether the unit is over."""
         return self.event is not None and not isinstance(self.event, Advanced)
 
 
@@ -64,6 +65,7 @@ class RemoteWorker:
         self._sent = 0.0
 
     def begin(self, unit: Unit, files: Files) -> Message:
+        """Begin a unit with these files; return the first message about it."""
         check_versions(self._wanted)
         # Else the process for the unit would import the program that runs here, which is Ray's, and large.
         sys.modules["__main__"] = ModuleType("__main__")
@@ -91,6 +93,7 @@ class RemoteWorker:
         return Message(message.event, self._new_files())
 
     def stop(self) -> None:
+        """End the processes and remove all files."""
         self._processes.close()
         shutil.rmtree(self._folder.path, ignore_errors=True)
 
@@ -124,6 +127,7 @@ def _last_written_first(folder: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def write_files(folder: Path, files: Files, removed: Iterable[str] = ()) -> None:
+    """Write files into a folder, and remove others from it."""
     for name, data in files.items():
         write_atomically(folder / name, data)
     for name in removed:

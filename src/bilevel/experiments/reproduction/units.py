@@ -68,6 +68,7 @@ class Unit(ABC):
 
     @property
     def name(self) -> str:
+        """What a person calls it: `train blocks/bison-paper-0`."""
         return f"{self.kind} {PurePosixPath(self.outputs[-1].partition('/')[2]).with_suffix('')}"
 
     @abstractmethod
@@ -229,6 +230,7 @@ class Variant:
 
     @property
     def title(self) -> str:
+        """What the table calls it."""
         endings = {OURS: ", our preset"} | ({PAPER: ", paper's setting"} if self.method == BISON else {})
         return METHODS[self.method].title + endings.get(self.preset or "", "")
 
@@ -261,6 +263,7 @@ USUAL = tuple(
 
 
 def find_variant(name: str) -> Variant:
+    """Return the row of this name; `BadInput`, which lists the names, where there is none."""
     if name not in VARIANTS:
         raise BadInput(f"unknown method '{name}'; what can be reproduced: {', '.join(VARIANTS)}")
     return VARIANTS[name]

@@ -44,6 +44,7 @@ class RuleSet:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
+        """The rules that were given, then those that were found, in the order in which they count."""
         return (*self.given, *sorted(self.found, key=self._place))
 
     def add(self, rule: Rule, asked_by: int) -> bool:
@@ -100,10 +101,12 @@ class Completer:
 
     @property
     def looked_at(self) -> int:
+        """How many states of all problems were looked at."""
         return sum(space.looked_at for space in self.spaces)
 
     @property
     def is_exhausted(self) -> bool:
+        """Whether no more states may be looked at."""
         return self.looked_at >= self._budget
 
     def complete(self) -> None:

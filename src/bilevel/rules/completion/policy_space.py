@@ -252,6 +252,7 @@ def _reachable(graph: Graph, states: frozenset[int]) -> frozenset[Node]:
 
 
 def by_predicate(facts: Iterable[Atom]) -> dict[str, list[Atom]]:
+    """Return the facts of each predicate, in order."""
     found: dict[str, list[Atom]] = {}
     for fact in sorted(facts):
         found.setdefault(fact.predicate, []).append(fact)

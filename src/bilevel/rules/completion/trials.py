@@ -120,6 +120,7 @@ class Trials:
         self.solved = self.unknown = self._failures = 0
 
     def run(self, problems: Sequence[Problem]) -> None:
+        """Try the rules on these problems, and add what they lack."""
         for done, problem in enumerate(problems, 1):
             self._try(problem)
             self._callback("larger problems", done, len(problems))

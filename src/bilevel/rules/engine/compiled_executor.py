@@ -194,13 +194,16 @@ class CompiledExecutor:
         )
 
     def choose(self) -> Instance | None:
+        """Return the instance of the first rule that applies."""
         return self._ask(self.it.choose)
 
     def open_goals(self) -> int:
+        """Return how many goals do not hold."""
         count: int = self.it.open_goals()
         return count
 
     def server(self, predicate: str) -> Callable[..., Instance | None]:
+        """Return what finds the first instance that serves a goal of this predicate."""
         _, goal = self._predicate(predicate)
 
         def serve(*terms: str) -> Instance | None:
@@ -210,9 +213,11 @@ class CompiledExecutor:
         return serve
 
     def add(self, fact: Atom) -> None:
+        """Make a fact true."""
         self._set(fact, True)
 
     def remove(self, fact: Atom) -> None:
+        """Make a fact false."""
         self._set(fact, False)
 
     def _set(self, fact: Atom, present: bool) -> None:
@@ -221,6 +226,7 @@ class CompiledExecutor:
             self.it.set(*predicate, self._numbers(fact.terms), present)
 
     def declare(self, name: str, kind: str) -> None:
+        """Make an object of a type known."""
         for number in self._types(kind):
             self.it.set(number, -1, self._numbers([name]), True)
 
@@ -241,10 +247,12 @@ class CompiledExecutor:
         return follow
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
+        """Return what carries out this outcome of the schema, given its arguments and what nature chose."""
         operation = self._operation(schema, outcome)
         return lambda *values: self.it.apply(operation, self._numbers(values))
 
     def holds(self, fact: Atom) -> bool:
+        """Return whether a fact is true."""
         state, _ = self._predicate(fact.predicate)
         return state >= 0 and bool(self.it.has(state, self._numbers(fact.terms)))
 

@@ -60,6 +60,7 @@ class Planner:
         self._changes = cache(self._change_rate)
 
     def plan(self, rule: Rule) -> RulePlan:
+        """Return how the instances of a rule are found: which views it needs, and in which order they are read."""
         outputs = output_variables(rule)
         literals = list(rule_literals(rule, self.domain, self.typed))
         guards = [literal for literal in literals if not literal.variables]

@@ -35,6 +35,7 @@ class Lowering:
     # Joins
 
     def slots(self, literals: Iterable[Literal], variables: Iterable[str]) -> dict[str, int]:
+        """Return a place for each variable, and for each other term of the literals."""
         terms = [*variables, *(term for literal in literals for term in literal.terms)]
         return {term: slot for slot, term in enumerate(dict.fromkeys(terms))}
 
@@ -43,15 +44,18 @@ class Lowering:
         return [0 if is_variable(term) else self._number(term) for term in slots]
 
     def check(self, literal: Literal, slots: Slots) -> Step:
+        """Return the step that tests a literal whose terms are all known."""
         terms = [slots[term] for term in literal.terms]
         if literal.relation == UNEQUAL:
             return DIFFERENT, -1, (), terms, [], []
         return PRESENT if literal.positive else ABSENT, self._relations[literal.relation], (), terms, [], []
 
     def checks(self, literals: Iterable[Literal], slots: Slots) -> list[Step]:
+        """Return the steps that test these literals."""
         return [self.check(literal, slots) for literal in literals]
 
     def steps(self, steps: Iterable[JoinStep], slots: Slots) -> list[Step]:
+        """Return the steps of a join."""
         return [self._step(step, slots) for step in steps]
 
     def _step(self, step: JoinStep, slots: Slots) -> Step:
@@ -97,6 +101,7 @@ class Lowering:
     # Rules
 
     def plan_rule(self, number: int, plan: RulePlan) -> None:
+        """Tell the executor how to find the instances of a rule."""
         views = [used for use in plan.uses.values() for used in self.add_view(use.name)]
         guards = [guard for guard in plan.guards if guard.relation.kind == "view"]
         slots = self.slots(plan.filters, plan.uses)
@@ -107,6 +112,7 @@ class Lowering:
         )
 
     def plan_serving(self, number: int, plan: RulePlan, servings: Iterable[tuple[Atom, ServingPlan]]) -> None:
+        """Tell the executor how to find the instances of a rule that serve a goal."""
         self._executor.plan_serving(number, [self._serving(plan, atom, serving) for atom, serving in servings])
 
     def _serving(self, plan: RulePlan, atom: Atom, serving: ServingPlan) -> tuple[Any, ...]:

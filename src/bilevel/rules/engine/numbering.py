@@ -22,10 +22,12 @@ class Objects:
 
     @cached_property
     def names(self) -> list[str]:
+        """The names of the objects, each at the place that is its number."""
         return list(self._at_first.listed if isinstance(self._at_first, Names) else self._at_first)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
+        """The number of each object, by its name."""
         return {name: number for number, name in enumerate(self.names)}
 
     def by_number(self) -> Names:

@@ -17,6 +17,7 @@ Queue = tuple[list[str], list[str]]  # backlog and fresh
 
 
 def queue_of(members: Iterable[str]) -> Queue:
+    """Return a queue with these members."""
     return sorted(members, reverse=True), []
 
 

@@ -85,9 +85,11 @@ class RuleEngine:
         return self.executor.server(predicate)
 
     def add(self, fact: Atom) -> None:
+        """Make a fact true."""
         self.executor.add(fact)
 
     def remove(self, fact: Atom) -> None:
+        """Make a fact false."""
         self.executor.remove(fact)
 
     def declare(self, name: str, kind: str) -> None:

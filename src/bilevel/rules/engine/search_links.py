@@ -73,6 +73,8 @@ def all_different(literals: Iterable[Literal]) -> list[str]:
 
 
 class Tabled(Link):
+    """A link that holds for what is in a table."""
+
     def __init__(self, variables: Sequence[str], table: Table) -> None:
         super().__init__(variables)
         self.table = table

@@ -69,12 +69,15 @@ class SearchedRules:
         return Relation("state", fact.predicate) in self._relations
 
     def holds(self, fact: Atom) -> bool:
+        """Return whether a fact is true."""
         return fact.terms in self._relations[Relation("state", fact.predicate)].rows
 
     def add(self, fact: Atom) -> None:
+        """Make a fact true."""
         self._set(fact, True)
 
     def remove(self, fact: Atom) -> None:
+        """Make a fact false."""
         self._set(fact, False)
 
     def _set(self, fact: Atom, holds: bool) -> None:
@@ -85,6 +88,7 @@ class SearchedRules:
             self._stale.add(fact.predicate)
 
     def declare(self, name: str, kind: str) -> None:
+        """Make an object of a type known."""
         for relation in self._relations:
             if relation.kind == "type" and self._domain.is_subtype(kind, relation.name):
                 self._change(relation, (name,), True)

@@ -26,9 +26,11 @@ class SearchingExecutor:
         self.open_goals: Callable[[], int] = executor.open_goals
 
     def choose(self) -> Instance | None:
+        """Return the instance of the first rule that applies, joined or searched."""
         return self._first(self._executor.choose(), None)
 
     def server(self, predicate: str) -> Callable[..., Instance | None]:
+        """Return what finds the first instance that serves a goal of this predicate."""
         serve = self._executor.server(predicate)
         return lambda *terms: self._first(serve(*terms), Atom(predicate, terms))
 
@@ -42,18 +44,22 @@ class SearchingExecutor:
         return (place, found[1]) if found else None
 
     def add(self, fact: Atom) -> None:
+        """Make a fact true."""
         self._executor.add(fact)
         self._searched.add(fact)
 
     def remove(self, fact: Atom) -> None:
+        """Make a fact false."""
         self._executor.remove(fact)
         self._searched.remove(fact)
 
     def declare(self, name: str, kind: str) -> None:
+        """Make an object of a type known."""
         self._executor.declare(name, kind)
         self._searched.declare(name, kind)
 
     def applier(self, schema: Schema, outcome: int) -> Callable[..., None]:
+        """Return what carries out this outcome of the schema, given its arguments and what nature chose."""
         effects = schema.outcomes[outcome]
         names = [parameter.name for parameter in (*schema.parameters, *effects.chosen)]
 
@@ -67,4 +73,5 @@ class SearchingExecutor:
         return apply
 
     def holds(self, fact: Atom) -> bool:
+        """Return whether a fact is true."""
         return (self._searched if self._searched.keeps(fact) else self._executor).holds(fact)

@@ -34,6 +34,7 @@ class Literal(NamedTuple):
 
     @property
     def variables(self) -> frozenset[str]:
+        """The variables among its terms."""
         return variables_of(self.terms)
 
     @property
@@ -44,6 +45,7 @@ class Literal(NamedTuple):
 
 @cache
 def variables_of(terms: tuple[str, ...]) -> frozenset[str]:
+    """Return the variables among these terms."""
     return frozenset(term for term in terms if is_variable(term))
 
 
@@ -61,6 +63,7 @@ class View:
 
     @property
     def relation(self) -> Relation:
+        """The relation that the view is kept as."""
         return Relation("view", self.name)
 
 
@@ -118,6 +121,7 @@ class ServingPlan(NamedTuple):
 
 
 def bound_positions(literal: Literal, bound: frozenset[str]) -> tuple[int, ...]:
+    """Return the places of the terms that are known once these variables are."""
     return tuple(i for i, term in enumerate(literal.terms) if term in bound or not is_variable(term))
 
 
@@ -176,6 +180,7 @@ class Statistics:
         return len({row[column] for row in sample}) * size / len(sample)
 
     def size(self, relation: Relation) -> int:
+        """Return how many rows a relation has at first."""
         return self._sizes.get(relation, 0)
 
     def goals(self) -> int:

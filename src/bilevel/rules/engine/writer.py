@@ -47,6 +47,7 @@ class Writer:
     # Lines
 
     def emit(self, line: str) -> None:
+        """Write a line at the present depth."""
         self.lines.append("    " * self._depth + line if line else "")
 
     def comment(self, text: str) -> None:
@@ -66,9 +67,11 @@ class Writer:
     # Names
 
     def view(self, relation: Relation) -> View:
+        """Return the view that a relation stands for."""
         return self.planner.views[int(relation.name)]
 
     def arity(self, relation: Relation) -> int:
+        """Return how many columns a relation has."""
         return len(self.view(relation).key) if relation.kind == "view" else self.arities[relation]
 
     def index(self, relation: Relation, bound: tuple[int, ...]) -> str:
@@ -77,9 +80,11 @@ class Writer:
         return f"by_{'_'.join(map(str, bound))}_{self.names[relation]}"
 
     def indexes_of(self, relation: Relation) -> list[tuple[int, ...]]:
+        """Return by which columns a relation is looked up."""
         return sorted(bound for found, bound in self.indexes if found == relation)
 
     def describe(self, view: View) -> str:
+        """Return a view in words, for a comment."""
         literals = " & ".join(self._describe_literal(literal) for literal in view.literals)
         key = f"{', '.join(view.key)} -> " if view.key else ""
         return f"{self.names[view.relation]}: {key}{view.variable}: {literals}"
@@ -92,6 +97,7 @@ class Writer:
     # Joins
 
     def value(self, term: str, environment: Environment) -> str:
+        """Return the expression for a term: a local variable's name, or a constant."""
         return environment[term] if is_variable(term) else repr(term)
 
     def test(self, literal: Literal, environment: Environment) -> str:
@@ -152,10 +158,12 @@ def row(values: Sequence[str]) -> str:
 
 
 def tuple_of(values: Sequence[str]) -> str:
+    """Return the expression for a tuple of values."""
     return f"({', '.join(values)},)" if len(values) == 1 else f"({', '.join(values)})"
 
 
 def columns(count: int) -> list[str]:
+    """Return names for so many columns."""
     return [f"a{number}" for number in range(count)]
 
 

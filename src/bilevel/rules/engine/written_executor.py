@@ -75,12 +75,14 @@ class WrittenExecutor:
         return self._up_to_date(self._function("serve", predicate))
 
     def add(self, fact: Atom) -> None:
+        """Make a fact true."""
         self._function("add", fact.predicate)(*fact.terms)
         if fact.predicate in self._closures:
             self._links.add(fact)
             self._is_stale = True
 
     def remove(self, fact: Atom) -> None:
+        """Make a fact false."""
         self._function("remove", fact.predicate)(*fact.terms)
         if fact.predicate in self._closures:
             self._links.discard(fact)

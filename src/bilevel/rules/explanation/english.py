@@ -100,12 +100,14 @@ class Speech:
         return tuple(self.nouns.get(term, term) for term in terms)
 
     def phrase(self, atom: Atom) -> Phrase:
+        """Return how an atom is said of these things."""
         phrase = phrase_of(atom.predicate, self.things(atom.terms))
         if self.binding is not None and phrase == ATTRIBUTE:  # "block1's colour is red", not "block1 has red"
             return Phrase(f"{{0's}} {self.things(atom.terms)[1]}", "be", "{1}")
         return phrase
 
     def clause(self, atom: Atom, form: Callable[[Phrase], str]) -> str:
+        """Return an atom as a clause, present or absent as `form` has it."""
         return self.say(form(self.phrase(atom)), atom.terms)
 
     def say(self, template: str, terms: Sequence[str]) -> str:

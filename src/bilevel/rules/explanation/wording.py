@@ -80,9 +80,11 @@ class Phrase:
         return self.verb == "be" and _fits(rf"{_PREPOSITION}\b.*\}}", self.rest)
 
     def present(self) -> str:
+        """Return the clause: it is so."""
         return self._join(_finite(self.verb, self.subject))
 
     def absent(self) -> str:
+        """Return the clause: it is not so."""
         finite = _finite(self.verb, self.subject)
         if self.subject == "there":
             return f"there is no {self.rest.split(' ', 1)[1]}"
@@ -116,6 +118,7 @@ def words(name: str) -> list[str]:
 
 
 def with_article(phrase: str) -> str:
+    """Return `a block` or `an object`."""
     vowel = phrase[:1] in "aeiou" and not phrase.startswith(("uni", "use", "one", "eu"))
     return f"{'an' if vowel or phrase.startswith('hour') else 'a'} {phrase}"
 

@@ -120,6 +120,7 @@ class GrownProblem:
         return distinct_goals(candidates, self.renamings) if len(candidates) <= max_states else None
 
     def starts(self, kind: Starts) -> list[int]:
+        """Return the states to begin in: the first, all, or those at rest."""
         nodes = range(1 if kind == "initial" else len(self.space))
         return [n for n in nodes if kind != "at-rest" or at_rest(self.problem.state, self.space.facts(n))]
 

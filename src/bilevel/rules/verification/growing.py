@@ -101,6 +101,7 @@ def grow(problem: Problem, domain: Domain, counts: Mapping[str, int]) -> Problem
 
 
 def grown_name(problem: Problem, counts: Mapping[str, int]) -> str:
+    """Return the name of a problem with so many objects of each kind."""
     return ", ".join([problem.name, *(f"{key}={count}" for key, count in counts.items())])
 
 
@@ -166,6 +167,7 @@ def at_rest(initial: Facts, state: Facts) -> bool:
 
 
 def check_family(family: Family, domain: Domain) -> None:
+    """`BadInput` for types and goals that the domain does not know, and for no problems or too many."""
     types = {*domain.types, *domain.types.values(), ROOT_TYPE}
     types.update(p.type for predicate in domain.predicates.values() for p in predicate.parameters)
     for key, count in family.counts.items():

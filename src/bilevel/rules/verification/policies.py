@@ -53,6 +53,7 @@ class Failure(NamedTuple):
 
     @property
     def length(self) -> int:
+        """How many steps show it."""
         return len(self.path) + len(self.loop)
 
 
@@ -240,4 +241,5 @@ def shortest_failure(graph: RuleGraph, trapped: frozenset[int], able: frozenset[
 
 
 def starts(graph: RuleGraph) -> list[int]:
+    """Return the states in which the graph begins."""
     return [node for node, parent in graph.parents.items() if parent is None]

@@ -68,6 +68,7 @@ class StateSpace:
         return len(self.situations)
 
     def number(self, situation: Situation) -> int:
+        """Return the number of a situation, a new one where it is new."""
         simple = self._simplified(situation)
         if simple not in self._numbers:
             self._numbers[simple] = len(self.situations)
@@ -79,9 +80,11 @@ class StateSpace:
         return Situation(facts) in self._numbers
 
     def facts(self, node: int) -> Facts:
+        """Return the facts of the situation with this number."""
         return self.situations[node].facts
 
     def objects_in(self, node: int) -> dict[str, str]:
+        """Return all objects of the situation with this number, those that nature has made included."""
         return {**self.objects, **dict(self.situations[node].made)}
 
     def _results(self, node: int, action: Action) -> tuple[Result, ...] | None:

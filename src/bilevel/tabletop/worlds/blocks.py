@@ -39,6 +39,8 @@ ON_TABLE = -1
 
 @dataclass
 class BlocksState(State):
+    """What Blocks remembers besides the physics."""
+
     colours: NDArray[np.int64]  # (pairs,): of a block and its place, as rows of furniture.COLOURS
 
 

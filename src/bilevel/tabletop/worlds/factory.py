@@ -15,6 +15,8 @@ from bilevel.tabletop.worlds.blocks import DOMAIN, SKILLS, THRESHOLDS, Blocks, B
 
 @dataclass
 class FactoryState(BlocksState):
+    """What Factory remembers besides the physics."""
+
     delivered: Bools  # (originals,): which of them have been placed once
 
 

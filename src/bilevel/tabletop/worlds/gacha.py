@@ -55,6 +55,8 @@ DRAWS = ("empty", "uniform")  # among the colours whose trays are empty; among a
 
 @dataclass
 class GachaState(TrayState):
+    """What Gacha remembers besides the physics."""
+
     serials: NDArray[np.int64]  # (blocks,): which block of the episode this is, from 1; 0 while out of play
     wanted: Bools  # (trays,)
     crowded: Bools  # (trays,): which trays held more than one block of their colour at the last step
