@@ -39,7 +39,7 @@ from bilevel import cli
 
 TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
 BLOCK = 500  # inputs that are handed out at a time
-OPTIONS = 0.45  # the part of the inputs that are options; the rest are files
+OPTIONS = 0.35  # the part of the inputs that are options; the rest are files
 PATIENCE = 2.0  # CPU seconds before an input is interrupted
 LAST = 30.0  # seconds before it hangs, and again as many where Python does not even notice the alarm
 MEMORY = 4 << 30  # bytes that a process may take

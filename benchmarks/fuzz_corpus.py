@@ -20,8 +20,8 @@ from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.experiments.evaluation import Evaluation, open_results
 from bilevel.experiments.methods import find_policy
-from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, QUICK, ExperimentFolder
+from bilevel.experiments.reproduction.summary import summarise
 from bilevel.json_files import encode
 from bilevel.learning.learn import learn
 from bilevel.learning.networks import LearningConfig, Progress
@@ -54,36 +54,46 @@ class Format:
     package: str = ""  # without which nobody reads it
 
 
+SHOW = ("demonstrations show demos", "demonstrations check demos")
+EVALUATE = f"evaluate {TASK} --policy policy --objects 1 --workers 1 --keep-incidents --episodes"
+LEARN = f"learn demos --task {TASK} --workers 1 --epochs"
+IMPORT = f"import {{path}} --task {TASK} --output out"
+REPORT = ("report reproduction --page-only --output out.html",)
+VALIDATE = "validate delivery.pddl two.pddl two.plan"
 FORMATS = (
-    Format("PDDL domain", "delivery.pddl", ["domain show {path}", "validate {path} two.pddl two.plan"], 10),
-    Format("PDDL domain, rich", "rich.pddl", ["domain show {path}", "validate {path} rich-problem.pddl two.plan"], 6),
-    Format("PDDL problem", "two.pddl", ["validate delivery.pddl {path} two.plan"], 10),
-    Format("PDDL problem, rich", "rich-problem.pddl", ["validate rich.pddl {path} two.plan"], 4),
+    Format("PDDL domain", "delivery.pddl", ["domain show {path}", VALIDATE], 15),
+    Format("PDDL domain, rich", "rich.pddl", ["domain show {path}", "validate {path} rich-problem.pddl two.plan"], 8),
+    Format("PDDL problem", "two.pddl", [VALIDATE], 15),
+    Format("PDDL problem, rich", "rich-problem.pddl", ["validate rich.pddl {path} two.plan"], 8),
     Format("ADL", "adl*.pddl", ["plan adl.pddl adl-problem.pddl --timeout 1 --json"], 2),
-    Format("rules", "rules.txt", ["rules show {path}", "solve delivery.pddl two.pddl --rules {path}"], 10),
-    Format("rules of a policy", "policy/rules.txt", ["rules show {path}"], 3),
-    Format("plan", "two.plan", ["validate delivery.pddl two.pddl {path}", "validate delivery.pddl two.pddl {path} --json"], 10),
-    Format("policy.json", "policy/policy.json", [f"evaluate {TASK} --policy policy --episodes 1 --objects 1 --output out"], 8, True),
-    Format("weights", "policy/*.safetensors", [f"run {TASK} --policy policy --objects 1 --json"], 2),
-    Format("domain of a policy", "policy/domain.pddl", [f"run {TASK} --policy policy --objects 1 --json"], 1),
-    Format("checkpoints", "unfinished/unfinished/*", [f"learn demos --task {TASK} --output unfinished --epochs 2 --preset paper"], 0.2),
-    Format("manifest", "demos/manifest.json", ["demonstrations show demos", "demonstrations check demos"], 8, True),
-    Format("manifest, continued", "demos/manifest.json", [f"collect {TASK} --objects 2 --episodes 2 --output demos"], 2, True),
-    Format("episodes", "demos/*.npz", ["demonstrations show demos", f"demonstrations replay demos --task {TASK}"], 5),
-    Format("domain of data", "demos/domain.pddl", ["demonstrations show demos", "demonstrations check demos"], 2),
-    Format("results", "results.jsonl", [f"evaluate {TASK} --policy policy --episodes 2 --objects 1 --keep-incidents --output results.jsonl", "compare {path} other.jsonl"], 8, True),
-    Format("timings", "results.timings.jsonl", ["compare results.jsonl other.jsonl", f"evaluate {TASK} --policy policy --episodes 2 --objects 1 --keep-incidents --output results.jsonl"], 3, True),
-    Format("incidents", "results.jsonl", [f"learn demos --task {TASK} --from-episodes {{path}} --epochs 1 --dagger-rounds 0 --output out"], 0.2, True),
-    Format("recorded arrays", "arrays.npz", [f"import {{path}} --task {TASK} --output out"], 4),
-    Format("robomimic", "robomimic.hdf5", [f"import {{path}} --task {TASK} --output out"], 3, package="h5py"),
+    Format("rules", "rules.txt", ["rules show {path}", "solve delivery.pddl two.pddl --rules {path}"], 15),
+    Format("rules of a policy", "policy/rules.txt", ["rules show {path}"], 5),
+    Format("plan", "two.plan", [VALIDATE, f"{VALIDATE} --json"], 15),
+    Format("policy.json", "policy/policy.json", [f"{EVALUATE} 1 --output out"], 3, True),
+    Format("weights", "policy/*.safetensors", [f"run {TASK} --policy policy --objects 1 --json"], 1),
+    Format("domain of a policy", "policy/domain.pddl", [f"run {TASK} --policy policy --objects 1 --json"], 0.5),
+    Format("checkpoints", "unfinished/unfinished/*", [f"{LEARN} 2 --output unfinished --preset paper"], 0.1),
+    Format("manifest", "demos/manifest.json", SHOW, 10, True),
+    Format("manifest, continued", "demos/manifest.json",
+           [f"collect {TASK} --episodes 2 --objects 2 --output demos"], 2, True),
+    Format("episodes", "demos/*.npz", [SHOW[0], f"demonstrations replay demos --task {TASK}"], 6),
+    Format("domain of data", "demos/domain.pddl", SHOW, 3),
+    Format("results", "results.jsonl", [f"{EVALUATE} 2 --output results.jsonl", "compare {path} other.jsonl"], 8, True),
+    Format("timings", "results.timings.jsonl",
+           ["compare results.jsonl other.jsonl", f"{EVALUATE} 2 --output results.jsonl"], 4, True),
+    Format("incidents", "results.jsonl",
+           [f"{LEARN} 1 --dagger-rounds 0 --from-episodes {{path}} --output out"], 0.1, True),
+    Format("recorded arrays", "arrays.npz", [IMPORT], 4),
+    Format("robomimic", "robomimic.hdf5", [IMPORT], 3, package="h5py"),
     Format("Minari", "minari/data/*", [f"import minari --task {TASK} --format minari --output out"], 1, True, "minari"),
     Format("LeRobot", "lerobot/*/*", [f"import lerobot --task {TASK} --output out"], 2, True, "pyarrow"),
     Format("LeRobot's tables", "lerobot/*/*/*", [f"import lerobot --task {TASK} --output out"], 2, package="pyarrow"),
-    Format("experiment", "reproduction/experiment.json", ["report reproduction --page-only --output out.html"], 0.3, True, "matplotlib"),
-    Format("findings", "findings.jsonl", ["report findings.jsonl --page-only --output out.html"], 0.3, True, "matplotlib"),
-    Format("reproduction", "reproduction/*/*.json*", ["report reproduction --page-only --output out.html"], 0.3, True, "matplotlib"),
-    Format("reproduction, deeper", "reproduction/*/*/*.json", ["report reproduction --page-only --output out.html"], 0.2, True, "matplotlib"),
-    Format("reproduction's episodes", "reproduction/episodes/*/*/*", ["report reproduction --page-only --output out.html"], 0.3, True, "matplotlib"),
+    Format("findings", "findings.jsonl",
+           ["report findings.jsonl --page-only --output out.html"], 0.2, True, "matplotlib"),
+    Format("experiment", "reproduction/experiment.json", REPORT, 0.1, True, "matplotlib"),
+    Format("reproduction", "reproduction/*/*.json*", REPORT, 0.2, True, "matplotlib"),
+    Format("reproduction, deeper", "reproduction/*/*/*.json", REPORT, 0.2, True, "matplotlib"),
+    Format("reproduction's episodes", "reproduction/episodes/*/*/*", REPORT, 0.2, True, "matplotlib"),
 )  # fmt: skip
 
 

@@ -45,20 +45,37 @@ NEEDED: Mapping[str, str] = {
 # What fuzzing would not come back from: these commands and options are read, and not carried out.
 ONLY_READ = {"vla set-up", "vla fetch", "reproduce"}
 NEVER = {"view", "workers", "backend", "address", "device", "video", "sheet", "wandb", "tensorboard", "log"}
-SLOW = {"learn": 0.05, "report": 0.05, "domain learn": 0.2, "domain predicates": 0.1, "rules complete": 0.3}
+SLOW = {
+    "learn": 0.05,
+    "report": 0.05,
+    "domain learn": 0.2,
+    "domain predicates": 0.1,
+    "rules complete": 0.3,
+    "check": 0.2,
+    "policies": 0.2,
+    "collect": 0.5,
+    "evaluate": 0.5,
+    "run": 0.5,
+}
 
 NUMBERS = ("0", "1", "2", "-1", "3", "007", "1_0", "1e3", "0x10", "nan", "inf", "-inf", "1e400", "-0.5", "0.5", "٣")
 HUGE = ("9" * 30, str(2**31), str(2**63), "9" * 5000, "1e308")
 TEXTS = (
-    *("", " ", "x", "-", "--", "é", "\udcff\udcfe", "\n", "a\nb", "\x1b[31m", "x" * 5000, "{}", "[" * 2000, "%s", "../..", "~"),
-    *("noise=0.01,missed=0.05", "noise=", "noise=nan", "noise=1e400", "delay=-1", "=", "wait=20,plan,retry=3", "off", "on"),
-    *("wait=", "wait=-1", "1-3", "3-1", "1-", "1,2,", "1-999999999", "blocks", "blocks+task.py", "task.py:", ":x", "a=b", "a=[[1]"),
-    *("task.py:TINY_DISCRETE", "task.py:nothing", "nothing.py:x", "slip_rate=2", "slip_rate=0.5", "objects=3", "=3", "expert"),
+    *("", " ", "x", "-", "--", "é", "\udcff\udcfe", "\n", "a\nb", "\x1b[31m", "x" * 5000, "{}", "[" * 2000),
+    *("%s", "../..", "~"),
+    *("noise=0.01,missed=0.05", "noise=", "noise=nan", "noise=1e400", "delay=-1", "=", "wait=20,plan,retry=3"),
+    *("off", "on"),
+    *("wait=", "wait=-1", "1-3", "3-1", "1-", "1,2,", "1-999999999", "blocks", "blocks+task.py", "task.py:"),
+    *(":x", "a=b", "a=[[1]"),
+    *("task.py:TINY_DISCRETE", "task.py:nothing", "nothing.py:x", "slip_rate=2", "slip_rate=0.5", "objects=3"),
+    *("=3", "expert"),
 )  # fmt: skip
 PATHS = (
     *("out", "out/deeper/still", "", ".", "..", "/proc", "/proc/none/x", "/dev/null", "/dev/full", "/proc/self/status"),
-    *("user", "user/notes.txt", "user/data.jsonl", "user/loop", "user/empty", "\udcff", "x" * 300, "x/" * 3000, "-", "é"),
-    *("delivery.pddl", "two.pddl", "two.plan", "rules.txt", "policy", "demos", "results.jsonl", "findings.jsonl", "reproduction"),
+    *("user", "user/notes.txt", "user/data.jsonl", "user/loop", "user/empty", "\udcff", "x" * 300, "x/" * 3000),
+    *("-", "é"),
+    *("delivery.pddl", "two.pddl", "two.plan", "rules.txt", "policy", "demos", "results.jsonl"),
+    *("findings.jsonl", "reproduction"),
     *("arrays.npz", "unfinished", "task.py", "demos/manifest.json", "policy/policy.json", "robomimic.hdf5", "lerobot"),
 )  # fmt: skip
 

@@ -3,10 +3,10 @@
     python benchmarks/kills.py --kills 20
     python benchmarks/kills.py --kills 1000 --workers 16 --output results/kills.jsonl
 
-At random times `collect`, `learn`, `evaluate` or `reproduce` is killed (SIGKILL), or one of its workers is, or it is told
-to end (SIGTERM), or Ctrl-C is pressed; then the same command is given again. In the end its files must have the same
-bytes as those of an undisturbed one, but for what was measured of the machine; nobody shows a traceback; no process and
-no temporary file is left behind.
+At random times `collect`, `learn`, `evaluate` or `reproduce` is killed (SIGKILL), or one of its workers is, or it is
+told to end (SIGTERM), or Ctrl-C is pressed; then the same command is given again. In the end its files must have the
+same bytes as those of an undisturbed one, but for what was measured of the machine; nobody shows a traceback; no
+process and no temporary file is left behind.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TASK = f"{Path(__file__).parents[1] / 'tests' / 'tiny_task.py'}:TINY"
 LEARNING = ("--epochs", "4", "--preset", "paper", "--completion", "off")
 COMMANDS = {
     "collect": f"collect {TASK} --objects 2 --episodes 24 --workers 2 --output {{out}}",
-    "learn": f"learn {{given}}/demos --task {TASK} --epochs 2 --dagger-rounds 1 --hidden 8 --completion off --workers 2 "
-    "--output {out}",
+    "learn": f"learn {{given}}/demos --task {TASK} --epochs 2 --dagger-rounds 1 --hidden 8 --completion off "
+    "--workers 2 --output {out}",
     "evaluate": f"evaluate {TASK} --policy {{given}}/policy --objects 1-2 --episodes 6 --workers 2 --keep-incidents "
     "--output {out}/results.jsonl",
     "reproduce": f"reproduce {' '.join(TINY)} --workers 2 --output {{out}}",

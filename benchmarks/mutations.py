@@ -172,7 +172,7 @@ def _change(holder: Any, key: Any, rng: Random) -> None:
 def mutated_hdf5(data: bytes, rng: Random) -> bytes:
     """Return an HDF5 file that is cut off, or whole but with something missing, renamed or of another kind.
 
-    Its other bytes are left alone: on some of them HDF5 itself loops or crashes, which no program that uses it can help.
+    Its other bytes are left alone: on some of them HDF5 itself loops or crashes, whoever uses it.
     """
     import h5py
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -24,13 +25,16 @@ _AHEAD = 6  # steps over which a prediction is tried
 _BETTER = 0.5  # a feature is predicted if that leaves less of its change than this
 
 
+Number = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]  # one whose square can be computed with
+
+
 class AgentMotion(msgspec.Struct, frozen=True):
     """A step of the agent: `momentum` times the step before, and `response` times the control."""
 
     features: tuple[str, ...]  # of the agent, those that it says something of
-    momentum: tuple[tuple[float, ...], ...]  # (features, features)
-    response: tuple[tuple[float, ...], ...]  # (numbers of a control, features)
-    still: float  # the agent moves if some feature changes more than this within a step
+    momentum: tuple[tuple[Number, ...], ...]  # (features, features)
+    response: tuple[tuple[Number, ...], ...]  # (numbers of a control, features)
+    still: Number  # the agent moves if some feature changes more than this within a step
 
 
 def fit_agent_motion(spec: Spec, episodes: Sequence[tuple[Array, Array]]) -> AgentMotion | None:
