@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"^(?:export )?\w+=", re.MULTILINE)
 RECORDER = r"""
 record() { printf '%s\0' "$PWD" $# "$@" >&9; }
 command_not_found_handle() { record "$@"; }
-source() { record source "$@"; }
+source() { /bin/cat "${1:--}" >/dev/null 2>&1 || true; record source "$@"; }
 cd() { builtin cd "$1" 2>/dev/null || true; }
 cat() { /bin/cat "$@"; }
 cp() { /bin/cp "$@"; }

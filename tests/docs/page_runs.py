@@ -134,7 +134,7 @@ class Page:
     @staticmethod
     def _options(words: list[str]) -> None:
         """Read the options as they are, before they are made smaller."""
-        if not any(word.startswith(("--help", "--version", "--tyro-")) for word in words):
+        if not any(word.startswith(("--help", "--version", "--completion")) for word in words):
             cli._asked(words)
 
     def _smaller(self, text: str) -> str:
@@ -193,6 +193,7 @@ class Page:
 VERDICTS: Mapping[str, Callable[[Page, Block], str]] = {
     "python": Page.python,
     "sh": Page.shell,
+    "bash": Page.shell,
     "pddl": Page.pddl,
     "rules": Page.rules,
     "json": Page.json,

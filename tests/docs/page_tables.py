@@ -97,7 +97,6 @@ MAY_SAY_NO = (
 NOT_RUN: Mapping[str, str] = {
     "^bilevel reproduce": "an experiment of hours",
     "^bilevel vla": "a model of gigabytes, to be downloaded",
-    "--tyro-write-completion": "the shell's own file; its options have tests of their own",
     "--method smolvla": "a model of gigabytes, to be downloaded",
 }
 
