@@ -168,7 +168,7 @@ def test_every_extra_that_an_error_names_is_there_and_among_all(built: Built) ->
     (everything,) = (
         Requirement(text) for text in built.about.get_all("Requires-Dist", []) if text.startswith("bilevel[")
     )
-    assert everything.extras == extras - {"all", "examples", "docs", "dev"}
+    assert everything.extras == extras - {"all", "wandb", "examples", "docs", "dev"}
 
 
 def test_a_policy_runs_and_is_filmed_without_torch(built: Built) -> None:
