@@ -188,13 +188,12 @@ class Output(io.TextIOWrapper):
 def _alarm(number: int, _: object) -> None:
     if number == signal.SIGALRM:
         raise Hang
-    cli._interrupt()
+    raise KeyboardInterrupt
 
 
 def outcome(given: list[str]) -> tuple[int | None, str]:
     """Carry out a command; return its exit code and what it wrote to standard error, a traceback included."""
     before, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Output(), (errors := Output())
-    cli._was_interrupted = False
     faulthandler.dump_traceback_later(2 * LAST, exit=True, file=1)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     signal.setitimer(signal.ITIMER_REAL, LAST)

@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 # Where each command is. Only the one that is asked for is imported, and none for `bilevel --help`.
@@ -57,7 +57,6 @@ GROUPS = {
 
 DESCRIPTION = "BISON: learn bilevel policies from demonstrations, run and measure them."
 
-SHELLS = ("bash", "zsh", "fish")  # whose completion needs nothing further
 
 # Which extra has a package that only some commands need: these import it when they run.
 EXTRAS = {
@@ -72,9 +71,6 @@ EXTRAS = {
 }
 
 
-_was_interrupted = False
-
-
 def load(name: str) -> Any:
     """Return the dataclass of a command."""
     import importlib
@@ -85,21 +81,25 @@ def load(name: str) -> Any:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code. Without arguments they are those of this process, which is then ours."""
+    interruptions = None
     try:
+        from bilevel.interruption import Interruptions, let_go
+
+        interruptions = Interruptions(main.__code__)
+        interruptions.answer()
         if arguments is None:
-            _hush_interruptions()
+            interruptions.raise_all()
         _prepare()
-        words = sys.argv[1:] if arguments is None else arguments
-        code = _run(words)
-    except KeyboardInterrupt as interruption:  # even while modules are imported
+        code = _run(sys.argv[1:] if arguments is None else arguments)
+        if arguments is None:
+            let_go()
+    except KeyboardInterrupt as interruption:  # even while the first modules are imported
         exec("")  # else Python may end by a signal: it takes one within the code of a dataclass for unhandled
         code = _complain(str(interruption) or "interrupted; nothing was written", 130)
     except Exception:
-        if not _was_interrupted:
+        if interruptions is None or not interruptions.came:
             raise
-        code = _complain("interrupted", 130)  # while something was compiled, say, which made another error of it
-    if arguments is None:
-        _let_go()
+        code = _complain("interrupted", 130)  # of which something has made another error, as the compiler does
     sys.exit(code)
 
 
@@ -110,8 +110,6 @@ def _run(words: list[str]) -> int:
 
     try:
         command = _asked(words)
-        if _was_interrupted:  # and a module that was imported has overheard it
-            raise KeyboardInterrupt
         code: int = command.run() if command else 0
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -142,14 +140,7 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
-    signal.signal(signal.SIGINT, _interrupt)  # which a script in the background has ignored
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
-
-
-def _interrupt(*_: object) -> None:
-    global _was_interrupted
-    _was_interrupted = True
-    raise KeyboardInterrupt
 
 
 def _asked(words: list[str]) -> Any:
@@ -171,7 +162,9 @@ def _command(words: list[str]) -> Any:
 
         print(f"bilevel {__version__}")
     elif words[:1] == ["--completion"]:
-        _print_completion(words[1:])
+        from bilevel.commands.shell_completion import completion_script
+
+        print(completion_script(" ".join(words[1:]), _all_commands(), parsing()))
     elif "--help" in asked or "-h" in asked:
         print(_help(name))
     elif name in COMMANDS:
@@ -206,6 +199,14 @@ def _members(group: str) -> list[str]:
     return list(dict.fromkeys(name.split()[0] for name in COMMANDS))
 
 
+def _all_commands() -> dict[str, Any]:
+    """The dataclasses of all commands by their names; those of a group are together under its name."""
+    return {
+        word: {name: load(f"{word} {name}") for name in _members(word)} if word in GROUPS else load(word)
+        for word in _members("")
+    }
+
+
 def _read(kind: Any, words: Sequence[str], program: str) -> Any:
     """Return the command with the options that the words are; `BadInput` says what is wrong with them."""
     import io
@@ -238,50 +239,8 @@ def parsing() -> tuple[Any, ...]:
     return (tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
 
 
-def _print_completion(words: Sequence[str]) -> None:
-    """Print a script for a shell, which completes every option of every command."""
-    from bilevel.symbolic.domain import BadInput
-
-    if len(words) != 1 or words[0] not in SHELLS:
-        raise BadInput(f"--completion takes a shell: {', '.join(SHELLS)}")
-    import io
-    from contextlib import redirect_stdout, suppress
-
-    import tyro
-
-    with redirect_stdout(io.StringIO()) as printed, suppress(SystemExit):  # by which tyro ends
-        tyro.cli(_any_command(), prog="bilevel", args=["--tyro-print-completion", *words], config=parsing())
-    script = printed.getvalue()
-    for odd in (" (default: None)", " (default: False)", " (default: '')", " (default: )", "'None', ", ", 'None'"):
-        script = script.replace(odd, "")  # tyro offers None even where it is told to disallow it
-    print(script)
-
-
-def _any_command() -> Any:
-    """Return a type whose values are all commands: tyro makes completion for the shell of it."""
-    from dataclasses import make_dataclass
-    from typing import Annotated, Union
-
-    import tyro
-
-    def union(names: Iterable[str], prefix: str = "") -> Any:
-        members = tuple(
-            Annotated[
-                union(_members(name), f"{name} ") if prefix + name in GROUPS else load(prefix + name),
-                tyro.conf.subcommand(name),
-            ]
-            for name in names
-        )
-        command = ("command", Annotated[Union[members], tyro.conf.arg(name="", help="")])  # noqa: UP007
-        return make_dataclass("Commands", [command], namespace={"__doc__": GROUPS.get(prefix.strip(), DESCRIPTION)})
-
-    return union(_members(""))
-
-
 def _complain(message: str, code: int) -> int:
-    """Print one line on standard error; return the exit code. An error after Ctrl-C is what became of that."""
-    if _was_interrupted and code != 130:
-        message, code = "interrupted", 130
+    """Print one line on standard error; return the exit code."""
     print("bilevel:", " ".join(message.split("\n")), file=sys.stderr)
     return code
 
@@ -291,40 +250,6 @@ def _forget_output() -> None:
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _hush_interruptions() -> None:
-    """Print nothing of an interruption that Python cannot raise where it is, but raise it again a moment later.
-
-    That is so in a callback of the garbage collector or of the import system, and where a compiled module is imported.
-    """
-    import _thread
-    import time
-
-    usual, printed = sys.unraisablehook, sys.excepthook
-
-    def interrupt_later() -> None:
-        time.sleep(0.01)
-        _thread.interrupt_main()
-
-    def again(unraisable: sys.UnraisableHookArgs) -> None:
-        if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            _thread.start_new_thread(interrupt_later, ())
-        else:
-            usual(unraisable)
-
-    def hushed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        if not issubclass(kind, KeyboardInterrupt):
-            printed(kind, error, trace)
-
-    sys.unraisablehook, sys.excepthook = again, hushed
-
-
-def _let_go() -> None:
-    """Let Ctrl-C end this process at once, and silently, now that the command is done."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":
