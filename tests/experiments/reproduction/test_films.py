@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,17 @@ def test_a_timeline_tells_actions_rules_facts_and_goals(undrawn: list[tuple[int,
     assert (pick.appeared, pick.vanished, pick.goals_left) == ([], [], ["at(block1, place1)"])
     assert (place.appeared, "gripper-free()" in place.vanished) == (["holding(block1)"], True)
     assert ("at(block1, place1)" in end.appeared, end.goals_left, end.events) == (True, [], [])
+    assert (pick.goals_done, end.goals_done) == ([], ["at(block1, place1)"])
+    assert [rule.text for rule in told.beginning.rules] == [PLACE, PICK]
+    assert "gripper-free()" in told.beginning.facts
     (tmp_path / "film.json").write_text(told.text(), encoding="utf-8")
     assert read_timeline(tmp_path / "film.json") == told
+    older = json.loads(told.text())
+    del older["beginning"]
+    for beat in older["beats"]:
+        del beat["goals_done"]
+    (tmp_path / "film.json").write_text(json.dumps(older), encoding="utf-8")
+    assert read_timeline(tmp_path / "film.json").beats[0].rule == pick.rule
 
 
 def test_every_step_is_shown_when_the_timeline_says_and_the_end_for_a_second(
