@@ -74,7 +74,8 @@ def test_killed_interrupted_told_to_end_and_with_a_worker_killed(tmp_path: Path,
     code, out, err = end(process)
     assert (code, out) == (130, "")
     told = err.splitlines()
-    assert told[0].startswith("6 units of work, ")
+    assert told[0] == "checking what is there: 6 units of work"
+    assert told[1].startswith("6 units of work, ")
     assert told[-1].startswith("bilevel: interrupted; ")
     assert told[-1].endswith(" left; run the same command again to go on")
     assert held_locks(folder) == []
