@@ -5,7 +5,7 @@
 
 Each input is a command in this process: it must end with the exit code 0, 1 or 2, say at most one line of error, show
 no traceback, not hang, and leave all files alone that were not named to be written. What takes long is interrupted, and
-must then end with 130. Inputs depend on the seed and their number alone: `--first N --inputs 1` shows one of them again.
+must then end with 130. Inputs depend on the seed and their number alone: `--first N --inputs 1` shows one again.
 """
 
 from __future__ import annotations

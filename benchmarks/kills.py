@@ -161,6 +161,7 @@ def torment(victim: Victim, wanted: dict[str, bytes], seconds: float, kills: int
     report.wrong += [f"{where}: {one}" for one in _differences(victim, number, wanted)]
     usual = {path.name for path in (victim.folder.parent / "undisturbed" / "temporary").iterdir()}  # torch's own caches
     left = [path for path in victim.temporary.iterdir() if path.name not in usual]
+    left += victim.temporary.glob("bilevel-*/*")
     report.wrong += [f"{where}: {path} was left behind" for path in left]
     report.runs += 1
     return report

@@ -34,7 +34,7 @@ class Allowed(NamedTuple):
 LAYERS: Mapping[str, Allowed] = {
     "symbolic": Allowed(("compiled",)),
     "rules": Allowed(("symbolic", "compiled")),
-    "planning": Allowed(("symbolic", "compiled"), ("matplotlib",)),
+    "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
     "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import stat
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bilevel.symbolic.domain import BadInput
@@ -104,3 +106,52 @@ def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+# Folders for what nobody needs afterwards
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder for a while; should this process be killed, the next that makes one removes it."""
+    folder, handle = make_scratch_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def make_scratch_folder() -> tuple[Path, int]:
+    """Make a folder that is this process's for as long as it lives, or until the number beside it is closed.
+
+    Those of processes that were killed are removed.
+    """
+    shared = _our_folder()
+    for folder in shared.iterdir():
+        with suppress(FileNotFoundError, NotADirectoryError):  # another process has just removed it
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            if not taken_by_another(handle):
+                shutil.rmtree(folder, ignore_errors=True)
+            os.close(handle)
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=shared))
+        with suppress(FileNotFoundError):  # another process took it for one that was left, and removed it
+            handle = os.open(folder, os.O_RDONLY)
+            if not taken_by_another(handle) and folder.exists():
+                return folder, handle
+            os.close(handle)
+
+
+def _our_folder() -> Path:
+    """Return this user's folder below the system's own; `BadInput` where somebody else could have put things there."""
+    folder = Path(tempfile.gettempdir()) / f"bilevel-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o022:
+        reason = "it must be a folder that is yours, and that nobody else may write to"
+        raise BadInput(f"{folder}: not safe: {reason}; remove it, or set TMPDIR to a folder of your own")
+    return folder

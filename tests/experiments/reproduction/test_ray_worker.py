@@ -24,13 +24,12 @@ from bilevel.experiments.reproduction.ray_worker import (
     OtherVersions,
     RemoteWorker,
     check_versions,
-    make_scratch_folder,
     read_files,
     versions_here,
     write_files,
 )
 from bilevel.experiments.reproduction.units import Callback, Unit
-from bilevel.files import write_atomically
+from bilevel.files import make_scratch_folder, write_atomically
 
 EXPERIMENT = Experiment()
 

@@ -5,11 +5,9 @@ What is written comes file by file, so that little is lost if either side is kil
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +19,7 @@ from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.reproduction.backends import Advanced, Event, Processes
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.units import Unit
-from bilevel.files import taken_by_another, write_atomically
+from bilevel.files import make_scratch_folder, write_atomically
 from bilevel.policies.policy_folder import POLICY
 from bilevel.symbolic.domain import BadInput
 from bilevel.versions import versions
@@ -59,7 +57,7 @@ class RemoteWorker:
     def __init__(self, experiment: Experiment, gpu_share: float, wanted: Mapping[str, str]) -> None:
         """`wanted` are the versions that are to be found here, too."""
         self._wanted = wanted
-        self._folder = ExperimentFolder(make_scratch_folder(), experiment)
+        self._folder = ExperimentFolder(make_scratch_folder()[0], experiment)
         self._processes = Processes(self._folder, 1, gpu_share)
         self._known: Known = {}
         self._sent = 0.0
@@ -135,25 +133,6 @@ def write_files(folder: Path, files: Files, removed: Iterable[str] = ()) -> None
         path.unlink(missing_ok=True)
         with suppress(OSError):  # others are still in it
             path.parent.rmdir()
-
-
-def make_scratch_folder() -> Path:
-    """Make a folder that is this process's for as long as it lives; those of processes that were killed are removed."""
-    shared = Path(tempfile.gettempdir()) / f"bilevel-{os.getuid()}"
-    shared.mkdir(mode=0o700, exist_ok=True)
-    for folder in shared.iterdir():
-        with suppress(FileNotFoundError):  # another process has just removed it
-            handle = os.open(folder, os.O_RDONLY)
-            if not taken_by_another(handle):
-                shutil.rmtree(folder, ignore_errors=True)
-            os.close(handle)
-    while True:
-        folder = Path(tempfile.mkdtemp(dir=shared))
-        with suppress(FileNotFoundError):  # another process took it for one that was left, and removed it
-            handle = os.open(folder, os.O_RDONLY)
-            if not taken_by_another(handle) and folder.exists():
-                return folder  # locked until this process ends
-            os.close(handle)
 
 
 def versions_here() -> dict[str, str]:
