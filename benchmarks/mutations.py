@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -162,11 +163,11 @@ def _change(holder: Any, key: Any, rng: Random) -> None:
     elif kind == 1 and isinstance(holder, dict):
         holder[rng.choice(("x", "", "task", str(key) * 2))] = holder.pop(key)
     elif kind == 2 and isinstance(holder, list):
-        holder.append(holder[key])
+        holder.append(deepcopy(holder[key]))
     elif kind == 3 and isinstance(holder[key], int | float):
         holder[key] = rng.choice((holder[key] + 1, -holder[key], str(holder[key]), holder[key] * 10**12))
     else:
-        holder[key] = rng.choice(VALUES)
+        holder[key] = deepcopy(rng.choice(VALUES))  # lest a second change is made to all that have it
 
 
 def mutated_hdf5(data: bytes, rng: Random) -> bytes:
