@@ -41,9 +41,9 @@ def _section(name: str) -> Iterator[str]:
         *further,
         "",
     )
-    yield from ("| argument | meaning |", "|---|---|")
+    yield from ('<div class="options" markdown>', "", "| argument | meaning |", "|---|---|")
     yield from map(_row, sorted(options, key=lambda option: (not option.is_positional, not option.is_required)))
-    yield ""
+    yield from ("", "</div>", "")
 
 
 def _description(kind: Any) -> Iterator[str]:
