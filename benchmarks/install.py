@@ -66,6 +66,7 @@ def timed(work: Callable[[], None]) -> Row:
 def measure(file: Path) -> Row:
     """Install a file and run what README says; return how long each step took."""
     extras, commands = first_commands(README.read_text(encoding="utf-8"))
+    others = round(os.getloadavg()[0], 1)
     with TemporaryDirectory() as name:
         folder = Path(name)
         steps = {"python -m venv": timed(lambda: venv.create(folder / "environment", with_pip=True))}
@@ -79,6 +80,7 @@ def measure(file: Path) -> Row:
             "megabytes": round(file.stat().st_size / 1e6, 2),
             "steps": steps,
             **{key: round(sum(step[key] for step in steps.values()), 1) for key in ("seconds", "cpu_seconds")},
+            "load": others,  # processes that wanted a core before it began
             "packages": len(packages),
             "has_torch": "torch" in packages,
             "environment_megabytes": round(_size(folder / "environment") / 1e6),

@@ -39,9 +39,11 @@ def install_table(rows: Sequence[Row], file: str) -> str:
         for command, step in wheel["steps"].items()
     ]
     lines.append(["together", f"{wheel['seconds']:.0f} s", f"{wheel['cpu_seconds']:.0f} s"])
+    busy = wheel["load"] > wheel["machine"]["cores"] / 2
+    load = f" Meanwhile other programs were at work there: {wheel['load']:.0f} on average." if busy else ""
     torch = "with" if wheel["has_torch"] else "without"
     text = (
         f"From nothing to a film of a pretrained policy: {wheel['packages']} packages, {torch} torch, of "
-        f"{wheel['environment_megabytes']} MB in all. {origin([wheel], file)}"
+        f"{wheel['environment_megabytes']} MB in all. {origin([wheel], file)}{load}"
     )
     return below(text, ["step", "time", "processor time"], lines)
