@@ -21,7 +21,7 @@ ONE = ("--objects", 1, "--episodes", 1, "--output")
 def documented(command: str) -> set[str]:
     """The keys that the guide names, but for those of some options."""
     (cell,) = re.findall(rf"^\| `{command}` \| (.*) \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
-    return set(re.findall(r"`(\w+)`", cell.partition("; with `--learn-domain`")[0]))
+    return set(re.findall(r"`(\w+)`", re.split("; with `--(?:learn-domain|replay)`", cell)[0]))
 
 
 @pytest.mark.parametrize("name", ["check", "collect", "learn", "run", "evaluate", "methods"])
