@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,11 +14,15 @@ from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
 BLOCKS = ("cube", "die")
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Simulation:
+def furnished() -> furniture.Furnishing:
     bodies = [*map(furniture.block, BLOCKS), furniture.spot("mark"), furniture.button()]
     contacts = [("button-housing", "button")]
-    return Simulation(furniture.Furnishing(bodies, BLOCKS, ["mark"], ["button-housing"], ["button"], contacts))
+    return furniture.Furnishing(bodies, BLOCKS, ["mark"], ["button-housing"], ["button"], contacts)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Simulation:
+    return Simulation(furnished())
 
 
 @pytest.fixture
@@ -120,3 +127,19 @@ def test_an_explosion_is_noticed_and_forgotten_at_the_next_reset(simulation: Sim
     simulation.settle()
     move(simulation, 0, 0, 0, 0)
     assert simulation.stable
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked for memory that nobody uses")
+def test_memory_does_not_grow_with_the_worlds_that_were_made() -> None:
+    for _ in range(4):
+        Simulation(furnished())
+    before = kibibytes()
+    for _ in range(16):
+        Simulation(furnished())
+    assert kibibytes() - before < 16 * 200  # it was 500 and more for each
+
+
+def kibibytes() -> int:
+    """The memory that this process holds."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])
