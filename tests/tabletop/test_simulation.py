@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bilevel.memory import give_back
 from bilevel.tabletop import furniture
 from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
 
@@ -130,13 +131,12 @@ def test_an_explosion_is_noticed_and_forgotten_at_the_next_reset(simulation: Sim
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked for memory that nobody uses")
-def test_memory_does_not_grow_with_the_worlds_that_were_made() -> None:
-    for _ in range(4):
-        Simulation(furnished())
+def test_worlds_keep_no_memory_that_nobody_uses() -> None:
+    worlds = [Simulation(furnished()) for _ in range(4)]
     before = kibibytes()
-    for _ in range(16):
-        Simulation(furnished())
-    assert kibibytes() - before < 16 * 200  # it was 500 and more for each
+    give_back()
+    assert before - kibibytes() < 4 << 10
+    assert len(worlds) == 4
 
 
 def kibibytes() -> int:
