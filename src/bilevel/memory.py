@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
+from collections.abc import Callable
+from functools import cache
 
 LACKING = "there is not enough memory for this"
 # What libraries say: the loader of shared ones, C++, torch, Python where it starts a thread.
@@ -27,3 +30,18 @@ def lacks_memory(error: BaseException) -> bool:
 def require_memory(mebibytes: int) -> None:
     """`MemoryError` where so much is not to be had: for libraries that do not ask whether they got any."""
     bytearray(mebibytes << 20)
+
+
+def give_back() -> None:
+    """Give memory that nobody uses back to the system, where it can (glibc): threads that have ended leave some."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return None

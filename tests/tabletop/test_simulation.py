@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from bilevel.memory import give_back
 from bilevel.tabletop import furniture
 from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
 
 BLOCKS = ("cube", "die")
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Simulation:
+def furnished() -> furniture.Furnishing:
     bodies = [*map(furniture.block, BLOCKS), furniture.spot("mark"), furniture.button()]
     contacts = [("button-housing", "button")]
-    return Simulation(furniture.Furnishing(bodies, BLOCKS, ["mark"], ["button-housing"], ["button"], contacts))
+    return furniture.Furnishing(bodies, BLOCKS, ["mark"], ["button-housing"], ["button"], contacts)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Simulation:
+    return Simulation(furnished())
 
 
 @pytest.fixture
@@ -120,3 +128,18 @@ def test_an_explosion_is_noticed_and_forgotten_at_the_next_reset(simulation: Sim
     simulation.settle()
     move(simulation, 0, 0, 0, 0)
     assert simulation.stable
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked for memory that nobody uses")
+def test_worlds_keep_no_memory_that_nobody_uses() -> None:
+    worlds = [Simulation(furnished()) for _ in range(4)]
+    before = kibibytes()
+    give_back()
+    assert before - kibibytes() < 4 << 10
+    assert len(worlds) == 4
+
+
+def kibibytes() -> int:
+    """The memory that this process holds."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])

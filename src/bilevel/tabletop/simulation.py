@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.memory import require_memory
+from bilevel.memory import give_back, require_memory
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.furniture import BLOCK, FLOOR, Colour, Furnishing
 from bilevel.tabletop.layout import Floats
@@ -45,6 +45,7 @@ class Simulation:
         blocks, spots, joints = furnishing.blocks, furnishing.spots, furnishing.joints
         require_memory(NEEDED)
         self.model = model = mujoco.MjModel.from_xml_string(furnishing.xml())
+        give_back()  # what MuJoCo's threads needed to compile it, up to a megabyte for each world
         self.data = mujoco.MjData(model)
         self._warnings = [self.data.warning[kind] for kind in _UNSTABLE]
         self._positions = np.array([model.joint(name).qposadr[0] for name in blocks], int)[:, None] + np.arange(3)

@@ -14,8 +14,6 @@ from bilevel.experiments.reproduction.units import Unit
 from bilevel.processes import Worker, WorkerDied, stop_workers
 from bilevel.symbolic.domain import BadInput
 
-MOST_UNITS = 60  # that a process does: its memory grows a little with each world that it makes
-
 
 @dataclass(frozen=True)
 class Advanced:
@@ -81,7 +79,6 @@ class _UnitWorker(Worker):
     def __init__(self, folder: ExperimentFolder, hide_gpu: bool) -> None:
         super().__init__(partial(_serve, folder, hide_gpu))
         self.unit: Unit | None = None  # that it is at, or was last
-        self.units = 0  # that it has begun
 
 
 class Processes:
@@ -97,7 +94,7 @@ class Processes:
     def start(self, unit: Unit) -> None:
         """Begin a unit, in a new process where it needs one of its own."""
         worker = self._free_worker(unit)
-        worker.unit, worker.units = unit, worker.units + 1
+        worker.unit = unit
         self._busy[worker.connection] = worker
         worker.send(unit)
 
@@ -128,7 +125,7 @@ class Processes:
         if isinstance(event, Advanced):
             return event
         del self._busy[worker.connection]
-        if died or worker.unit.needs_own_process or worker.units >= MOST_UNITS:
+        if died or worker.unit.needs_own_process:
             stop_workers([worker])
         else:
             self._idle.append(worker)
