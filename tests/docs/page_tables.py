@@ -29,6 +29,7 @@ SMALLER: Mapping[str, Mapping[str, str]] = {
         "(--objects 3,6 --env-args)": r"--episodes 1 \1",
     }
     | BRIEF,
+    "failures.md": {"--episodes 30 ": "--episodes 4 ", "(bilevel learn )": r"\1--epochs 1 "},
     "import.md": {
         "--epochs 30 ": "--epochs 20 ",
         "--objects 3,9 --episodes 20": "--objects 3,9 --episodes 1",
@@ -75,6 +76,7 @@ SIMULATED = {
     "policies.md",
     "worlds.md",
     "first_policy.md",
+    "import.md",
     "ten_minutes.md",
 }
 # Pages on which the package's own policy for this task takes the place of one that was trained briefly.
@@ -92,6 +94,7 @@ MAY_SAY_NO = (
     "--max-states 20",
     "domain check scrapyard.pddl",
     "bilevel run blocks --policy build/edited",
+    "run --replay build/before.jsonl",
 )
 
 NOT_RUN: Mapping[str, str] = {
