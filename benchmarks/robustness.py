@@ -113,7 +113,7 @@ def measure(cell: Cell, number: int, folder: Path) -> Cell:
 def summary(cell: Cell, folder: Path) -> Row | None:
     """Return one line: how a method did in the episodes that are there."""
     records: list[EpisodeRecord] = []
-    for path in sorted(folder.glob(f"episodes/{cell.name}-*.jsonl")):
+    for path in sorted(folder.glob(f"episodes/{cell.name}-*[0-9].jsonl")):
         records += read_results(path)
     if not records:
         return None

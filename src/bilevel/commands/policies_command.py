@@ -90,9 +90,11 @@ def _aligned(line: list[str], widths: list[int]) -> list[str]:
 
 
 def _success(found: dict[str, Any] | None) -> str:
+    from bilevel.experiments.records import wilson_interval
+
     if found is None:
         return "–"
-    low, high = (100 * bound for bound in found["interval"])
+    low, high = (100 * bound for bound in wilson_interval(found["successes"], found["episodes"]))
     return f"{found['successes']}/{found['episodes']} ({low:.1f}–{high:.1f}%)"
 
 
