@@ -47,9 +47,6 @@ USERS = {"notes.txt": "mine\n", "data.jsonl": '{"mine": 1}\n'}
 NOISE = ("Traceback (most recent call last)", "Warning: ", "Exception ignored")
 
 
-SHOW = bool(os.environ.get("FUZZ_SHOW"))
-
-
 class Hang(BaseException):
     """An input takes for ever."""
 
@@ -267,8 +264,6 @@ def _one(number: int, seed: int, formats: list[Format], sandbox: Sandbox, found:
     given = drawn(number, seed, formats)
     if given.path:
         sandbox.put(given.path, given.data)
-    if SHOW:
-        print(number, given.kind, *map(ascii, given.words), file=sys.__stdout__, flush=True)
     code, errors = outcome(given.words)
     verdict, wrong = judged(code, errors)
     may_write = {word.partition("=")[2] if word.startswith("--") else word for word in given.words[1:]}
