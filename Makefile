@@ -35,7 +35,7 @@ demo: $(VENV)/installed
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
 SLOW := baselines conformance demonstrations docs examples experiments learning/test_learn.py planning/test_fond.py \
   planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop test_benchmarks.py \
-  test_demo.py test_demonstration_commands.py test_learn_command.py test_task_benchmarks.py
+  test_demo.py test_demonstration_commands.py test_fuzz.py test_kills.py test_learn_command.py test_task_benchmarks.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 check: $(VENV)/installed
@@ -81,6 +81,7 @@ benchmark: $(VENV)/installed
 	$(BIN)/python benchmarks/rule_scaling.py
 
 fuzz: $(VENV)/installed
+	$(BIN)/python benchmarks/fuzz.py --inputs 100000
 	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
 	$(BIN)/python benchmarks/engine_agreement.py --cases 10000
 

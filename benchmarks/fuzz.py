@@ -3,9 +3,10 @@
     python benchmarks/fuzz.py --inputs 10000
     python benchmarks/fuzz.py --inputs 1000000 --workers 16
 
-Each input is a command in this process: it must end with the exit code 0, 1 or 2, say at most one line of error, show
-no traceback, not hang, and leave all files alone that were not named to be written. What takes long is interrupted, and
-must then end with 130. Inputs depend on the seed and their number alone: `--first N --inputs 1` shows one again.
+Each input is a command, in this process or, one of a thousand, in its own. It must end with the exit code 0, 1 or 2,
+say at most one line of error, show no traceback, not hang, and leave all files alone that were not named to be written.
+What takes long is interrupted, and must then end with 130. Inputs depend on the seed and their number alone:
+`--first N --inputs 1` shows one again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -39,15 +41,13 @@ from bilevel import cli
 
 TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
 BLOCK = 500  # inputs that are handed out at a time
+OUTSIDE = 1000  # every so many inputs, one is given to a process of its own
 OPTIONS = 0.35  # the part of the inputs that are options; the rest are files
 PATIENCE = 2.0  # CPU seconds before an input is interrupted
 LAST = 30.0  # seconds before it hangs, and again as many where Python does not even notice the alarm
 MEMORY = 4 << 30  # bytes that a process may take
 USERS = {"notes.txt": "mine\n", "data.jsonl": '{"mine": 1}\n'}
 NOISE = ("Traceback (most recent call last)", "Warning: ", "Exception ignored")
-
-
-SHOW = bool(os.environ.get("FUZZ_SHOW"))
 
 
 class Hang(BaseException):
@@ -216,6 +216,21 @@ def outcome(given: list[str]) -> tuple[int | None, str]:
     return code, errors.text()
 
 
+def outcome_outside(given: list[str]) -> tuple[int | None, str]:
+    """Carry out a command in a process of its own, as a user does; interrupt it where it takes long."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-m", "bilevel", *given], stdout=pipe, stderr=pipe)
+    for number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            errors = process.communicate(timeout=LAST)[1]
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(number)
+    else:
+        errors = process.communicate()[1]
+    return process.returncode, errors.decode("utf-8", "replace")
+
+
 def judged(code: int | None, errors: str) -> tuple[str, str]:
     """Return how an input ended, in a word, and what is wrong with that, if anything."""
     kinds = {0: "accepted", 1: "answered no", 2: "refused", 130: "interrupted"}
@@ -267,9 +282,8 @@ def _one(number: int, seed: int, formats: list[Format], sandbox: Sandbox, found:
     given = drawn(number, seed, formats)
     if given.path:
         sandbox.put(given.path, given.data)
-    if SHOW:
-        print(number, given.kind, *map(ascii, given.words), file=sys.__stdout__, flush=True)
-    code, errors = outcome(given.words)
+    is_outside = number % OUTSIDE == 0 and given.kind.removeprefix("options of ") not in ONLY_READ
+    code, errors = (outcome_outside if is_outside else outcome)(given.words)
     verdict, wrong = judged(code, errors)
     may_write = {word.partition("=")[2] if word.startswith("--") else word for word in given.words[1:]}
     if not given.kind.startswith("options"):
