@@ -26,7 +26,7 @@ from tiny_task import TINY
          f"RecoveringPolicy(RulePolicy({TINY.domain.name}: 2 rules), {still_policy().low()!r})"),
         (idle_policy(), f"LearnedPolicy(blocks: 2 rules, {idle_policy().parameters} parameters)"),
     ],
-    ids=["task", "data set", "data set in memory", "demonstration", "learned policy", "network", "policy", "idle policy"],
+    ids=["task", "data set", "data set in memory", "demonstration", "learned policy", "network", "policy", "idle"],
 )  # fmt: skip
 def test_a_value_says_what_it_is(value: object, text: str) -> None:
     assert repr(value) == text
