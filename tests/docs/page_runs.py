@@ -44,7 +44,7 @@ from bilevel.symbolic.pddl import parse_domain
 BRIEF = LearningConfig(training=TrainingConfig(epochs=1), dagger=DaggerConfig(rounds=0))
 LINKED = ("src", "results", "benchmarks", "tests")
 MEASURED = re.compile(r"\d+(?:\.\d+)?(?= (?:s|ms|µs|MB)\b)")  # differs from run to run
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
 RULE = re.compile(r"^\d+: .*->", re.MULTILINE)
 ROW = re.compile(r"^ *(?:\d+|total) +\d+/\d+ .*?%.*")  # of an evaluation
 DOTS = re.compile(r"\.\.\.|…")

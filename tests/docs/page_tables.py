@@ -73,6 +73,7 @@ SIMULATED = {
     "perception.md",
     "demonstrations.md",
     "domains.md",
+    "import.md",
     "policies.md",
     "worlds.md",
     "first_policy.md",
@@ -83,7 +84,11 @@ SIMULATED = {
 PRETRAINED = {"policies.md": "blocks", "first_policy.md": "blocks", "methods.md": "blocks"}
 # The same on every page: one process, no pictures and no live page, which have tests of their own. What is printed
 # stays the same.
-EVERYWHERE = {r"(--workers |workers=)\d+": r"\g<1>1", r" --(?:video|sheet)(?: [^-\s]\S*)?": "", r" --view\b": ""}
+EVERYWHERE = {
+    r"(--workers |workers=)\d+": r"\g<1>1",
+    r" --(?:video|sheet|size)(?: [^-\s]\S*)?": "",
+    r" --(?:view|names)\b": "",
+}
 
 # Commands whose answer may be no, as the page says.
 MAY_SAY_NO = (
