@@ -77,7 +77,6 @@ SIMULATED = {
     "policies.md",
     "worlds.md",
     "first_policy.md",
-    "import.md",
     "ten_minutes.md",
 }
 # Pages on which the package's own policy for this task takes the place of one that was trained briefly.
