@@ -43,6 +43,7 @@ FOUND = "reproduction.jsonl"
 TABLES: Mapping[str, Place] = {
     "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
     "pretrained": Place(package.pretrained_table, "pretrained.jsonl", "docs/results.md"),
+    "installation": Place(package.install_table, "install.jsonl", "docs/installation.md"),
     "failures": Place(render.failure_table, "policies.jsonl", "docs/policies.md"),
     "refinement": Place(render.refinement_table, "policies.jsonl", "docs/policies.md"),
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),

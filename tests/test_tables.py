@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
     "docs/results.md",
+    "docs/installation.md",
     "docs/architecture.md",
     "docs/reproduction.md",
     "docs/policies.md",
