@@ -79,6 +79,7 @@ FORMATS = (
     Format("episodes", "demos/*.npz", [SHOW[0], f"demonstrations replay demos --task {TASK}"], 6),
     Format("domain of data", "demos/domain.pddl", SHOW, 3),
     Format("results", "results.jsonl", [f"{EVALUATE} 2 --output results.jsonl", "compare {path} other.jsonl"], 8, True),
+    Format("replayed", "results.jsonl", [f"run {TASK} --replay {{path}} --objects 1 --episode 1 --json"], 2, True),
     Format("timings", "results.timings.jsonl",
            ["compare results.jsonl other.jsonl", f"{EVALUATE} 2 --output results.jsonl"], 4, True),
     Format("incidents", "results.jsonl",
@@ -224,9 +225,16 @@ def _write_reproduction(folder: Path) -> None:
             **scaling, "timed_out": False, "actions": 20, "peak_mebibytes": 50.0, "versions": {}, "machine": machine
         },
         "failures/1.json": {"unit": "train blocks", "error": "it failed"},
+        "films/blocks.json": {
+            "task": "blocks", "entrant": "expert", "objects": 1, "seed": 1, "outcome": "success", "steps": 9,
+            "steps_per_second": 20.0, "pictures_per_second": 20.0, "seconds": 2.0,
+            "beats": [{"step": 0, "action": "go", "rule": None, "appeared": [], "vanished": ["x"], "goals_left": [],
+                       "events": ["y"]}],
+        },
     }  # fmt: skip
     for name, value in parts.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(json.dumps(value), encoding="utf-8")
+    (place / "films" / "blocks.mp4").write_bytes(b"no film, but nobody looks")
     found = summarise(ExperimentFolder(place, QUICK), "bilevel reproduce").lines()
     (folder / FINDINGS).write_text(found, encoding="utf-8")

@@ -279,6 +279,8 @@ class Encoding:
 
     def schema_index(self, action: Action) -> int:
         """Return the place of the action's schema among those that the network knows."""
+        if action.name not in self.schemas:
+            raise BadInput(f"{action} is none of the domain's actions; these are {', '.join(self.schemas)}")
         return self.schemas.index(action.name)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.policy import Policy
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -86,15 +88,24 @@ def rollout(
 
 _APART = 1  # keeps these random numbers apart from those of the environment with the same seed
 
+STRONGEST = 1e6
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
 
 class Perturbation(msgspec.Struct, frozen=True):
     """Now and then, for a few steps, a constant push; sometimes what is open closes, and the other way round."""
 
-    amplitude: float = 0.7  # of the push, in normalised controls
-    rate: float = 0.02  # bursts that begin, per step
-    shortest: int = 5  # steps
-    longest: int = 20
-    flips: float = 0.15  # the part of bursts in which switches do the opposite
+    amplitude: Annotated[float, msgspec.Meta(ge=0, le=STRONGEST)] = 0.7  # of the push, in normalised controls
+    rate: Probability = 0.02  # bursts that begin, per step
+    shortest: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 5  # steps
+    longest: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 20
+    flips: Probability = 0.15  # the part of bursts in which switches do the opposite
+
+    def __post_init__(self) -> None:
+        if self.shortest > self.longest:
+            raise ValueError(f"the shortest burst lasts {self.shortest} steps, longer than the longest, {self.longest}")
+        if not 0 <= self.amplitude <= STRONGEST:
+            raise BadInput(f"the noise is an amplitude of controls, 0 to {STRONGEST:g}, not {self.amplitude:g}")
 
 
 class Perturb:
