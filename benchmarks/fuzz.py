@@ -24,10 +24,10 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ from mutations import mutated, mutated_hdf5, mutated_json
 from result_files import origin, read_rows, write_rows
 
 from bilevel import cli
+from bilevel.processes import Worker, WorkerDied, stop_workers
 
 TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
 BLOCK = 500  # inputs that are handed out at a time
@@ -67,6 +68,14 @@ class Found(NamedTuple):
 
     counts: Counter[tuple[str, str]]
     faults: list[Fault]
+
+
+class Block(NamedTuple):
+    """Inputs that are handed out together, but for some that have ended a process."""
+
+    first: int
+    inputs: int
+    skipped: tuple[int, ...] = ()
 
 
 class Input(NamedTuple):
@@ -248,7 +257,7 @@ def judged(code: int | None, errors: str) -> tuple[str, str]:
     return kinds[code], ""
 
 
-def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
+def fuzz(corpus: str, block: Block, seed: int) -> Found:
     """Give some inputs to the program."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -265,7 +274,8 @@ def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
         sandbox, real = Sandbox(Path(corpus), Path(folder) / "here"), os.dup(2)
         os.dup2(noise.fileno(), 2)  # what is not written by Python
         try:
-            for number in range(first, first + inputs):
+            for number in (one for one in range(block.first, block.first + block.inputs) if one not in block.skipped):
+                _note(corpus, block).write_text(str(number), encoding="ascii")
                 _one(number, seed, formats, sandbox, found)
                 if noise.seek(0, os.SEEK_END):
                     noise.seek(0)
@@ -337,18 +347,41 @@ def _add_users_files(folder: Path) -> None:
 
 
 def _parts(corpus: str, given: argparse.Namespace) -> Iterator[Found]:
+    """Yield what came of each block. A process that dies is a fault of its input; another goes on behind that."""
     last = given.first + given.inputs
-    blocks = [(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK)]
-    if given.workers == 1 or len(blocks) == 1:
-        for first, inputs in blocks:
-            yield fuzz(corpus, first, inputs, given.seed)
-        return
-    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
-        futures = [pool.submit(fuzz, corpus, first, inputs, given.seed) for first, inputs in blocks]
-        for done, future in enumerate(futures, 1):
-            yield future.result()
-            if done % 100 == 0:
-                print(f"{done * BLOCK} inputs", flush=True)
+    blocks = deque(Block(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK))
+    busy: dict[object, tuple[Worker, Block]] = {}
+
+    def begin(worker: Worker, block: Block) -> None:
+        worker.send(block)
+        busy[worker.connection] = worker, block
+
+    for _ in range(min(given.workers, len(blocks))):
+        begin(Worker(partial(_serve, corpus, given.seed)), blocks.popleft())
+    while busy:
+        for connection in wait([worker.connection for worker, _ in busy.values()]):
+            worker, block = busy.pop(connection)
+            try:
+                yield worker.receive()
+            except WorkerDied as death:
+                number = int(_note(corpus, block).read_text(encoding="ascii"))
+                yield Found(Counter({("all", "fault"): 1}), [Fault(number, "the process died", str(death))])
+                begin(Worker(partial(_serve, corpus, given.seed)), block._replace(skipped=(*block.skipped, number)))
+                continue
+            if blocks:
+                begin(worker, blocks.popleft())
+            else:
+                stop_workers([worker])
+
+
+def _serve(corpus: str, seed: int, connection: Connection) -> None:
+    while True:
+        connection.send(fuzz(corpus, connection.recv(), seed))
+
+
+def _note(corpus: str, block: Block) -> Path:
+    """Return the file that says which input of a block is being tried."""
+    return Path(corpus).parent / f"at-{block.first}"
 
 
 def _report(given: argparse.Namespace, found: Found, seconds: float) -> None:
