@@ -16,7 +16,6 @@ import faulthandler
 import io
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,20 +23,22 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from fuzz_corpus import FORMATS, Format, has, make_corpus
 from fuzz_options import COMMANDS, ONLY_READ, SLOW, words
+from fuzz_sandbox import Sandbox, add_users_files
 from mutations import mutated, mutated_hdf5, mutated_json
 from result_files import origin, read_rows, write_rows
 
 from bilevel import cli
+from bilevel.processes import Worker, WorkerDied, stop_workers
 
 TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
 BLOCK = 500  # inputs that are handed out at a time
@@ -46,7 +47,6 @@ OPTIONS = 0.35  # the part of the inputs that are options; the rest are files
 PATIENCE = 2.0  # CPU seconds before an input is interrupted
 LAST = 30.0  # seconds before it hangs, and again as many where Python does not even notice the alarm
 MEMORY = 4 << 30  # bytes that a process may take
-USERS = {"notes.txt": "mine\n", "data.jsonl": '{"mine": 1}\n'}
 NOISE = ("Traceback (most recent call last)", "Warning: ", "Exception ignored")
 
 
@@ -67,6 +67,14 @@ class Found(NamedTuple):
 
     counts: Counter[tuple[str, str]]
     faults: list[Fault]
+
+
+class Block(NamedTuple):
+    """Inputs that are handed out together, but for some that have ended a process."""
+
+    first: int
+    inputs: int
+    skipped: tuple[int, ...] = ()
 
 
 class Input(NamedTuple):
@@ -102,73 +110,6 @@ def _damaged(data: bytes, other: bytes, is_json: bool, rng: Random) -> bytes:
 
 
 # Carrying out
-
-
-class Sandbox:
-    """A folder with the corpus and with files of a user, which is the working folder of this process."""
-
-    def __init__(self, corpus: Path, folder: Path) -> None:
-        self._corpus, self._folder = corpus, folder
-        shutil.copytree(corpus, folder / "outside" / "further" / "work")
-        os.chdir(folder / "outside" / "further" / "work")
-        self._known = dict(self._look())
-
-    def _look(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for root, _, names in os.walk("."):
-            for name in names:
-                about = os.lstat(path := os.path.join(root, name))
-                yield path, (about.st_mtime_ns, about.st_size)
-
-    def changes(self, may_write: set[str]) -> list[str]:
-        """Return the files that are not as they were, but for those that were named to be written; mend all."""
-        now = dict(self._look())
-        new = [path for path in now if path not in self._known]
-        changed = [path for path, about in self._known.items() if now.get(path) != about]
-        for path in new:
-            os.unlink(path)
-        for root, folders, names in os.walk(".", topdown=False):
-            if not folders and not names and root != "." and not (self._corpus / root).exists():
-                os.rmdir(root)
-        for path in changed:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            shutil.copy2(self._corpus / path, path)
-        for outside, ours in (("..", "work"), ("../..", "further")):
-            for name in os.listdir(outside):
-                if name != ours:
-                    _remove(Path(outside) / name)
-        self._known = dict(self._look()) if changed else self._known
-        return [path for path in changed if not any(_is_at(path, given) for given in may_write)]
-
-    def put(self, path: Path, data: bytes | None) -> None:
-        """Damage a file, which is then known as it is."""
-        path.unlink()
-        if data is None:
-            path.mkdir()
-            self._known.pop(f"./{path}")
-        else:
-            path.write_bytes(data)
-            about = path.stat()
-            self._known[f"./{path}"] = about.st_mtime_ns, about.st_size
-
-    def mend(self, path: Path) -> None:
-        if path.is_dir():
-            path.rmdir()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(self._corpus / path, path)
-        about = path.stat()
-        self._known[f"./{path}"] = about.st_mtime_ns, about.st_size
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
-def _is_at(path: str, given: str) -> bool:
-    """Return whether a path is at, or below, one that was given."""
-    return bool(given) and os.path.commonpath([os.path.abspath(path), os.path.abspath(given)]) == os.path.abspath(given)
 
 
 class Output(io.TextIOWrapper):
@@ -248,7 +189,7 @@ def judged(code: int | None, errors: str) -> tuple[str, str]:
     return kinds[code], ""
 
 
-def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
+def fuzz(corpus: str, block: Block, seed: int) -> Found:
     """Give some inputs to the program."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -265,7 +206,8 @@ def fuzz(corpus: str, first: int, inputs: int, seed: int) -> Found:
         sandbox, real = Sandbox(Path(corpus), Path(folder) / "here"), os.dup(2)
         os.dup2(noise.fileno(), 2)  # what is not written by Python
         try:
-            for number in range(first, first + inputs):
+            for number in (one for one in range(block.first, block.first + block.inputs) if one not in block.skipped):
+                _note(corpus, block).write_text(str(number), encoding="ascii")
                 _one(number, seed, formats, sandbox, found)
                 if noise.seek(0, os.SEEK_END):
                     noise.seek(0)
@@ -318,7 +260,7 @@ def main() -> int:
         corpus = Path(name) / "corpus"
         corpus.mkdir()
         make_corpus(corpus, TASK_FILE)
-        _add_users_files(corpus / "user")
+        add_users_files(corpus / "user")
         for part in _parts(str(corpus), given):
             found.counts.update(part.counts)
             found.faults.extend(part.faults)
@@ -329,26 +271,42 @@ def main() -> int:
     return 1 if found.faults else 0
 
 
-def _add_users_files(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "empty").mkdir()
-    for name, text in USERS.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
 def _parts(corpus: str, given: argparse.Namespace) -> Iterator[Found]:
+    """Yield what came of each block. A process that dies is a fault of its input; another goes on behind that."""
     last = given.first + given.inputs
-    blocks = [(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK)]
-    if given.workers == 1 or len(blocks) == 1:
-        for first, inputs in blocks:
-            yield fuzz(corpus, first, inputs, given.seed)
-        return
-    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
-        futures = [pool.submit(fuzz, corpus, first, inputs, given.seed) for first, inputs in blocks]
-        for done, future in enumerate(futures, 1):
-            yield future.result()
-            if done % 100 == 0:
-                print(f"{done * BLOCK} inputs", flush=True)
+    blocks = deque(Block(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK))
+    busy: dict[object, tuple[Worker, Block]] = {}
+
+    def begin(worker: Worker, block: Block) -> None:
+        worker.send(block)
+        busy[worker.connection] = worker, block
+
+    for _ in range(min(given.workers, len(blocks))):
+        begin(Worker(partial(_serve, corpus, given.seed)), blocks.popleft())
+    while busy:
+        for connection in wait([worker.connection for worker, _ in busy.values()]):
+            worker, block = busy.pop(connection)
+            try:
+                yield worker.receive()
+            except WorkerDied as death:
+                number = int(_note(corpus, block).read_text(encoding="ascii"))
+                yield Found(Counter({("all", "fault"): 1}), [Fault(number, "the process died", str(death))])
+                begin(Worker(partial(_serve, corpus, given.seed)), block._replace(skipped=(*block.skipped, number)))
+                continue
+            if blocks:
+                begin(worker, blocks.popleft())
+            else:
+                stop_workers([worker])
+
+
+def _serve(corpus: str, seed: int, connection: Connection) -> None:
+    while True:
+        connection.send(fuzz(corpus, connection.recv(), seed))
+
+
+def _note(corpus: str, block: Block) -> Path:
+    """Return the file that says which input of a block is being tried."""
+    return Path(corpus).parent / f"at-{block.first}"
 
 
 def _report(given: argparse.Namespace, found: Found, seconds: float) -> None:

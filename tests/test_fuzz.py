@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz import Sandbox, judged
+from fuzz import judged
 from fuzz_options import COMMANDS, options_of
+from fuzz_sandbox import Sandbox
 
 FUZZER = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
 

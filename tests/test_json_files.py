@@ -15,6 +15,7 @@ from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.json_files import DEEPEST, Damaged, decode, is_too_deep
 from bilevel.policies.policy_folder import POLICY, read_policy
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.controls import BoxControls
 from tiny_demonstrations import shown
 from tiny_policies import learned_folder
 from tiny_task import TINY
@@ -70,3 +71,11 @@ def test_policies_and_data_sets_with_deep_parts_are_refused(tmp_path: Path, key:
 def test_arguments_of_environments_are_not_nested_deeply(levels: int) -> None:
     with pytest.raises(BadInput, match="--env-args: lists and objects are nested too deeply in 'map'"):
         env_arguments([f"map={NESTS['lists'](levels)}"])
+
+
+@pytest.mark.parametrize(
+    "bounds", ['"low": [0], "high": [1e308]', '"low": [1], "high": [1]', '"low": [2], "high": [1]']
+)
+def test_controls_that_cannot_be_normalised_are_refused(bounds: str) -> None:
+    with pytest.raises(Damaged, match="'low' must be less than 'high'"):
+        decode('{"type": "box", "shape": [1], ' + bounds + "}", BoxControls, "manifest.json")

@@ -65,6 +65,8 @@ def _appearing(target: Path) -> Iterator[Path]:
     """A folder beside the target to be written to; it becomes the target if all goes well, else it goes."""
     if target.exists():
         raise BadInput(f"{target}: is there already; choose another folder or remove it")
+    if any("\ud800" <= letter <= "\udfff" for letter in str(target)):
+        raise BadInput(f"{target}: cannot be written: its name is not in UTF-8, which parquet files need")
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
         unfinished.mkdir(parents=True)

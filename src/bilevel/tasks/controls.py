@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Control = Any  # what the environment takes: an array for a Box, a whole number for a Discrete space
 
+LARGEST = 1e30  # bound that 32 bits can be computed with
+
 
 class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
     """Numbers between bounds; `shape` is that of the environment's actions."""
@@ -34,6 +36,8 @@ class BoxControls(msgspec.Struct, frozen=True, tag="box", dict=True):
     def __post_init__(self) -> None:
         if not len(self.low) == len(self.high) == math.prod(self.shape) or np.dtype(self.dtype).kind not in "fiu":
             raise ValueError("'low', 'high', 'shape' and 'dtype' are not those of a Box")
+        if not all(-LARGEST <= low < high <= LARGEST for low, high in zip(self.low, self.high, strict=True)):
+            raise ValueError("'low' must be less than 'high', and both be numbers that can be computed with")
 
     @property
     def size(self) -> int:
@@ -116,7 +120,7 @@ def controls_of(space: gymnasium.Space[Any]) -> Controls:
     if np.dtype(space.dtype or np.float32).kind != "f":
         raise BadInput(f"the action space {space} is of whole numbers: make it Discrete, or a Box of float32")
     low, high = (np.asarray(bound, np.float64).reshape(-1) for bound in (space.low, space.high))
-    if not (np.isfinite(low).all() and np.isfinite(high).all()) or (low >= high).any():
+    if not (np.abs([low, high]) <= LARGEST).all() or (low >= high).any():
         raise BadInput(
             f"the action space {space} has no finite bounds: use gymnasium.wrappers.RescaleAction or clip it"
         )

@@ -173,7 +173,7 @@ def _parquet(path: Path) -> Iterator[None]:
         raise BadInput(f"{path}: missing")
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = str(error).split("\n")[0]
         raise BadInput(f"{path}: no whole parquet file; it may be truncated ({reason})") from None
 
