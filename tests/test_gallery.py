@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from bilevel.policies.policy_folder import read_policy
+from bilevel.tabletop import TASKS
+
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "examples"))
 
 from gallery_of_failures import FAILURES, FILMS, PAGE, attempt, with_reason, without_closing  # noqa: E402
 
-from bilevel.policies.policy_folder import read_policy  # noqa: E402
-from bilevel.tabletop import TASKS  # noqa: E402
+sys.path.remove(str(ROOT / "examples"))  # in which folders have the names of packages
 
 
 @pytest.mark.parametrize("name", FAILURES)

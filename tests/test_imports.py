@@ -35,7 +35,7 @@ LAYERS: Mapping[str, Allowed] = {
     "symbolic": Allowed(("compiled",)),
     "rules": Allowed(("symbolic", "compiled")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
-    "tasks": Allowed(("symbolic",), (*NUMERICAL, "gymnasium")),
+    "tasks": Allowed(("symbolic", "memory"), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),

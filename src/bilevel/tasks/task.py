@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
+from bilevel.memory import lacks_memory
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
@@ -57,9 +58,11 @@ def call(what: str, function: Callable[Given, Result], *arguments: Given.args, *
     """
     try:
         return function(*arguments, **named)
-    except (BadInput, MemoryError):
+    except BadInput:
         raise
     except Exception as error:
+        if lacks_memory(error):
+            raise
         raise failed(what.format(*arguments, **named), error) from error
 
 
