@@ -104,6 +104,27 @@ def test_an_arrival_beside_an_action_is_an_event() -> None:
     assert learned.domain.events["arrival"].outcomes[0].new == {"?block"}
 
 
+def test_a_newcomer_is_one_of_two_kinds_and_lies_somewhere_by_chance() -> None:
+    def episode(seed: int) -> Episode:
+        kind, by_chance = ("clean b2", "dirty b2")[seed % 2], ["warm b2"] if seed % 3 == 0 else []
+        objects = {"b1": "block", "b2": "block", "p1": "place"}
+        acting = Acting(objects, facts("lying b1", "clear p1", "free"), np.random.default_rng(seed), hidden={"b2"})
+        acting.goal = facts("at b1 p1")
+        acting.visit("b1")
+        acting.change(add=("holding b1",), delete=("lying b1", "free"))
+        acting.carried = "b1"
+        acting.appear("b2")
+        acting.change(add=("lying b2", kind, *by_chance))
+        acting.visit("p1")
+        acting.carried = None
+        acting.change(add=("at b1 p1", "free"), delete=("holding b1", "clear p1"))
+        return acting.episode()
+
+    events = learn_operators([episode(seed) for seed in range(12)]).domain.events.values()
+    said = [{fact.predicate for fact in event.outcomes[0].add} for event in events]
+    assert sorted(map(sorted, said)) == [["clean", "lying"], ["dirty", "lying"]]
+
+
 def test_what_happens_once_is_listed_with_its_place() -> None:
     def accident(seed: int) -> Episode:
         acting = Acting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from bilevel.domain_learning.changes import Change
@@ -38,7 +39,10 @@ def separate(changes: Sequence[Change], known: Sequence[frozenset[str]], types: 
 
 
 def _without_chance(changes: Sequence[Change], known: Sequence[frozenset[str]], types: Types) -> list[Change]:
-    """Return the changes without what is said of newcomers only now and then, whatever the reason they came for."""
+    """Return the changes without what is said of newcomers only now and then, whatever the reason they came for.
+
+    What is one of several, as clean or dirty, of which each newcomer has one, is not said by chance.
+    """
 
     def news(change: Change, seen: frozenset[str]) -> dict[Atom, Newcomer]:
         kinds = types[change.episode]
@@ -50,18 +54,41 @@ def _without_chance(changes: Sequence[Change], known: Sequence[frozenset[str]], 
 
     said: dict[Newcomer, Counter[int]] = {}  # how many facts of a kind came, how often
     came: Counter[tuple[str, ...]] = Counter()
+    together: list[set[Newcomer]] = []  # what was said of the same newcomers
     for change, seen in zip(changes, known, strict=True):
-        found = Counter(news(change, seen).values())
+        new = news(change, seen)
+        found = Counter(new.values())
         came.update({kinds for _, kinds in found})
+        of: dict[tuple[str, ...], set[Newcomer]] = {}
+        for fact, key in new.items():
+            of.setdefault(tuple(term for term in fact.terms if term not in seen), set()).add(key)
+        together += of.values()
         for key, number in found.items():
             said.setdefault(key, Counter())[number] += 1
     usual = {key for key, numbers in said.items() if max(numbers.values()) >= USUALLY * came[key[1]]}
+    usual |= _alternatives(said.keys() - usual, together)
     return [
         replace(change, after=change.after - {fact for fact, key in new.items() if key not in usual})
         if (new := news(change, seen))
         else change
         for change, seen in zip(changes, known, strict=True)
     ]
+
+
+def _alternatives(keys: AbstractSet[Newcomer], together: Sequence[set[Newcomer]]) -> set[Newcomer]:
+    """Return those of which a newcomer usually has one, and never two; `together` is what is said of each."""
+    found: set[Newcomer] = set()
+    for kinds in sorted({kinds for _, kinds in keys}):
+        chosen: set[Newcomer] = set()
+        covered = 0
+        often = Counter(key for one in together for key in one & keys if key[1] == kinds)
+        for key, number in sorted(often.items(), key=lambda pair: (-pair[1], pair[0])):
+            if not any(key in one and not chosen.isdisjoint(one) for one in together):
+                chosen.add(key)
+                covered += number
+        if covered >= USUALLY * sum(any(key[1] == kinds for key in one) for one in together):
+            found |= chosen
+    return found
 
 
 def _without_arrival(change: Change, seen: frozenset[str]) -> list[Change]:
