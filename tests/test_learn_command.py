@@ -236,6 +236,22 @@ def test_a_worker_that_dies_is_no_reason_to_begin_anew(
     assert err.endswith("run the same command again to go on\n")
 
 
+def test_one_that_is_killed_after_the_policy_and_before_the_rest_is_ended(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF
+    with monkeypatch.context() as patched:
+        patched.setattr("bilevel.commands.unfinished.finish", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert run(capsys, *command)[0] == 130
+    written = {path.name: path.read_bytes() for path in (tmp_path / "policy").iterdir() if path.is_file()}
+    (tmp_path / "policy" / "training.png").unlink(missing_ok=True)
+    code, _, err = run(capsys, *command, "--hidden", "8")
+    assert (code, "begun here with hidden 64 instead of 8" in err) == (2, True), err
+    assert run(capsys, *command)[0] == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "policy").iterdir()} == written
+    assert "already holds a policy" in run(capsys, *command)[2]
+
+
 # What is refused
 
 

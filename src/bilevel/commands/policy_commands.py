@@ -105,7 +105,7 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
         require_at_least(1, epochs=self.epochs, workers=self.workers, batch_size=self.batch_size, hidden=self.hidden)
         require_positive(learning_rate=self.learning_rate)
-        from bilevel.commands.unfinished import go_on_with
+        from bilevel.commands.unfinished import finish, go_on_with
         from bilevel.demonstrations.dataset import Demonstrations
         from bilevel.learning.learn import require_actions
         from bilevel.learning.networks import PRESETS, LearningOptions
@@ -140,8 +140,8 @@ class Learn:
                 demonstrations, options = self._learn_domain(demonstrations, options)
             self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
-            shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
-        self._draw_curve(learned)
+            self._draw_curve(learned)
+            finish(self.output / UNFINISHED)
         self._report(learned, time.perf_counter() - began)
         return 0
 
@@ -197,10 +197,12 @@ class Learn:
 
     def _prepare_output(self, open_things: ExitStack) -> None:
         """A folder with checkpoints is gone on with, by one process at a time; one with anything else is left alone."""
+        from bilevel.commands.unfinished import is_begun
         from bilevel.policies.policy_folder import POLICY, UNFINISHED
 
         try:
-            if (self.output / POLICY).exists():
+            if (self.output / POLICY).exists() and not is_begun(self.output / UNFINISHED):
+                shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
                 raise BadInput(f"{self.output}: already holds a policy; choose another --output or remove it")
             if self.output.exists() and not self.output.is_dir():
                 raise BadInput(f"{self.output}: this is a file; choose a new folder as --output")

@@ -39,7 +39,10 @@ _STATE = {"_where": 0.0, "_features": 0.0, "_relative": np.inf, "_recent": 0.0, 
 class _Carriable:
     """All objects of one type that the agent may carry, by their rows."""
 
-    def __init__(self, spec: Spec, motion: Motion, carrying: Carrying, rows: slice) -> None:
+    def __init__(self, spec: Spec, axes: int, motion: Motion, carrying: Carrying, rows: slice) -> None:
+        for numbers in (carrying.offset, carrying.spread, *carrying.coupled.values()):
+            if len(numbers) != axes:
+                raise ValueError(f"the agent has {axes} axes, but {len(numbers)} numbers are given")
         self.rows, self.slip, self.radius = rows, carrying.slip, carrying.radius
         self.offset, self.spread = np.array(carrying.offset), np.array(carrying.spread)
         self.agent = [(spec.agent_column[name], low, high) for name, (low, high) in carrying.agent.items()]
@@ -60,7 +63,7 @@ class _Parameters:
         self.square_gone = gone**2
         self.memory = np.where(np.isfinite(gone), _LONG_MEMORY, _FOREVER)  # steps, where the agent may hide them
         self.carriable = [
-            _Carriable(spec, motion, motion.carrying, roster.rows(kind))
+            _Carriable(spec, len(coordinates.agent_points), motion, motion.carrying, roster.rows(kind))
             for kind, motion in estimation.types.items()
             if motion.carrying and roster.of_type(kind)
         ]
