@@ -42,12 +42,12 @@ check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@changed="$(CHANGED)"; if [ -z "$$changed" ]; then echo "no Python file has changed"; else $(BIN)/mypy $$changed; fi
-	$(BIN)/python -m pytest -n auto $(addprefix --ignore=tests/,$(SLOW))
+	$(BIN)/python -m pytest -n auto --dist worksteal $(addprefix --ignore=tests/,$(SLOW))
 
 test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
 	  || echo "No chromium, so nobody looks at the report; all else is tested. Install it with: apt-get install chromium"
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=ci
+	$(BIN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
 test-suites: $(SUITES:%=.venv-%/installed)
 	$(foreach suite,$(SUITES),.venv-$(suite)/bin/python -m pytest tests/examples/test_$(suite).py &&) true

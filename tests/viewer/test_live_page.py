@@ -178,9 +178,11 @@ def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) ->
         page.locator("#step").click()
         expect(page.locator("#ending")).to_have_text("no action after 1 step")
         expect(page.locator("#why")).to_contain_text("no rule applies")
+        page.locator('#picture[data-step="1"]').wait_for()
         shown = first.get_attribute("src")
         page.locator(".viewer-beat").first.click()
         at_step(page, 0)
+        page.locator('#picture[data-step="0"]').wait_for()
         assert first.get_attribute("src") != shown
         page.locator("#back").click()
         at_step(page, 1)

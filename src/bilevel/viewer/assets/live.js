@@ -92,6 +92,7 @@
     let found = pictures.at(-1);
     if (lookedBack !== null) found = pictures.find(([at]) => at >= step) ?? found;
     if (found && part("picture").src !== found[1]) part("picture").src = found[1];
+    if (found) part("picture").dataset.step = found[0];
   }
 
   // Pictures: always the newest, and one at a time, so that a slow browser gets fewer of them
