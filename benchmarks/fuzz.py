@@ -41,6 +41,7 @@ from bilevel import cli
 from bilevel.processes import Worker, WorkerDied, stop_workers
 
 TASK_FILE = Path(__file__).parents[1] / "tests" / "tiny_task.py"
+CHAPTER = 20_000  # inputs that have a row in the output: an interrupted run goes on behind the last of them
 BLOCK = 500  # inputs that are handed out at a time
 OUTSIDE = 1000  # every so many inputs, one is given to a process of its own
 OPTIONS = 0.35  # the part of the inputs that are options; the rest are files
@@ -254,27 +255,37 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, help="add a row to this file")
     given = parser.parse_args()
-    began, found = time.monotonic(), Found(Counter(), [])
+    done = {(row["first"], row["inputs"], row["seed"]) for row in (read_rows(given.output) if given.output else ())}
+    faults, last = 0, given.first + given.inputs
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place) as name:
         corpus = Path(name) / "corpus"
         corpus.mkdir()
         make_corpus(corpus, TASK_FILE)
         add_users_files(corpus / "user")
-        for part in _parts(str(corpus), given):
-            found.counts.update(part.counts)
-            found.faults.extend(part.faults)
-            for fault in part.faults[:20]:
-                print(f"input {fault.number}: {fault.about}\n{fault.what}\n", flush=True)
-    seconds = time.monotonic() - began
-    _report(given, found, seconds)
-    return 1 if found.faults else 0
+        for first in range(given.first, last, CHAPTER):
+            chapter = Block(first, min(CHAPTER, last - first))
+            if (*chapter[:2], given.seed) not in done:
+                faults += _try(str(corpus), chapter, given)
+    return 1 if faults else 0
 
 
-def _parts(corpus: str, given: argparse.Namespace) -> Iterator[Found]:
+def _try(corpus: str, chapter: Block, given: argparse.Namespace) -> int:
+    """Try the inputs of a chapter, which then has a row in the output; return how many faults there are."""
+    began, found = time.monotonic(), Found(Counter(), [])
+    for part in _parts(corpus, chapter, given):
+        found.counts.update(part.counts)
+        found.faults.extend(part.faults)
+        for fault in part.faults[:20]:
+            print(f"input {fault.number}: {fault.about}\n{fault.what}\n", flush=True)
+    _report(given, chapter, found, time.monotonic() - began)
+    return len(found.faults)
+
+
+def _parts(corpus: str, chapter: Block, given: argparse.Namespace) -> Iterator[Found]:
     """Yield what came of each block. A process that dies is a fault of its input; another goes on behind that."""
-    last = given.first + given.inputs
-    blocks = deque(Block(first, min(BLOCK, last - first)) for first in range(given.first, last, BLOCK))
+    last = chapter.first + chapter.inputs
+    blocks = deque(Block(first, min(BLOCK, last - first)) for first in range(chapter.first, last, BLOCK))
     busy: dict[object, tuple[Worker, Block]] = {}
 
     def begin(worker: Worker, block: Block) -> None:
@@ -309,7 +320,7 @@ def _note(corpus: str, block: Block) -> Path:
     return Path(corpus).parent / f"at-{block.first}"
 
 
-def _report(given: argparse.Namespace, found: Found, seconds: float) -> None:
+def _report(given: argparse.Namespace, chapter: Block, found: Found, seconds: float) -> None:
     kinds: dict[str, dict[str, int]] = {}
     for (kind, verdict), number in sorted(found.counts.items()):
         kinds.setdefault(kind, {})[verdict] = number
@@ -318,9 +329,10 @@ def _report(given: argparse.Namespace, found: Found, seconds: float) -> None:
     total = Counter[str]()
     for (_, verdict), number in found.counts.items():
         total[verdict] += number
-    print(f"{given.inputs} inputs in {seconds:.0f} s: {dict(total)}, faults: {len(found.faults)}")
+    told = f"{chapter.inputs} inputs from {chapter.first} on in {seconds:.0f} s: {dict(total)}"
+    print(f"{told}, faults: {len(found.faults)}", flush=True)
     if given.output:
-        about = {name: getattr(given, name) for name in ("inputs", "first", "seed", "workers")}
+        about = {"first": chapter.first, "inputs": chapter.inputs, "seed": given.seed, "workers": given.workers}
         row = {**about, "seconds": round(seconds), "faults": len(found.faults), "verdicts": dict(total), "kinds": kinds}
         write_rows(given.output, [*read_rows(given.output), {**row, **origin(["numpy", "torch", "tyro", "msgspec"])}])
 

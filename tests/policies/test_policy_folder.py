@@ -346,6 +346,34 @@ def test_an_estimation_of_other_things_is_refused(folder: Path) -> None:
         read_policy(folder)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("switches",), [0, 7], "there is no switch 7: controls have 3 numbers, from 0 on"),
+        (("switches",), [10**17], "there is no switch 100000000000000000: controls have 3 numbers, from 0 on"),
+        (("still",), [0.0, 1.0], "the control that is still has 2 numbers, not 3"),
+        (
+            ("estimation", "types", "parcel", "carrying", "offset"),
+            [0.0, 0.0, 0.0],
+            "the estimation does not fit the spec: the agent has 2 axes, but 3 numbers are given",
+        ),
+    ],
+)
+def test_numbers_of_another_robot_are_refused(
+    place: tuple[str, ...], value: list[float], reason: str, folder: Path
+) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(learned_folder(), folder)
+    about = json.loads((folder / POLICY).read_text())
+    holder = about
+    for name in place[:-1]:
+        holder = holder[name]
+    holder[place[-1]] = value
+    (folder / POLICY).write_text(json.dumps(about))
+    with pytest.raises(BadInput, match=f"{POLICY}: {reason}"):
+        read_policy(folder)
+
+
 def test_thresholds_are_kept_and_used(tmp_path: Path) -> None:
     still_policy(TINY_MEASURED).write(tmp_path)
     before = read_policy(tmp_path)

@@ -330,7 +330,7 @@ def read_card(folder: Path) -> Card:
         spec = read_spec(card.spec)
         if card.estimation:
             Estimator(spec, card.estimation)
-            _check_motion(card)
+        _check_size(card)
         check_thresholds(card.thresholds)
     except BadInput as error:
         raise Damaged(f"{path}: {error}") from None
@@ -340,12 +340,17 @@ def read_card(folder: Path) -> Card:
     return card
 
 
-def _check_motion(card: Card) -> None:
-    """`BadInput` where the motion of the agent is one with other controls."""
+def _check_size(card: Card) -> None:
+    """`BadInput` where the motion of the agent, its switches or the control that is still are of other controls."""
     motion = card.estimation.agent if card.estimation else None
     size = card.controls.size if isinstance(card.controls, BoxControls) else 1
     if motion and len(motion.response) != size:
         raise BadInput(f"the estimation is for controls of {len(motion.response)} numbers, not {size}")
+    if card.still is not None and len(card.still) != size:
+        raise BadInput(f"the control that is still has {len(card.still)} numbers, not {size}")
+    for switch in card.switches or ():
+        if not 0 <= switch < size:
+            raise BadInput(f"there is no switch {switch}: controls have {size} numbers, from 0 on")
 
 
 def _check_format(data: bytes, path: Path) -> None:
