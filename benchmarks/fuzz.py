@@ -133,6 +133,14 @@ def _alarm(number: int, _: object) -> None:
     raise KeyboardInterrupt
 
 
+def _passed_over(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send an alarm again that came while garbage is cleared, where Python cannot raise it: `bilevel` does the same."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_PROF, 0.01)
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
 def outcome(given: list[str]) -> tuple[int | None, str]:
     """Carry out a command; return its exit code and what it wrote to standard error, a traceback included."""
     before, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Output(), (errors := Output())
@@ -198,6 +206,7 @@ def fuzz(corpus: str, block: Block, seed: int) -> Found:
         warnings.simplefilter("always", kind)
     for alarm in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(alarm, _alarm)
+    sys.unraisablehook = _passed_over
     for command in ONLY_READ:
         cli.load(command).run = lambda self: 0
     formats = [one for one in FORMATS if has(one.package)]

@@ -32,7 +32,7 @@ TIME, FRAME, EPISODE, INDEX, TASK = "timestamp", "frame_index", "episode_index",
 INDICES = (TIME, FRAME, EPISODE, INDEX, TASK)  # columns of every data set
 PICTURES = ("image", "video")
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # Arrow's own limit
 
 
 class Feature(msgspec.Struct, frozen=True):

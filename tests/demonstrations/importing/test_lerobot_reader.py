@@ -152,6 +152,7 @@ def test_other_versions(folder: Path, other: str | None, advice: str) -> None:
         (lambda info: info.update(data_path="{mood}.parquet"), "'data_path' is no pattern of files: {mood}.parquet"),
         (lambda info: info["features"]["action"].update(shape=[4]), "'action' does not have the shape [4] in each row"),
         (lambda info: info["features"]["next.reward"].update(shape=[2]), "'next.reward' does not have the shape [2]"),
+        (lambda info: info["features"]["action"].update(shape=[2**63]), "`int` <= 9223372036854775807"),
         (lambda info: info["features"].update(mood={"dtype": "int64", "shape": [1]}), "the column 'mood' is missing"),
         (lambda info: info.update(total_episodes=3), "lists 2 episodes, but they must be 0 to 2"),
     ],
