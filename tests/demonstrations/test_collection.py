@@ -39,6 +39,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def test_the_first_of_a_data_set_are_one_too(collected: Path) -> None:
+    data = Demonstrations.read(collected)
+    first = data.first(2)
+    assert (len(first), len(data), first.task) == (2, EPISODES, data.task)
+    assert [one.seed for one in first] == [one.seed for one in data[:2]]
+    for number in (0, EPISODES + 1):
+        with pytest.raises(BadInput, match=f"the first {number} are asked for"):
+            data.first(number)
+
+
 def test_a_complete_data_set_stands_alone(collected: Path) -> None:
     found = read_manifest(collected)
     assert found.complete

@@ -47,6 +47,7 @@ class Demonstrations(Sequence[Demonstration]):
         self.arguments: Mapping[str, Any] = arguments or {}
         self.folder, self.manifest = folder, manifest
         self._translated: Callable[[Demonstration], Demonstration] | None = None
+        self._most: int | None = None  # see `first`
         self.report: ImportReport | None = None  # of what has just been imported
         for number, demonstration in enumerate(items):
             try:
@@ -180,6 +181,14 @@ class Demonstrations(Sequence[Demonstration]):
         found.domain, found.spec, found.task, found._translated = domain, spec, task, translated
         return found
 
+    def first(self, number: int) -> Demonstrations:
+        """Return the first so many of them, as a data set of its own; `BadInput` where there are fewer."""
+        if not 1 <= number <= len(self):
+            raise BadInput(f"{self!r}: the first {number} are asked for")
+        found = copy(self)
+        found._most = number
+        return found
+
     @property
     def objects(self) -> int:
         """How many objects there are in the task, as far as that is known."""
@@ -196,7 +205,8 @@ class Demonstrations(Sequence[Demonstration]):
         return self.manifest.command if self.manifest else "(made in memory)"
 
     def __len__(self) -> int:
-        return len(self.manifest.files if self.manifest else self._items)
+        number = len(self.manifest.files if self.manifest else self._items)
+        return number if self._most is None else min(number, self._most)
 
     @overload
     def __getitem__(self, index: int) -> Demonstration: ...

@@ -19,6 +19,7 @@ from killing import TINY, left_behind, results, start, survive, wait_for_changes
 
 from bilevel.demonstrations.manifest import read_manifest, write_manifest
 from bilevel.experiments.reproduction.folder import ExperimentFolder, Locks, read_experiment
+from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import Train
 from command_line import run
 
@@ -145,7 +146,7 @@ def tear_a_line(folder: Path) -> None:
 def tear_a_checkpoint(folder: Path) -> None:
     """Training was stopped after an epoch, and what it had written then is cut off."""
     shutil.rmtree(folder / POLICY)
-    unit = Train("blocks", "bison", "paper", 0)
+    unit = Train("blocks", "bison", PAPERS_RECIPE, 0)
 
     def stop(note: str) -> None:
         if note == "training, 1 of 2":

@@ -9,9 +9,10 @@ import pytest
 
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.reproduction import selection
-from bilevel.experiments.reproduction.folder import PAPER, QUICK, Experiment
+from bilevel.experiments.reproduction.folder import QUICK, Experiment
 from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.recipes import PAPER
 from bilevel.experiments.reproduction.selection import (
     SCALED,
     SIZES,
@@ -130,7 +131,7 @@ def test_parts_that_are_not_wanted_are_not_made() -> None:
 def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
     units = select_units(wanted("bison", "bison-paper", "expert", parts=["films", "scaling"]))
     assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
-    assert {unit.training.preset for unit in units if isinstance(unit, Scale) and unit.training} == {PAPER}
+    assert {unit.training.recipe.preset for unit in units if isinstance(unit, Scale) and unit.training} == {PAPER}
 
 
 def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:

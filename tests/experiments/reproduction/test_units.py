@@ -13,8 +13,10 @@ import pytest
 from bilevel.experiments.evaluation import EpisodeRunner, read_results
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction import measurements as module
+from bilevel.experiments.reproduction.conditions import Condition
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
+from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import VARIANTS, Collect, Train, TrainingCost, Variant
 from bilevel.experiments.timings import timing_of, timings_path
@@ -25,6 +27,7 @@ from bilevel.policies.episode_run import EpisodeRun
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
+from bilevel.tasks.perception import read_perception
 from bilevel.versions import versions
 from blocks_policies import idle_policy
 
@@ -192,7 +195,7 @@ def test_a_policy_that_cannot_be_read_is_told_when_it_is_to_be_run(folder: Exper
 
 
 def test_what_units_are_called_and_need() -> None:
-    train = Train("blocks", "bison", "paper", 1)
+    train = Train("blocks", "bison", PAPERS_RECIPE, 1)
     evaluate = Evaluate("blocks", VARIANTS["det-plan"], 1, 10, 3)  # on the network of BISON
     scale = Scale("blocks", "rules", 100, train)
     assert [unit.name for unit in (Collect("blocks"), train, evaluate, scale)] == [
@@ -206,6 +209,25 @@ def test_what_units_are_called_and_need() -> None:
     assert evaluate.inputs == scale.inputs == train.outputs[1:]
     assert ONE.inputs == ()
     assert Evaluate("blocks", VARIANTS["bison"], 2, 1, 1).inputs == ("policies/blocks/bison-best-2",)
+
+
+def test_other_recipes_and_conditions_have_files_of_their_own() -> None:
+    train = Train("blocks", "bison", PAPERS_RECIPE.with_demonstrations(20).with_shown(1), 0)
+    assert (train.policy, train.inputs) == (
+        "policies/blocks/bison-paper-20-shown1-0",
+        ("demonstrations/blocks-shown1",),
+    )
+    noisy = Evaluate("blocks", EXPERT, 0, 5, 1, Condition("noise-0.5", noise=0.5))
+    assert noisy.outputs[1] == "episodes/blocks/expert-0/05-noise-0.5.jsonl"
+
+
+def test_episodes_are_run_under_their_condition(folder: ExperimentFolder) -> None:
+    condition = Condition("late", 0.5, (("start", "circle"),), read_perception("delay=2"))
+    unit = Evaluate("blocks", EXPERT, 0, 1, 1, condition)
+    unit.perform(folder, lambda note: None)
+    (record,) = unit.records(folder)
+    assert (record.noise, record.arguments, record.perception) == (0.5, {"start": "circle"}, "delay=2")
+    assert not ONE.is_done(folder)
 
 
 def test_demonstrations_are_there_once_they_are_complete(folder: ExperimentFolder) -> None:
@@ -237,7 +259,7 @@ def test_memory_is_measured_again_only_with_more_objects(folder: ExperimentFolde
 
 
 def test_a_network_that_is_there_is_not_trained_again(folder: ExperimentFolder) -> None:
-    unit = Train("blocks", "bison", "paper", 0)
+    unit = Train("blocks", "bison", PAPERS_RECIPE, 0)
     assert not unit.is_done(folder)
     idle_policy().write(folder.path / POLICY)
     assert unit.is_done(folder)
@@ -290,5 +312,5 @@ def test_what_a_network_took_that_is_there_no_more_is_forgotten(
     monkeypatch.setattr("bilevel.methods.methods.train", train_for_a_while)
     for _ in range(2):
         with pytest.raises(InterruptedError):
-            Train("blocks", "bison", "paper", 0).perform(folder, lambda note: None)
+            Train("blocks", "bison", PAPERS_RECIPE, 0).perform(folder, lambda note: None)
     assert seconds == [10.0, 20.0]

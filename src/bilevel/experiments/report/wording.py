@@ -10,7 +10,7 @@ from importlib.resources import files
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.scores import Cell, Results
-from bilevel.experiments.reproduction.folder import OURS, PAPER
+from bilevel.experiments.reproduction.recipes import OURS, PAPER
 from bilevel.experiments.reproduction.units import Variant
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.policy_folder import BISON

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bilevel.experiments.machines import Machine, machine
+from bilevel.experiments.reproduction.recipes import PAPER, Recipe
 from bilevel.files import alone_in, remove_leftovers, taken_by_another, write_atomically
 from bilevel.json_files import Amount, Count, Value, decode, encode, read_bytes
 from bilevel.policies.policy_folder import BISON
@@ -28,7 +29,6 @@ if TYPE_CHECKING:  # it needs torch, which not all work does
 EXPERIMENT = "experiment.json"
 FINDINGS = "findings.jsonl"
 PATIENCE = 10.0  # seconds, for others to begin the folder
-PAPER, OURS = "paper", "best"  # training presets
 
 
 class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"dagger_episodes": "practice"}):
@@ -43,12 +43,12 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
 
-    def config(self, learner: str, preset: str) -> LearningConfig:
+    def config(self, learner: str, recipe: Recipe) -> LearningConfig:
         """Return how a network is learned."""
         from bilevel.learning.networks import PRESETS
 
-        usual, replace = PRESETS[preset], msgspec.structs.replace
-        if preset != PAPER:
+        usual, replace = PRESETS[recipe.preset], msgspec.structs.replace
+        if recipe.preset != PAPER:
             return replace(usual, dagger=replace(usual.dagger, episodes=self.dagger_episodes))
         epochs = self.epochs if learner == BISON else self.end_to_end_epochs
         return replace(usual, training=replace(usual.training, epochs=epochs))

@@ -54,7 +54,7 @@ class Forecast:
         """Return how many seconds a unit takes."""
         experiment = self._experiment
         if isinstance(unit, Collect):
-            return BEGIN + experiment.demonstrations * _steps(unit.task) * STEP
+            return BEGIN + experiment.demonstrations * _steps(unit.task, unit.shown or experiment.shown) * STEP
         if isinstance(unit, Train):
             return _training(unit, experiment) * (ON_GPU if self._gpu and unit.uses_gpu else 1.0)
         if isinstance(unit, Evaluate):
@@ -104,14 +104,15 @@ def _corrected(taken: float, guessed: float, expected: float, usual: float) -> f
     return (taken + weight * usual) / (guessed + weight) if guessed + weight else usual
 
 
-def _steps(task: str) -> int:
-    return STEPS.get(task.removesuffix("-noisy"), USUAL_STEPS)
+def _steps(task: str, objects: int) -> float:
+    return STEPS.get(task.removesuffix("-noisy"), USUAL_STEPS) * objects / 3
 
 
 def _training(unit: Train, experiment: Experiment) -> float:
-    steps, learn = _steps(unit.task), LEARN.get(unit.learner, USUAL_LEARN)
-    samples = experiment.demonstrations * steps
-    config = experiment.config(unit.learner, unit.preset)
+    recipe, learn = unit.recipe, LEARN.get(unit.learner, USUAL_LEARN)
+    steps = _steps(unit.task, recipe.shown or experiment.shown)
+    samples = (recipe.demonstrations or experiment.demonstrations) * steps
+    config = experiment.config(unit.learner, recipe)
     dagger = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
     seconds = samples * LABEL + samples * learn * config.training.epochs
     return seconds + dagger * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + dagger) * learn
@@ -120,6 +121,6 @@ def _training(unit: Train, experiment: Experiment) -> float:
 def _episode(unit: Evaluate | MeasureMemory, experiment: Experiment) -> float:
     method = METHODS[unit.variant.method]
     stalls = method.training == END_TO_END and unit.objects > experiment.shown  # they are good at what they were shown
-    steps = unit.objects * (STALLED if stalls else _steps(unit.task) / 3)
+    steps = unit.objects * STALLED if stalls else _steps(unit.task, unit.objects)
     plans = (unit.objects / 2 if method.replan else 1) if method.planners else 0
     return steps * STEP + plans * PLAN

@@ -17,6 +17,7 @@ from bilevel.experiments.evaluation import Evaluation, read_results
 from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak, programs_peak
 from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.reproduction.conditions import PLAIN, Condition
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
 from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit, Variant
 from bilevel.experiments.timings import timing_of, timings_path
@@ -57,21 +58,34 @@ class _VariantUnit(Unit):
         found = find_policy(method, folder.path / self.inputs[0], planning_seconds=seconds)
         return replace(found, policy=self.inputs[0])
 
-    def evaluation(self, folder: ExperimentFolder, objects: int, episodes: int) -> Evaluation:
-        return Evaluation(self.load_policy(folder), TASKS[self.task], (objects,), episodes, self.seed)
+    def evaluation(
+        self, folder: ExperimentFolder, objects: int, episodes: int, condition: Condition = PLAIN
+    ) -> Evaluation:
+        return Evaluation(
+            self.load_policy(folder),
+            TASKS[self.task],
+            (objects,),
+            episodes,
+            self.seed,
+            noise=condition.noise,
+            arguments=dict(condition.arguments),
+            perception=condition.perception,
+        )
 
 
 @dataclass(frozen=True)
 class Evaluate(_VariantUnit):
-    """Run episodes with one number of objects."""
+    """Run episodes with one number of objects, under a condition."""
 
     kind: ClassVar[str] = "evaluate"
     objects: int
     episodes: int
+    condition: Condition = PLAIN
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        results = PurePosixPath(f"episodes/{self.task}/{self.variant.name}-{self.seed}/{self.objects:02d}.jsonl")
+        number = f"{self.objects:02d}" + (f"-{self.condition.name}" if self.condition.name else "")
+        results = PurePosixPath(f"episodes/{self.task}/{self.variant.name}-{self.seed}/{number}.jsonl")
         return str(timings_path(results)), str(results)
 
     def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
@@ -100,7 +114,7 @@ class Evaluate(_VariantUnit):
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         records = self.records(folder, to_resume=True)
         saved = time.monotonic()
-        for record in self.evaluation(folder, self.objects, self.episodes).run(begin=len(records)):
+        for record in self.evaluation(folder, self.objects, self.episodes, self.condition).run(begin=len(records)):
             records.append(record)
             if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
                 timings, results = (folder.path / name for name in self.outputs)

@@ -9,7 +9,7 @@ from itertools import product
 from bilevel.experiments.methods import METHODS, missing
 from bilevel.experiments.paper import TASKS as PAPERS_TASKS
 from bilevel.experiments.reproduction.measurements import LAMA, RULES, Evaluate, Film, MeasureMemory, Scale
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Collect, Train, Unit, Variant
+from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Train, Unit, Variant
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -89,8 +89,7 @@ def select_units(selection: Selection) -> list[Unit]:
     rows = product(selection.tasks, selection.variants, selection.seeds)
     networks = dict.fromkeys(variant.training(task, seed) for task, variant, seed in rows)  # in their order, each once
     trainings = [unit for unit in networks if unit and needed.intersection(unit.outputs)]
-    learned = {unit.task for unit in trainings}
-    return [*(Collect(task) for task in selection.tasks if task in learned), *trainings, *results]
+    return [*dict.fromkeys(unit.collection for unit in trainings), *trainings, *results]
 
 
 def _measurements(selection: Selection) -> Iterator[Unit]:

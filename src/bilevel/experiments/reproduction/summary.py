@@ -16,13 +16,12 @@ from bilevel.experiments.records import EpisodeRecord, make_row
 from bilevel.experiments.reproduction.findings import About, Failure, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import (
     FINDINGS,
-    OURS,
-    PAPER,
     ExperimentFolder,
     Run,
     read_intact,
 )
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Memory, Scaling
+from bilevel.experiments.reproduction.recipes import OUR_RECIPE, PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import VARIANTS, Cost, Train, Variant
 from bilevel.experiments.timings import microseconds_per_step
 from bilevel.files import write_atomically
@@ -105,7 +104,7 @@ def _printable(name: str) -> str:
 
 def _rules(folder: ExperimentFolder, task: str) -> str | None:
     """Return the text of the rules that were learned for a task."""
-    for network in (Train(task, BISON, preset, seed) for preset in (OURS, PAPER) for seed in range(10)):
+    for network in (Train(task, BISON, recipe, seed) for recipe in (OUR_RECIPE, PAPERS_RECIPE) for seed in range(10)):
         policy = folder.path / network.policy
         if (policy / POLICY).exists():
             return read_text(policy / RULES)

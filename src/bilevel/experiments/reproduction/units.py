@@ -19,7 +19,8 @@ import msgspec
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak
 from bilevel.experiments.methods import METHODS, is_published, is_symbolic
-from bilevel.experiments.reproduction.folder import OURS, PAPER, ExperimentFolder, read_intact
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
+from bilevel.experiments.reproduction.recipes import OUR_RECIPE, OURS, PAPER, PAPERS_RECIPE, Recipe
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import END_TO_END
@@ -93,10 +94,11 @@ class Collect(Unit):
 
     kind: ClassVar[str] = "collect"
     is_intermediate: ClassVar[bool] = True
+    shown: int | None = None  # objects in each of them; `None` for as many as in the experiment
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (f"demonstrations/{self.task}",)
+        return (f"demonstrations/{self.task}" + (f"-shown{self.shown}" if self.shown else ""),)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         known = read_intact(folder.path / self.outputs[0] / MANIFEST, _Collected) or _Collected()
@@ -107,7 +109,7 @@ class Collect(Unit):
         from bilevel.demonstrations.recording import collection_settings
 
         task, wanted = TASKS[self.task], folder.experiment.demonstrations
-        settings = collection_settings(task, folder.experiment.shown)
+        settings = collection_settings(task, self.shown or folder.experiment.shown)
         with open_collection(task, folder.path / self.outputs[0], settings, wanted, PATIENCE) as collection:
             for _ in collection.record_missing():
                 callback(f"demonstration {len(collection.entries)} of {wanted}")
@@ -115,13 +117,13 @@ class Collect(Unit):
 
 @dataclass(frozen=True)
 class Train(Unit):
-    """Train a network on a task: for which method, by which preset, from which seed."""
+    """Train a network on a task: for which method, by which recipe, from which seed."""
 
     kind: ClassVar[str] = "train"
     is_training: ClassVar[bool] = True
     needs_own_process: ClassVar[bool] = True
     learner: str
-    preset: str
+    recipe: Recipe
     seed: int
 
     @property
@@ -136,7 +138,7 @@ class Train(Unit):
 
     @property
     def _key(self) -> str:
-        return f"{self.learner}-{self.preset}-{self.seed}"
+        return f"{self.learner}-{self.recipe.name}-{self.seed}"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -144,7 +146,12 @@ class Train(Unit):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        return Collect(self.task).outputs
+        return self.collection.outputs
+
+    @property
+    def collection(self) -> Collect:
+        """What collects the demonstrations that it learns from."""
+        return Collect(self.task, self.recipe.shown)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -153,7 +160,7 @@ class Train(Unit):
     @property
     def uses_gpu(self) -> bool:
         """DAgger is a matter of episodes, not of epochs."""
-        return self.preset == PAPER
+        return self.recipe.preset == PAPER
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         return (folder.path / self.policy / POLICY).exists()
@@ -175,11 +182,14 @@ class Train(Unit):
             cost.note(is_last=progress.done == progress.total)
             callback(f"{progress.stage}, {progress.done} of {progress.total}")
 
-        config = folder.experiment.config(self.learner, self.preset)
+        recipe, demonstrations = self.recipe, Demonstrations.read(folder.path / self.inputs[0])
+        if recipe.demonstrations is not None:
+            demonstrations = demonstrations.first(recipe.demonstrations)
+        config = folder.experiment.config(self.learner, recipe)
         options = LearningOptions(
-            TASKS[self.task], self.preset, config, self.seed, checkpoints=checkpoints, callback=note
+            TASKS[self.task], recipe.preset, config, self.seed, checkpoints=checkpoints, callback=note
         )
-        train(Demonstrations.read(folder.path / self.inputs[0]), folder.path / self.policy, self.learner, options)
+        train(demonstrations, folder.path / self.policy, self.learner, options)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 
@@ -222,11 +232,16 @@ class TrainingCost:
 
 @dataclass(frozen=True)
 class Variant:
-    """A row of the table: a method, with the preset that it is learned by, if it is."""
+    """A row of the table: a method, with the recipe that it is learned by, if it is."""
 
     name: str
     method: str
-    preset: str | None = None
+    recipe: Recipe | None = None
+
+    @property
+    def preset(self) -> str | None:
+        """The training preset of its recipe, if it has one."""
+        return self.recipe and self.recipe.preset
 
     @property
     def title(self) -> str:
@@ -236,19 +251,19 @@ class Variant:
 
     def training(self, task: str, seed: int) -> Train | None:
         """Return what trains what it runs on, if that is learned: methods that plan run on BISON's network."""
-        if self.preset is None:
+        if self.recipe is None:
             return None
         learner = self.method if METHODS[self.method].training == END_TO_END else BISON
-        return Train(task, learner, self.preset, seed)
+        return Train(task, learner, self.recipe, seed)
 
 
 def _variants() -> list[Variant]:
-    rows = [Variant("bison-paper", BISON, PAPER), Variant("bison", BISON, OURS)]
+    rows = [Variant("bison-paper", BISON, PAPERS_RECIPE), Variant("bison", BISON, OUR_RECIPE)]
     for name, method in METHODS.items():
         if name != BISON and not is_symbolic(method):
-            rows.append(Variant(name, name, PAPER if method.training else None))
+            rows.append(Variant(name, name, PAPERS_RECIPE if method.training else None))
             if method.training == END_TO_END:
-                rows.append(Variant(f"{name}-practised", name, OURS))
+                rows.append(Variant(f"{name}-practised", name, OUR_RECIPE))
     return rows
 
 
