@@ -263,3 +263,15 @@ def test_an_export_of_ours_that_was_changed_since_is_refused_with_advice(tmp_pat
     (folder / "meta/bilevel.json").unlink()
     found = all_of(read_lerobot(folder))
     assert [len(episode.observations) for episode in found] == [each.steps for each in shown()]
+
+
+def test_an_export_of_ours_with_a_number_beyond_all_others_says_nothing_else(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    folder = export_to_lerobot(shown(), tmp_path / "there")
+    edit_json(folder / "meta/bilevel.json", lambda ours: ours["episodes"][0].update(agent=[1e300, 0.0]))
+    try:
+        list(read_lerobot(folder).episodes)
+    except BadInput as error:
+        assert "\n" not in str(error)
+    assert not recwarn.list

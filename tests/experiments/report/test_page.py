@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from html.parser import HTMLParser
@@ -189,6 +190,15 @@ def test_the_command_writes_the_page_and_the_files_beside_it(
     assert code == 0
     assert {path.suffix for path in (tmp_path / "there").iterdir()} == {".csv", ".md", ".tex", ".pdf", ".png"}
     assert not (tmp_path / "page-files").exists()
+
+
+def test_names_that_are_not_utf_8_are_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    findings = tmp_path / "found.jsonl"
+    findings.write_text(run_like(["blocks"], ["bison"], (1,), (0,), 2).lines(), encoding="utf-8")
+    page = tmp_path / os.fsdecode(b"\xff.html")
+    code, _, error = run(capsys, "report", findings, "--output", page)
+    assert (code, error) == (0, "")
+    assert "\ufffd-files" in page.read_text(encoding="utf-8")
 
 
 def changed(line: int, **changes: Any) -> str:

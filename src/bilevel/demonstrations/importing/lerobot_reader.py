@@ -102,5 +102,6 @@ def _arrays(
 
 
 def _followed(rows: NDArray[Any], last: Sequence[Any]) -> NDArray[Any]:
-    """Return the rows with one more behind them."""
-    return np.concatenate([rows, np.array(last, rows.dtype).reshape(1, *rows.shape[1:])])
+    """Return the rows with one more behind them; a number that is too large for them is infinite."""
+    with np.errstate(over="ignore"):
+        return np.concatenate([rows, np.array(last, rows.dtype).reshape(1, *rows.shape[1:])])

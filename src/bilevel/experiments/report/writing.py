@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def write_report(source: Path, output: Path, folder: Path | None) -> list[str]:
     """
     findings = read_source(source)
     films = read_films(source / FILMS) if source.is_dir() else None
-    page = page_html(findings, films, folder.name if folder else None)
+    beside = os.fsencode(folder.name).decode(errors="replace") if folder else None  # a name need not be UTF-8
+    page = page_html(findings, films, beside)
     contents = dict(report_files(Results(findings))) if folder else {}
     for name, content in contents.items():
         write_atomically((folder or output.parent) / name, content)
