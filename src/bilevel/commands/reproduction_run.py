@@ -21,11 +21,10 @@ from rich.text import Text
 from bilevel.commands.arguments import answer, count
 from bilevel.experiments.reproduction.backends import Backend, Processes
 from bilevel.experiments.reproduction.driver import Driver, RunProgress
-from bilevel.experiments.reproduction.folder import FINDINGS, Experiment, ExperimentFolder, Locks, open_folder
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, Locks, open_folder
 from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.ray_backend import RayCluster
-from bilevel.experiments.reproduction.selection import Selection, left_out, require_methods, select_units
-from bilevel.experiments.reproduction.summary import write_findings
+from bilevel.experiments.reproduction.selection import Request
 from bilevel.experiments.reproduction.units import Unit
 from bilevel.processes import usable_cores
 from bilevel.symbolic.domain import BadInput
@@ -40,7 +39,7 @@ class Reproduction:
     """A run of the experiment as a user asks for it."""
 
     output: Path
-    selection: Selection
+    request: Request
     experiment: Experiment
     backend: str
     address: str | None
@@ -50,9 +49,8 @@ class Reproduction:
 
     def run(self) -> int:
         """Do all that is asked for and not there yet, and say how it went; return the exit code."""
-        require_methods(self.selection)
         self._require_gpu()
-        reports = "report" in self.selection.parts
+        reports = self.request.writes_report
         if reports:
             import_module("bilevel.experiments.report.writing")
         folder = open_folder(self.output, self.experiment)
@@ -65,14 +63,15 @@ class Reproduction:
         return 1 if progress.failed or progress.waiting else 0
 
     def _work(self, folder: ExperimentFolder) -> RunProgress:
-        units = select_units(self.selection)
+        units = self.request.units
         with closing(Locks(folder.path / "locks")) as locks, closing(self._backend(folder)) as backend:
             forecast, checking = Forecast(folder.experiment, self.gpu_share > 0), _Checking(len(units), self.json)
             driver = Driver(folder, units, backend, locks, forecast, checking.show)
             self._require_packages({unit.kind for unit in driver.progress.waiting})
             folder.note_run()
+            self.request.note(folder)
             with Display(driver.progress, backend, self.json) as display:
-                display.announce(units, left_out(self.selection))
+                display.announce(units, self.request.left_out)
                 try:
                     driver.run(display.show)
                 except KeyboardInterrupt:
@@ -80,7 +79,7 @@ class Reproduction:
                         f"interrupted; {display.state()}; run the same command again to go on"
                     ) from None
                 finally:
-                    write_findings(folder)
+                    self.request.write_findings(folder)
         return driver.progress
 
     def _backend(self, folder: ExperimentFolder) -> Backend:
@@ -110,7 +109,7 @@ class Reproduction:
         failed = {unit.name: failure.error for unit, failure in progress.failed.items()}
         there = f", {progress.there} were there" if progress.there else ""
         spent = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in taken.items())
-        missing = "; no report: there are no results" if "report" in self.selection.parts else ""
+        missing = "; no report: there are no results" if self.request.writes_report else ""
         answer(
             {
                 "output": str(self.output),
@@ -118,7 +117,7 @@ class Reproduction:
                 "already_there": progress.there,
                 "failed": failed,
                 "not_done": left,
-                "left_out": left_out(self.selection),
+                "left_out": list(self.request.left_out),
                 "seconds": round(seconds, 1),
                 "worker_seconds": {kind: round(seconds, 1) for kind, seconds in taken.items()},
                 "report": page and str(page),
@@ -126,7 +125,7 @@ class Reproduction:
             self.json,
             f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}",
             f"where the time went, all workers together: {spent}" if spent else "",
-            f"findings: {self.output / FINDINGS}{f'; report: {page}' if page else missing}",
+            f"findings: {self.output / self.request.findings}{f'; report: {page}' if page else missing}",
         )
         if not self.json:
             for name, error in failed.items():

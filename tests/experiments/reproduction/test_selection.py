@@ -140,10 +140,10 @@ def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
 
 
 def test_a_method_that_cannot_be_run_here_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    require_methods(wanted("bison", "expert"))
+    require_methods(wanted("bison", "expert").variants)
     monkeypatch.setattr(selection, "missing", lambda method: "no planner")
     with pytest.raises(BadInput, match=r"^det-plan: no planner; or leave it out of --methods$"):
-        require_methods(wanted("det-plan"))
+        require_methods(wanted("det-plan").variants)
 
 
 @pytest.mark.parametrize("experiment", [Experiment(), QUICK])

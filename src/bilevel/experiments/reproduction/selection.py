@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from bilevel.experiments.methods import METHODS, missing
 from bilevel.experiments.paper import TASKS as PAPERS_TASKS
+from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import LAMA, RULES, Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.summary import write_findings
 from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Train, Unit, Variant
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
@@ -18,6 +20,18 @@ SCALED = ("blocks", "colour", "gacha")  # the tasks whose domains differ
 SIZES = (3, 10, 30, 100, 300, 1000, 3000, 10_000)
 LAMAS_SIZES = tuple(size for size in SIZES if size <= 300)  # it does not get beyond
 LAMAS_TASKS = ("blocks", "colour")  # of Gacha, whose blocks come into being, it has no model
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run is asked for: units of work, each once and after those that it needs, and what is made of them."""
+
+    units: Sequence[Unit]
+    left_out: Sequence[str]  # what a user may have expected to be among them, a line each
+    writes_report: bool
+    findings: str = FINDINGS  # the file for what was found
+    write_findings: Callable[[ExperimentFolder], None] = write_findings
+    note: Callable[[ExperimentFolder], None] = lambda folder: None  # keep in the folder what was asked for
 
 
 @dataclass(frozen=True)
@@ -51,9 +65,15 @@ def find_task_names(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names or PAPERS_TASKS))
 
 
-def require_methods(selection: Selection) -> None:
-    """`BadInput` for a method that lacks something here, before any work is done."""
-    for variant in selection.variants:
+def request(selection: Selection) -> Request:
+    """Return what a run has to do; `BadInput` for a method that lacks something here, before any work is done."""
+    require_methods(selection.variants)
+    return Request(select_units(selection), left_out(selection), writes_report="report" in selection.parts)
+
+
+def require_methods(variants: Sequence[Variant]) -> None:
+    """`BadInput` for a method that lacks something here."""
+    for variant in variants:
         if lacking := missing(METHODS[variant.method]):
             raise BadInput(f"{variant.name}: {lacking}; or leave it out of --methods")
 
@@ -85,10 +105,14 @@ def _not_shown(selection: Selection) -> Iterator[str]:
 def select_units(selection: Selection) -> list[Unit]:
     """Return what is to be done, each thing once."""
     results = [*_measurements(selection), *_showpieces(selection)]
-    needed = {name for unit in results for name in unit.inputs}
     rows = product(selection.tasks, selection.variants, selection.seeds)
-    networks = dict.fromkeys(variant.training(task, seed) for task, variant, seed in rows)  # in their order, each once
-    trainings = [unit for unit in networks if unit and needed.intersection(unit.outputs)]
+    return with_training(results, [variant.training(task, seed) for task, variant, seed in rows])
+
+
+def with_training(results: Sequence[Unit], networks: Iterable[Train | None]) -> list[Unit]:
+    """Return units after those of these that train what they need, and what collects the demonstrations for that."""
+    needed = {name for unit in results for name in unit.inputs}
+    trainings = [unit for unit in dict.fromkeys(networks) if unit and needed.intersection(unit.outputs)]
     return [*dict.fromkeys(unit.collection for unit in trainings), *trainings, *results]
 
 
