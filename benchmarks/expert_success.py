@@ -50,7 +50,11 @@ def trials(tasks: Sequence[str]) -> list[Trial]:
 def start(trial: Trial) -> Work[tuple[int, EpisodeRun]]:
     """Return what runs the episode of a number."""
     runner = EpisodeRunner(find_policy("expert"), find_task(trial.task), {})
-    return lambda episode: (episode, runner.run(trial.objects, evaluation_seed(SEED, episode), trial.noise))
+
+    def run(episode: int) -> tuple[int, EpisodeRun]:
+        return episode, runner.run(trial.objects, evaluation_seed(SEED, trial.objects, episode), trial.noise)
+
+    return run
 
 
 def make_row(trial: Trial, runs: Sequence[EpisodeRun]) -> Row:

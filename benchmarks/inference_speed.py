@@ -95,7 +95,7 @@ def main() -> None:
         thoughts: dict[str, list[Thought]] = {name: [] for name in policies}
         for episode in range(given.episodes):
             for name, policy in policies.items():  # in turn, so that a busy machine is busy for all
-                thoughts[name].append(think(env, policy, evaluation_seed(SEED, episode)))
+                thoughts[name].append(think(env, policy, evaluation_seed(SEED, given.objects, episode)))
         for name, found in thoughts.items():
             row = summary(name, env, found)
             replace_row(given.output, row, ("task", "method", "objects"))

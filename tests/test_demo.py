@@ -45,7 +45,7 @@ def test_the_demo_learns_measures_shows_and_solves(tmp_path: Path, capfd: pytest
     assert all(str(tmp_path / name) in out.split("Written:")[1] for name in written)
     assert read_policy(tmp_path / "policy").card.task == "blocks"
     (line,) = (tmp_path / "results.jsonl").read_text().splitlines()
-    assert json.loads(line)["seed"] == evaluation_seed(0, 0)
+    assert json.loads(line)["seed"] == evaluation_seed(0, 1, 0)
     assert (tmp_path / "episode.txt").read_text().startswith("     0  pick(block1)\n")
 
 

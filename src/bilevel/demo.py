@@ -74,7 +74,7 @@ def demonstrate(folder: Path, size: Size) -> None:
         _run("evaluate", "--policy", policy, *measured, "--output", folder / "results.jsonl")
     with _stage(5, f"One of these episodes, with {size.shown} objects, and why each thing is done"):
         pictures = ("--video", folder / "episode.mp4", "--sheet", folder / "episode.png") if _can_draw() else ()
-        episode = ("--objects", size.shown, "--seed", evaluation_seed(0, 0), "--explain", *pictures)
+        episode = ("--objects", size.shown, "--seed", evaluation_seed(0, size.shown, 0), "--explain", *pictures)
         _run("run", "blocks", "--policy", policy, *episode, copy=folder / "episode.txt")
     with _stage(6, f"The same rules on a problem with {size.blocks:,} blocks, without a robot"):
         _run("problem", "blocks", "--objects", size.blocks, "--output", folder / "blocks.pddl")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-_DAGGER = 1  # makes the key longer than that of a demonstration, so that it is another
+# The ends of keys, which make them longer than that of a demonstration, so that they are others.
+_DAGGER, _EVALUATION = 1, 2
 
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:
@@ -17,9 +18,13 @@ def dagger_seed(base: int, round_: int, episode: int) -> int:
     return 2 * _draw(base, round_, episode, _DAGGER)
 
 
-def evaluation_seed(base: int, episode: int) -> int:
-    """The seed of an episode of an evaluation: odd, so none that a policy was trained on."""
-    return 2 * _draw(base, episode, 0) + 1
+def evaluation_seed(base: int, objects: int, episode: int) -> int:
+    """The seed of an episode of an evaluation: odd, so none that a policy was trained on.
+
+    It depends on the number of objects too. Worlds place their objects one after another, so with one seed for all
+    numbers the first would stand in the same place in each, and episodes of different sizes would not be independent.
+    """
+    return 2 * _draw(base, objects, episode, _EVALUATION) + 1
 
 
 def _draw(base: int, *key: int) -> int:

@@ -18,12 +18,15 @@ from bilevel.policies.changes import Changes
 from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed, training_seed
 from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
 from tiny_policies import learned_folder, moving_as_the_expert, still_folder
 from tiny_task import TINY
 
 EXPERT = find_policy("expert")
 SMALL = Evaluation(EXPERT, TINY, objects=(1, 2), episodes=2)
+SEEDS = [evaluation_seed(0, objects, episode) for objects in (1, 2) for episode in (0, 1)]
 SMALL_RECORD = replace(next(SMALL.run()), seconds={"policy": 10.0, "physics": 10.0})
 
 
@@ -53,7 +56,7 @@ def path(made: bytes, tmp_path: Path) -> Path:
 def test_the_records_say_what_was_measured_in_order(path: Path) -> None:
     records = list(read_results(path))
     assert [(record.objects, record.episode) for record in records] == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    assert [record.seed for record in records] == [evaluation_seed(0, episode) for episode in (0, 1, 0, 1)]
+    assert [record.seed for record in records] == SEEDS
     assert all(record.success and record.reason is None for record in records)
     assert [record.changes.own for record in records] == [2, 2, 4, 4]
     assert records == list(SMALL.run())
@@ -62,7 +65,13 @@ def test_the_records_say_what_was_measured_in_order(path: Path) -> None:
 
 def test_no_demonstration_has_a_seed_of_an_evaluation() -> None:
     training = {training_seed(0, episode, attempt) for episode in range(30) for attempt in range(9)}
-    assert not training & {evaluation_seed(0, episode) for episode in range(300)}
+    assert not training & {evaluation_seed(0, objects, episode) for objects in range(11) for episode in range(300)}
+
+
+def test_episodes_with_different_numbers_of_objects_have_nothing_in_common() -> None:
+    """Worlds place one object after another: from one seed, the first would stand in the same place in every size."""
+    first = [SceneEnv(TASKS["blocks"], size).reset(evaluation_seed(0, size, 0))["block1"] for size in (1, 2, 3)]
+    assert len({(block.x, block.y) for block in first}) == len(first)
 
 
 def test_two_workers_write_the_same(path: Path, tmp_path: Path) -> None:
@@ -75,7 +84,7 @@ def test_results_that_come_early_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         return (result for result in [start()(item) for item in reversed(items)])
 
     monkeypatch.setattr("bilevel.experiments.evaluation.spread", backwards)
-    assert [record.seed for record in SMALL.run()] == [evaluation_seed(0, episode) for episode in (0, 1, 0, 1)]
+    assert [record.seed for record in SMALL.run()] == SEEDS
 
 
 def test_an_episode_does_not_depend_on_those_before_it() -> None:

@@ -168,7 +168,7 @@ def test_changes_add_up() -> None:
 
 def run(task: Task, objects: int, episode: int = 0, **arguments: Any) -> EpisodeRun:
     env = SceneEnv(task, objects, **arguments)
-    return run_episode(env, expert_policy(env), evaluation_seed(0, episode))
+    return run_episode(env, expert_policy(env), evaluation_seed(0, objects, episode))
 
 
 def test_where_nothing_happens_by_itself_all_that_an_expert_brings_about_is_meant() -> None:

@@ -72,14 +72,14 @@ class Evaluation:
     def _versions(self) -> dict[str, str]:
         return versions(self.task.packages)
 
-    def identity(self, episode: int) -> dict[str, Any]:
-        """What results that belong together have in common."""
+    def identity(self, objects: int, episode: int) -> dict[str, Any]:
+        """What the result of an episode has to say of how it was made."""
         return {
             "task": self.task.name,
             "method": self.policy.method,
             "policy_digest": self.policy.digest,
             "settings": dict(self.policy.settings),
-            "seed": evaluation_seed(self.seed, episode),
+            "seed": evaluation_seed(self.seed, objects, episode),
             "noise": self.noise,
             "arguments": dict(self.arguments),
             "perception": str(self.perception),
@@ -99,7 +99,7 @@ def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
 
     def run(index: int) -> tuple[int, EpisodeRecord]:
         objects, episode = evaluation.job(index)
-        identity = evaluation.identity(episode)
+        identity = evaluation.identity(objects, episode)
         forget_peak()
         found = runner.run(objects, identity["seed"], evaluation.noise)
         return index, EpisodeRecord(
@@ -215,7 +215,7 @@ def read_results(path: Path, data: bytes | None = None) -> Iterator[EpisodeRecor
 def _compare(path: Path, records: Iterable[EpisodeRecord], evaluation: Evaluation) -> None:
     """The records must be the first results of this very evaluation."""
     for index, record in enumerate(records):
-        wanted = evaluation.identity(record.episode)
+        wanted = evaluation.identity(record.objects, record.episode)
         for key, other in IDENTITY.items():
             if getattr(record, key) != wanted[key]:
                 raise BadInput(f"{path}: made with {other}; choose another --output")

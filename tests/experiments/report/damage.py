@@ -16,6 +16,7 @@ from bilevel.experiments.reproduction.folder import Experiment, open_folder
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.policies.changes import Changes
+from bilevel.seeds import evaluation_seed
 from bilevel.viewer.timeline import Beat, Fired
 from blocks_policies import idle_policy
 
@@ -163,7 +164,7 @@ def _record(method: str, digest: str | None, episode: int) -> EpisodeRecord:
         policy_seed=0 if digest else None,
         objects=1,
         episode=episode,
-        seed=episode,
+        seed=evaluation_seed(0, 1, episode),
         noise=0.0,
         arguments={},
         outcome="truncated" if failed else "success",

@@ -127,7 +127,7 @@ def interesting_seed(policy: EvaluatedPolicy, task: Task, objects: int = FILMED)
     the first that succeeds, or else the first.
     """
     runner, is_noisy = EpisodeRunner(policy, task, {}), bool(task.arguments.get(SURPRISE_RATE))
-    seeds = [evaluation_seed(0, episode) for episode in range(TRIED)]
+    seeds = [evaluation_seed(0, objects, episode) for episode in range(TRIED)]
     succeeded: list[int] = []
     for seed in seeds:
         run = runner.run(objects, seed)

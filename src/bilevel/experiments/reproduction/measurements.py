@@ -28,6 +28,7 @@ from bilevel.planning.planner import Status
 from bilevel.planning.planners import planner_named
 from bilevel.policies.policy_folder import POLICY, read_policy
 from bilevel.rules.solving import solve
+from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem
@@ -100,8 +101,9 @@ class Evaluate(_VariantUnit):
             digest = _digest(policy, _changed(policy)) if policy else None
         except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
             return []
-        fit = all(record.episode == number and record.policy_digest == digest for number, record in enumerate(records))
-        return records if fit and not (to_resume and self._are_old(records)) else []
+        wanted = ((number, evaluation_seed(self.seed, self.objects, number), digest) for number in range(len(records)))
+        found = [(record.episode, record.seed, record.policy_digest) for record in records]
+        return records if found == list(wanted) and not (to_resume and self._are_old(records)) else []
 
     def _are_old(self, records: list[EpisodeRecord]) -> bool:
         """Return whether something that episodes depend on has another version by now; finding out takes a while."""

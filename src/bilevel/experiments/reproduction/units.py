@@ -241,7 +241,7 @@ class Variant:
     @property
     def preset(self) -> str | None:
         """The training preset of its recipe, if it has one."""
-        return self.recipe and self.recipe.preset
+        return self.recipe.preset if self.recipe else None
 
     @property
     def title(self) -> str:
