@@ -11,23 +11,20 @@ import pytest
 from msgspec.structs import replace
 from synthetic import about, large_problems, row, run_like, scaling, size
 
+from bilevel.experiments.intervals import Counts, rate_interval
+from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series, log_axis
+from bilevel.experiments.report.coincidence import band_runs, line_runs, side_by_side
 from bilevel.experiments.report.drawing import figure_bytes, panel_svg, swatch
 from bilevel.experiments.report.figures import (
-    CAUSES,
-    SERIES,
-    Axis,
-    Mark,
-    Panel,
-    Series,
     against_costs,
     by_objects,
     causes_of_failure,
     figures,
-    log_axis,
-    palette,
+    rate_panel,
     solving_time,
 )
-from bilevel.experiments.report.scores import Results
+from bilevel.experiments.report.looks import CAUSES, SERIES, palette
+from bilevel.experiments.report.scores import Results, score
 from bilevel.experiments.report.wording import interval, mebibytes, microseconds, ranges, rate, seconds, spread
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
@@ -43,12 +40,46 @@ def test_everything_has_a_style() -> None:
     assert len(set(looks)) == len(looks) - 1, "only BISON's rules look like BISON"
 
 
-def test_a_curve_is_the_median_with_the_range_over_seeds() -> None:
+def test_a_curve_is_the_rate_with_the_band_of_its_interval() -> None:
     rows = [row("blocks", "bison", seed, [size(3, wins)]) for seed, wins in enumerate((10, 4, 7))]
     (panel,) = by_objects(Results(Findings(about(), rows, []))).panels
     (mark,) = panel.series[0].marks
-    assert (mark.x, mark.y, mark.range) == (3, 0.7, (0.4, 1.0))
-    assert mark.tip == "0.70 (21 of 30, seeds 0.40–1.00)"
+    assert (mark.x, mark.y) == (3, 0.7)
+    assert mark.range == rate_interval([Counts(wins, 10) for wins in (10, 4, 7)])
+    assert mark.tip == f"0.70 (21 of 30; {interval(mark.range)}; seeds 0.40–1.00)"
+
+
+def curve(key: str, *heights: float) -> Series:
+    return Series(key, key, [Mark(x, height, "") for x, height in enumerate(heights)])
+
+
+LINE = Axis("x", 0, 3, {})
+
+
+def test_curves_that_coincide_take_turns_just_there() -> None:
+    first, second, third = curve("bison", 1, 1, 1, 0.5), curve("det-plan", 1, 1, 1, 0), curve("pure-nn", 0, 1, 0, 0)
+    panel = Panel("", LINE, LINE, [first, second, third])
+    found = [[(run.place, run.number, len(run.marks)) for run in line_runs(panel, one)] for one in (first, second)]
+    assert found == [[(0, 2, 3), (0, 1, 2)], [(1, 2, 3), (0, 1, 2)]]
+    assert [(place, number) for _, place, number in side_by_side(panel, second)] == [(1, 2), (1, 3), (1, 2), (0, 2)]
+    assert [run.number for run in band_runs(panel, third)] == [1]
+
+
+def test_every_value_is_drawn_where_it_is() -> None:
+    """Markers that coincide differ in where they are along the axis, and never in their height."""
+    panel = Panel("", LINE, Axis("y", 0, 1.1, {1.0: "1"}), [curve(key, 1, 1, 1) for key in list(SERIES)[:6]])
+    root = ElementTree.fromstring(panel_svg(panel, "small"))
+    marks = [one for group in root.iter("g") if group.get("class") == "series" for one in group.iter("use")]
+    assert len({one.get("y") for one in marks}) == 1
+    assert len({one.get("x") for one in marks}) == len(marks) == 18
+
+
+def test_the_expert_is_the_ceiling_of_curves() -> None:
+    scores = {1.0: score([row("blocks", "expert", 0, [size(3, 9)])])}
+    known = {x: one for x, one in scores.items() if one}
+    panel = rate_panel("", LINE, {VARIANTS["expert"]: known, VARIANTS["bison"]: known, VARIANTS["pddl-nn"]: {}})
+    assert [(one.key, one.is_ceiling) for one in panel.series] == [("expert", True), ("bison", False)]
+    assert figure_bytes(Figure("sweep", [panel]), "png").startswith(b"\x89PNG")
 
 
 def test_costs_have_a_large_mark_for_all_and_a_faint_one_for_each_task() -> None:

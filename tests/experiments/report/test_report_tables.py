@@ -9,8 +9,8 @@ import re
 import pytest
 from synthetic import about, large_problems, row, run_like, size
 
+from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import TASKS
-from bilevel.experiments.records import wilson_interval
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import (
     FORMATS,
@@ -59,7 +59,10 @@ def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
             line = found[variant, task]
             assert (int(line["successes"]), int(line["episodes"])) == (wins, episodes)
             assert float(line["rate"]) == wins / episodes
-            assert (float(line["low"]), float(line["high"])) == wilson_interval(wins, episodes)
+            counts = (
+                [Counts(wins, episodes)] if variant == "expert" else [Counts(r.successes, r.episodes) for r in rows]
+            )
+            assert (float(line["low"]), float(line["high"])) == rate_interval(counts)
     assert found["smolvla", "blocks"]["rate"] == ""
     assert float(found["smolvla", "blocks"]["paper"]) == 0
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from msgspec.structs import replace
 from synthetic import about, row, run_like, size
 
+from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import RATES, TASKS, paper_rate
-from bilevel.experiments.report.scores import Cell, Results, score
-from bilevel.experiments.report.wording import HIGHER, differences, differs, numbers, outcome
+from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.report.scores import Cell, Results, Score, score
+from bilevel.experiments.report.wording import (
+    HIGHER,
+    OF_METHODS,
+    OF_POLICIES,
+    differences,
+    differs,
+    interval_note,
+    numbers,
+    outcome,
+)
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.units import VARIANTS
 
@@ -22,8 +35,8 @@ def test_a_score_is_over_all_sizes_and_seeds_or_over_one_size() -> None:
     whole, large = score(rows), score(rows, 3)
     assert whole is not None
     assert large is not None
-    assert (whole.successes, whole.episodes, whole.by_seed) == (33, 40, (0.85, 0.8))
-    assert (large.successes, large.episodes, large.by_seed) == (13, 20, (0.7, 0.6))
+    assert (whole.successes, whole.episodes, whole.seed_rates) == (33, 40, (0.85, 0.8))
+    assert (large.successes, large.episodes, large.seed_rates) == (13, 20, (0.7, 0.6))
     assert score(rows, 2) is None
     assert score([]) is None
 
@@ -32,19 +45,49 @@ def test_a_score_is_over_all_sizes_and_seeds_or_over_one_size() -> None:
     ("successes", "low", "high"),
     [(0, 0.0, 0.2775), (10, 0.7225, 1.0), (5, 0.2366, 0.7634)],  # as published for the interval of Wilson
 )
-def test_intervals_are_those_of_wilson(successes: int, low: float, high: float) -> None:
+def test_intervals_of_one_policy_are_those_of_wilson(successes: int, low: float, high: float) -> None:
     found = score([row("blocks", "bison", 0, [size(1, successes)])])
     assert found is not None
     assert found.interval == pytest.approx((low, high), abs=5e-5)
 
 
-def test_the_two_best_rates_are_ranked_but_neither_the_expert_nor_nobody() -> None:
-    rates = {"expert": 10, "bison": 9, "det-plan": 9, "det-replan": 8, "ndt-plan": 7, "pddl-nn": 0}
-    found = table(Findings(about(), [row("blocks", name, 0, [size(1, wins)]) for name, wins in rates.items()], []))
-    ranks = {name: found[name, "blocks"].rank for name in rates}
-    assert ranks == {"expert": None, "bison": 1, "det-plan": 1, "det-replan": 2, "ndt-plan": None, "pddl-nn": None}
-    nobody = table(Findings(about(), [row("blocks", "pddl-nn", 0, [size(1, 0)])], []))
-    assert nobody["pddl-nn", "blocks"].rank is None
+def test_the_interval_of_a_method_is_over_seeds_and_that_of_the_expert_over_episodes() -> None:
+    def found(variant: str) -> Score:
+        known = score([row("blocks", variant, seed, [size(1, 10)]) for seed in (0, 1, 2)])
+        assert known
+        return known
+
+    assert found("bison").interval == rate_interval([Counts(10, 10)] * 3)
+    assert found("expert").interval == wilson_interval(30, 30)
+    told = {variant: interval_note(Results(run_like(["blocks"], [variant], [1]))) for variant in ("bison", "expert")}
+    assert told == {"bison": OF_METHODS, "expert": OF_POLICIES}
+    assert interval_note(Results(run_like(["blocks"], ["bison", "expert"], [1]))).startswith(OF_METHODS)
+    assert interval_note(Results(run_like(["blocks"], ["bison", "expert"], [1], [0]))) == OF_POLICIES
+
+
+def best(wins: Mapping[str, Sequence[int]]) -> set[str]:
+    rows = [
+        row("blocks", name, seed, [size(1, won, 100)]) for name, all in wins.items() for seed, won in enumerate(all)
+    ]
+    found = table(Findings(about(), rows, []))
+    return {name for name in wins if found[name, "blocks"].is_best}
+
+
+def test_the_best_is_set_off_with_all_that_cannot_be_told_from_it_but_not_the_expert() -> None:
+    rates = {"expert": [100] * 3, "bison": [92, 95, 97], "pddl-nn": [60, 95, 80], "pure-nn": [20, 10, 40]}
+    assert best(rates) == {"bison", "pddl-nn"}
+    assert best({**rates, "pddl-nn": [50, 60, 55]}) == {"bison"}
+
+
+def test_methods_on_the_same_networks_are_compared_in_pairs() -> None:
+    rates = {"bison-paper": [60, 80, 100], "det-replan": [45, 66, 84], "pddl-nn": [45, 66, 84]}
+    assert best(rates) == {"bison-paper", "pddl-nn"}
+
+
+def test_nobody_is_praised_for_next_to_nothing() -> None:
+    assert best({"pure-nn": [2, 1, 3], "pddl-nn": [0, 0, 0]}) == set()
+    assert best({"pddl-nn": [0, 0, 0]}) == set()
+    assert best({"pure-nn": [20, 25, 22], "pddl-nn": [0, 0, 0]}) == {"pure-nn"}
 
 
 def test_a_total_needs_all_tasks_that_were_begun() -> None:

@@ -6,6 +6,7 @@ The same charts give the same bytes every time.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +17,20 @@ from xml.etree import ElementTree
 
 import matplotlib
 from matplotlib.figure import Figure as Sheet
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import ScaledTranslation, Transform
 
-from bilevel.experiments.report.figures import CAUSES, SERIES, Figure, Mark, Panel, Series
-from bilevel.experiments.report.wording import plural
+from bilevel.experiments.report.charts import Figure, Mark, Panel, Series
+from bilevel.experiments.report.coincidence import Run, band_runs, line_runs, side_by_side
+from bilevel.experiments.report.looks import CAUSES, SERIES
 from bilevel.experiments.reproduction.units import Variant
 
 COLUMNS = {"small": 4, "wide": 2}
 SIZES = {"small": (2.9, 2.2), "wide": (4.2, 3.0)}  # of a panel, in inches
 ON_PAGE = {"small": (3.1, 2.3), "wide": (5.0, 3.3)}  # the same; a page is as wide as its reader's window
-LANE = 1.0  # points between lines that coincide
+BESIDE = 3.6  # points between markers that coincide, where there is room
+BAND = 0.13  # how much of its colour a band has
+CROWDED = 0.9  # of the way to the next value, which is all that markers which coincide may take
+DASH = 3.0  # of each line of those that coincide, in widths of a line
 REACH = 9.0  # points from a mark within which it is meant
 INK, FRAME, GRID, GROUND = "#4a5160", "#b4bac4", "#e6e9ee", "#ffffff"
 SETTINGS: Any = matplotlib.rc_params_from_file(Path(__file__).with_name("assets") / "report.mplstyle", False, False)
@@ -107,11 +112,11 @@ def _draw(axes: Any, panel: Panel) -> None:
         axes.set(**{f"{name}ticklabels": list(axis.ticks.values())})
     axes.minorticks_off()
     axes.grid(True, axis="y")
-    lanes = len(panel.series) if panel.joined else 0
-    for number, series in reversed(list(enumerate(panel.series))):
-        shift = (number - (lanes - 1) / 2) * LANE if lanes > 2 else 0.0
-        down = axes.transData + ScaledTranslation(0, -shift / 72, axes.figure.dpi_scale_trans)
-        (_draw_line if panel.joined else _draw_points)(axes, series, {"transform": down, "gid": f"series {series.key}"})
+    for series in reversed(panel.series):
+        if panel.joined:
+            _draw_line(axes, panel, series)
+        else:
+            _draw_points(axes, series)
 
 
 def _look(key: str) -> dict[str, Any]:
@@ -128,19 +133,59 @@ def _look(key: str) -> dict[str, Any]:
     }
 
 
-def _draw_line(axes: Any, series: Series, options: dict[str, Any]) -> None:
-    marks, look = series.marks, _look(series.key)
-    ranged = [(mark.x, *mark.range) for mark in marks if mark.range]
-    if any(low < high for _, low, high in ranged):
-        axes.fill_between(*zip(*ranged, strict=True), color=look["color"], alpha=0.13, linewidth=0, **options)
+def _draw_line(axes: Any, panel: Panel, series: Series) -> None:
+    """Draw a curve where its values are.
+
+    Where it coincides with others, each is drawn as dashes in turn, and their markers side by side.
+    """
+    look, named = _look(series.key), _named(series)
+    if series.is_ceiling:
+        _draw_ceiling(axes, panel, series)
+        return
+    for run in band_runs(panel, series):
+        ranges = [(mark.x, *(mark.range or (mark.y, mark.y))) for mark in run.marks]
+        if any(low < high for _, low, high in ranges):
+            light = {"color": look["color"], "alpha": BAND / run.number, "linewidth": 0}
+            axes.fill_between(*zip(*ranges, strict=True), **light, **named)
+    for run in line_runs(panel, series):
+        _plot(axes, run.marks, {**named, **look, "marker": "", **_in_turn(run)})
     cross = {"color": look["color"], "linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 1.8}
-    _plot(axes, marks, {**options, **look, "marker": ""})
-    _plot(axes, [mark for mark in marks if not mark.gave_up], {**options, **look, "linestyle": ""})
-    _plot(axes, [mark for mark in marks if mark.gave_up], {**options, **cross})
+    for mark, place, number in side_by_side(panel, series):
+        aside = {"transform": _beside(axes, panel, mark, place, number)}
+        _plot(axes, [mark], {**named, **aside, **(cross if mark.gave_up else {**look, "linestyle": ""})})
 
 
-def _draw_points(axes: Any, series: Series, options: dict[str, Any]) -> None:
-    look = {**options, **_look(series.key), "linestyle": ""}
+def _draw_ceiling(axes: Any, panel: Panel, series: Series) -> None:
+    """Draw the bound as the lower edge of an area, which is in nobody's way."""
+    places, heights = [mark.x for mark in series.marks], [mark.y for mark in series.marks]
+    axes.fill_between(places, heights, panel.y.high, color=FRAME, alpha=0.3, linewidth=0, **_named(series))
+    _plot(axes, series.marks, {**_named(series), **_look(series.key), "marker": "", "linewidth": 1.0, "zorder": 1.5})
+
+
+def _named(series: Series) -> dict[str, Any]:
+    return {"gid": f"series {series.key}"}
+
+
+def _in_turn(run: Run) -> dict[str, Any]:
+    """Return the dashes of one line among several that coincide; a line by itself keeps its own."""
+    if run.number == 1:
+        return {}
+    return {"linestyle": (DASH * run.place, (DASH, DASH * (run.number - 1))), "dash_capstyle": "butt"}
+
+
+def _beside(axes: Any, panel: Panel, mark: Mark, place: int, number: int) -> Transform:
+    """Return where a marker is drawn which is this one of so many that coincide."""
+    values = sorted({one.x for series in panel.series for one in series.marks})
+    pixels = axes.transData.transform([(value, mark.y) for value in values])[:, 0]
+    room = min((b - a for a, b in pairwise(pixels)), default=math.inf) * 72 / axes.figure.dpi  # points
+    apart = min(BESIDE, CROWDED * room / number)
+    shift = (place - (number - 1) / 2) * apart
+    moved: Transform = axes.transData + ScaledTranslation(shift / 72, 0, axes.figure.dpi_scale_trans)
+    return moved
+
+
+def _draw_points(axes: Any, series: Series) -> None:
+    look = {**_named(series), **_look(series.key), "linestyle": ""}
     _plot(axes, [mark for mark in series.marks if mark.faint], {**look, "alpha": 0.4})
     _plot(axes, [mark for mark in series.marks if not mark.faint], {**look, "markersize": 8.0, "zorder": 3})
 
@@ -181,7 +226,7 @@ def _strips(axes: Any, panel: Panel) -> Iterator[Place]:
     corners = axes.transData.transform([(x, panel.y.low) for x in (panel.x.low, *middle, panel.x.high)])
     for value, ((left, bottom), (right, _)) in zip(values, pairwise(corners), strict=True):
         lines = [f"{series.title}\t{mark.tip}" for series in panel.series for mark in series.marks if mark.x == value]
-        tip = "\n".join([f"{panel.title}, {plural(round(value), 'object')}", *lines])
+        tip = "\n".join([f"{panel.title}, {panel.x.name(value)}", *lines])
         yield "rect", {"x": left, "y": bottom, "width": right - left, "height": axes.bbox.height}, tip
 
 

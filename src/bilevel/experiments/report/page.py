@@ -15,7 +15,8 @@ from markupsafe import Markup
 from bilevel.experiments.paper import ADDRESS, TITLE, in_order
 from bilevel.experiments.report import wording
 from bilevel.experiments.report.drawing import panel_svg, swatch
-from bilevel.experiments.report.figures import CAUSES, figures, palette
+from bilevel.experiments.report.figures import figures
+from bilevel.experiments.report.looks import CAUSES, palette
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural, spread
 from bilevel.experiments.reproduction.films import Timeline

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
+from bilevel.experiments.intervals import Counts, Interval, rate_difference_interval, rate_interval
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS, in_order, paper_rate
-from bilevel.experiments.records import wilson_interval
 from bilevel.experiments.reproduction.findings import Finding, Findings
 from bilevel.experiments.reproduction.measurements import Scaling
 from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Variant
@@ -19,11 +19,20 @@ from bilevel.methods.methods import EXPERT
 
 @dataclass(frozen=True)
 class Score:
-    """How many of some episodes were successes."""
+    """How many of some episodes were successes, with each seed."""
 
-    successes: int
-    episodes: int
-    by_seed: tuple[float, ...]  # the rate with each seed
+    by_seed: Mapping[int, Counts]
+    networks: frozenset[tuple[str, int, str | None]] = frozenset()  # task, seed, and digest of the policy that was run
+
+    @property
+    def successes(self) -> int:
+        """How many episodes succeeded."""
+        return sum(counts.successes for counts in self.by_seed.values())
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes were run."""
+        return sum(counts.episodes for counts in self.by_seed.values())
 
     @property
     def rate(self) -> float:
@@ -31,14 +40,32 @@ class Score:
         return self.successes / self.episodes
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval of the rate."""
-        return wilson_interval(self.successes, self.episodes)
+    def policies(self) -> tuple[Counts, ...]:
+        """The counts of each seed, or of all together where the seed makes no other policy, as with the expert."""
+        is_one = self.networks and len({(task, digest) for task, _, digest in self.networks}) == len(
+            {task for task, *_ in self.networks}
+        )
+        return (Counts(self.successes, self.episodes),) if is_one else tuple(self.by_seed.values())
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The 95% interval of the rate: of the method over training seeds, or where it is but one policy, of that."""
+        return rate_interval(self.policies)
 
     @property
-    def seed_range(self) -> tuple[float, float]:
+    def seed_rates(self) -> tuple[float, ...]:
+        """The rate with each seed."""
+        return tuple(counts.successes / counts.episodes for counts in self.by_seed.values())
+
+    @property
+    def seed_range(self) -> Interval:
         """The rates with the worst seed and with the best."""
-        return min(self.by_seed), max(self.by_seed)
+        return min(self.seed_rates), max(self.seed_rates)
+
+    def less(self, other: Score) -> Interval:
+        """Return the 95% interval of this rate less another; in pairs where both ran on the same networks."""
+        is_paired = self.networks == other.networks and [*self.by_seed] == [*other.by_seed] and bool(self.networks)
+        return rate_difference_interval(other.policies, self.policies, is_paired)
 
 
 @dataclass(frozen=True)
@@ -49,7 +76,7 @@ class Cell:
     task: str | None
     score: Score | None
     paper: float | None
-    rank: int | None = None  # 1 or 2 among the learned and the planned, if it is one of these
+    is_best: bool = False  # or not to be told from the best
 
     @property
     def rate(self) -> float:
@@ -86,18 +113,26 @@ def score(rows: Sequence[Finding], objects: int | None = None) -> Score | None:
             if objects in (None, size.objects):
                 wins[row.seed] += size.successes
                 episodes[row.seed] += size.episodes
-    by_seed = tuple(wins[seed] / episodes[seed] for seed in sorted(episodes) if episodes[seed])
-    return Score(wins.total(), episodes.total(), by_seed) if by_seed else None
+    by_seed = {seed: Counts(wins[seed], episodes[seed]) for seed in sorted(episodes) if episodes[seed]}
+    networks = frozenset((row.task, row.seed, row.digest) for row in rows if row.seed in by_seed)
+    return Score(by_seed, networks) if by_seed else None
 
 
-def _ranked(column: Sequence[Cell]) -> list[Cell]:
-    """Rank the two highest rates that there are, as often as they occur; nobody is praised for nothing."""
-    rivals = [cell for cell in column if cell.variant.name != EXPERT and cell.rate > 0]  # it is a bound
-    best = sorted({cell.rate for cell in rivals}, reverse=True)[:2]
-    return [
-        replace(cell, rank=best.index(cell.rate) + 1) if cell in rivals and cell.rate in best else cell
-        for cell in column
-    ]
+def _compared(column: Sequence[Cell]) -> list[Cell]:
+    """Note the best rate and those that cannot be told from it, the expert aside; nobody is praised for nothing.
+
+    The best is nothing where it cannot be told from a method that always fails.
+    """
+    rivals = [(cell, cell.score) for cell in column if cell.score and cell.variant.name != EXPERT]  # it is a bound
+    best = max((score for _, score in rivals), key=lambda score: score.rate, default=None)
+    if best is None or not best.less(_always_failing(best))[0] > 0:
+        return list(column)
+    equals = [cell for cell, score in rivals if score is best or best.less(score)[0] <= 0]
+    return [replace(cell, is_best=True) if cell in equals else cell for cell in column]
+
+
+def _always_failing(score: Score) -> Score:
+    return Score({seed: Counts(0, counts.episodes) for seed, counts in score.by_seed.items()})
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -171,7 +206,7 @@ class Results:
         is_whole = set(TASKS) <= set(self.tasks) and all(VARIANTS[name] in self.variants for name in USUAL)
         published = [one for one in VARIANTS.values() if is_whole and is_published(METHODS[one.method])]
         variants = [one for one in VARIANTS.values() if one in self.variants or one in published]
-        columns = [_ranked([self._cell(variant, task) for variant in variants]) for task in (*self.tasks, None)]
+        columns = [_compared([self._cell(variant, task) for variant in variants]) for task in (*self.tasks, None)]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def _cell(self, variant: Variant, task: str | None) -> Cell:

@@ -15,9 +15,11 @@ from bilevel.experiments.report.scores import Cell, Costs, Results, Score
 from bilevel.experiments.report.wording import (
     COSTS,
     NOTHING,
+    SET_OFF,
     SOLVERS,
     absence,
     interval,
+    interval_note,
     per_cent,
     rate,
     scope,
@@ -64,10 +66,7 @@ def tables(results: Results) -> list[Table]:
 
 def main_table(results: Results) -> Table:
     """Return the success rates of all methods on all tasks, with the paper's."""
-    caption = (
-        f"{scope(results)}. In brackets the 95% interval (Wilson), in italics what the paper reports. The two best of "
-        "each column are set off, the expert aside."
-    )
+    caption = f"{scope(results)}. In italics what the paper reports. {interval_note(results)} {SET_OFF}"
     lines: list[list[Text | str]] = [[row[0].variant.title, *map(_text, row)] for row in results.cells]
     records: list[Record] = [
         {"method": cell.variant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}
@@ -81,7 +80,7 @@ def _text(cell: Cell) -> Text:
     aside = "" if cell.paper is None else rate(cell.paper)
     if cell.score is None:
         return Text(absence(cell), aside=aside)
-    return Text(rate(cell.rate), f"({interval(cell.score.interval)})", aside, strong=cell.rank is not None)
+    return Text(rate(cell.rate), f"({interval(cell.score.interval)})", aside, strong=cell.is_best)
 
 
 def _score_record(score: Score | None) -> Record:

@@ -105,6 +105,32 @@ def asset(name: str) -> str:
     return (files("bilevel.experiments.report") / "assets" / name).read_text(encoding="utf-8")
 
 
+# What intervals are, and how things are set off
+
+OF_METHODS = (
+    "Intervals (95%) are those of the method: a beta-binomial model with the training seed as random effect, so they "
+    "tell what networks from other seeds would come to."
+)
+OF_POLICIES = "Intervals (95%, Wilson) are those of the policies that were run, not of what another seed would give."
+NOT_LEARNED = "That of a policy which no seed changes, such as the expert, is Wilson's."
+SET_OFF = (
+    "Set off are the best rate of each column and all that cannot be told from it (the 95% interval of the difference "
+    "holds 0), the expert aside; nothing where the best cannot be told from none at all."
+)
+COINCIDENCE = (
+    "Where curves coincide, they are drawn in turns as dashes of each, and their markers side by side; all are where "
+    "their values are."
+)
+
+
+def interval_note(results: Results) -> str:
+    """Return what the intervals of these results are."""
+    scores = [cell.score for row in results.cells for cell in row if cell.score]
+    if not any(len(score.policies) > 1 for score in scores):
+        return OF_POLICIES
+    return f"{OF_METHODS} {NOT_LEARNED}" if any(len(score.policies) == 1 for score in scores) else OF_METHODS
+
+
 # The outcome
 
 
