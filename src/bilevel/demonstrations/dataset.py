@@ -181,6 +181,12 @@ class Demonstrations(Sequence[Demonstration]):
         found.domain, found.spec, found.task, found._translated = domain, spec, task, translated
         return found
 
+    def with_spec(self, spec: Spec) -> Demonstrations:
+        """Return the same demonstrations with a spec of the same features, of which others are told."""
+        found = copy(self)
+        found.spec = spec
+        return found
+
     def first(self, number: int) -> Demonstrations:
         """Return the first so many of them, as a data set of its own; `BadInput` where there are fewer."""
         if not 1 <= number <= len(self):

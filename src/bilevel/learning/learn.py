@@ -37,6 +37,7 @@ from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
+from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import LowLevelPolicy
 from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPolicy, NetworkShape, symbols_of
@@ -111,6 +112,8 @@ def learn_bilevel(
     require_actions(demonstrations)
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, options.callback)
+    if config.relevance:
+        demonstrations, found = without_irrelevant(demonstrations, found)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     shape = _shape(make_network(found.encoding, demonstrations.controls))
 
@@ -237,6 +240,19 @@ def study(demonstrations: Demonstrations, task: Task | None, callback: Callback 
         ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
         longest=longest_actions(abstractions),
     )
+
+
+def without_irrelevant(demonstrations: Demonstrations, found: Study) -> tuple[Demonstrations, Study]:
+    """Leave arguments untold that play no part in how their actions are done, as far as the samples show."""
+    spec, domain = demonstrations.spec, demonstrations.domain
+    more = irrelevant_arguments(found.samples, found.encoding)
+    untold = {name: tuple(parameters) for name, parameters in spec.untold.items()}
+    for name, numbers in more.items():
+        parameters = domain.schemas[name].parameters
+        untold[name] = (*untold.get(name, ()), *(parameters[number].name for number in sorted(numbers)))
+    spec = replace(spec, untold=untold)
+    samples = without(found.samples, found.encoding, more)
+    return demonstrations.with_spec(spec), replace(found, encoding=encoding_of(domain, spec), samples=samples)
 
 
 def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:

@@ -43,6 +43,7 @@ class LearningConfig(msgspec.Struct, frozen=True):
     hidden: int = 64
     rounds: int = 2  # of messages in the network
     complete: bool = False  # the rules, for what nobody has shown
+    relevance: bool = False  # leave out arguments that play no part in how an action is done
     training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
     dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.lowlevel.table_columns import COSINE, SEEN, SINE, TableColumn
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
@@ -123,6 +124,28 @@ class FeatureEncoder:
     def object_turns(self) -> list[int]:
         """Which of an object's numbers are sines and cosines."""
         return [place for at, *_ in self._angles for place in (at, at + 1)]
+
+    def agent_columns(self, scales: Sequence[float]) -> list[TableColumn]:
+        """Return what each of the agent's numbers is; `scales` are those with which they are told."""
+        plain = [Column(name, role) for name, role in self._agent_told if not isinstance(role, Angle)]
+        plain = [one for one in plain if isinstance(one.role, Scalar) or one.role == Position(absolute=True)]
+        turning = [one for one in self._agent_told if isinstance(one.role, Angle)]
+        parts = [(one.feature, SEEN, 1) for one in plain]  # an absolute position, as the second number of an object's
+        parts += [(one.feature, part, 0) for one in turning for part in (SINE, COSINE)]
+        return [TableColumn(0, name, part, way, scale) for (name, part, way), scale in zip(parts, scales, strict=False)]
+
+    def object_columns(self, group: int, scales: Sequence[float]) -> list[TableColumn]:
+        """Return what each number of an object is, in a group of columns of its own."""
+        parts: list[tuple[str, str, int]] = []
+        for name, role in self._columns:
+            if isinstance(role, Angle):
+                parts += [(name, SINE, 0), (name, COSINE, 0)]
+            else:
+                along = (isinstance(role, Position) and role.along) or name
+                parts += [(along, SEEN, way) for way in range(Column(name, role).width)]
+        return [
+            TableColumn(group, name, part, way, scale) for (name, part, way), scale in zip(parts, scales, strict=False)
+        ]
 
     @property
     def told(self) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode
 from bilevel.lowlevel.numpy_network import Weights
+from bilevel.lowlevel.table_columns import CONTROL, TableColumn, TableColumns
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene
@@ -45,6 +46,10 @@ class ImitationNetwork(nn.Module, ABC):
     @abstractmethod
     def set_scales(self, samples: object) -> None:
         """Take the scale of each number from the samples."""
+
+    def columns(self) -> TableColumns | None:
+        """What the columns of the table are, for training that shows samples in other forms; `None` if unknown."""
+        return None
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error, or, where a control is a choice, the cross-entropy."""
@@ -95,6 +100,18 @@ class LowLevelNetwork(ImitationNetwork):
         globals_ = samples.globals * self.global_scale.cpu().numpy()
         objects = (samples.objects * self.object_scale.cpu().numpy()).reshape(len(samples), -1)
         return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
+
+    def columns(self) -> TableColumns | None:
+        encoding, told = self.encoding, self.encoding.features
+        facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - told.object_size)
+        found: list[TableColumn | None] = [*told.agent_columns(self.global_scale.tolist()), *facts]
+        first = len(found)
+        found += [None] * len(encoding.schemas)
+        for argument in range(encoding.arity):
+            found += [*told.object_columns(argument + 1, self.object_scale.tolist()), *symbols]
+        found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+        places = {name: first + number for number, name in enumerate(encoding.schemas)}
+        return TableColumns(found, places, encoding.spec.symmetries)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         encoding, rows = self.encoding, table[0][index]

@@ -5,6 +5,7 @@ Some episodes are set aside, and the network of the epoch that does best on them
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
+from bilevel.lowlevel.augmentation import augmentation
 from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
 from bilevel.lowlevel.numpy_network import Weights
@@ -39,6 +42,13 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
     set_aside: int = 10  # every tenth episode, for validation
     device: str = AUTO  # what to train on: cpu, cuda, or auto for a GPU where there is one
+    updates: int = 0  # at least, over all epochs: with few samples, an epoch goes over them several times
+    weight_decay: float = 0.0
+    average: float = 0.0  # decay of the moving average of the weights, which is what is kept; 0 for none
+    huber: float = 0.0  # errors beyond it count by their size instead of their square; 0 for squares
+    symmetries: bool = False  # show each sample as one of its images under the spec's symmetries
+    jitter: float = 0.0  # noise on what is seen, in standard deviations
+    hold_out_from: int = 2  # episodes; of fewer, none is set aside, and the loss is that on what is learned from
 
 
 class Epoch(msgspec.Struct, frozen=True):
@@ -78,7 +88,7 @@ class Training:
     ) -> None:
         """Begin with a new network, or where `initial` weights are given with those."""
         self.seed, self.config, self.device = seed, config, device or find_device(config.device)
-        learned, held_out = split(samples, config.set_aside)
+        learned, held_out = split(samples, config.set_aside, config.hold_out_from)
         self.network = _initialised(make_network, seed)
         if initial is None:
             self.network.set_scales(learned)
@@ -88,9 +98,13 @@ class Training:
         self.network.to(self.device)
         self._samples, self._tests = len(learned), len(held_out)
         self._batch = min(config.batch, self._samples)
-        self._batches = self._samples // self._batch  # what is left over comes up in another epoch
+        self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
+        passes = max(1, math.ceil(config.updates / (config.epochs * self._per_pass)))
+        self._batches = passes * self._per_pass  # of an epoch
+        self._augmentation = augmentation(self.network.columns(), self._learned, seed, config.symmetries, config.jitter)
+        self._average = copy.deepcopy(self.network) if config.average else self.network
         self._rate = torch.tensor(config.learning_rate, device=self.device)
-        self._optimiser = _adam(self.network, self._rate)
+        self._optimiser = _adam(self.network, self._rate, config.weight_decay)
         self._index = torch.zeros(self._batch, dtype=torch.int64, device=self.device)
         self._loss = torch.zeros((), device=self.device)  # summed over the batches of an epoch
         self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
@@ -112,7 +126,8 @@ class Training:
     def learn(self, seconds: float = math.inf) -> Epoch | None:
         """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it.
 
-        An epoch goes over every sample once, in an order that depends on the seed and the epoch alone.
+        An epoch goes over every sample once, or as often as makes enough updates, in an order that depends on the seed
+        and the epoch alone.
         """
         end, batches, order = time.monotonic() + seconds, self._batches, self._order()
         if self._number == 0:
@@ -122,6 +137,8 @@ class Training:
                 progress = (self.epoch + self._number / batches) / self.config.epochs
                 self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
                 self._index.copy_(order[self._number])
+                if self._augmentation:
+                    self._augmentation(self.epoch, self._number // self._per_pass)
                 self._advance()
                 self._number += 1
                 if time.monotonic() > end and self._number < batches:
@@ -130,7 +147,7 @@ class Training:
         self._number = 0
         self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation, float(self._rate)))
         if validation < self._best_loss:
-            self._best, self._best_loss, self._best_epoch = weights_of(self.network), validation, self.epoch
+            self._best, self._best_loss, self._best_epoch = weights_of(self._average), validation, self.epoch
         return self.curve[-1]
 
     def result(self) -> Trained:
@@ -139,26 +156,36 @@ class Training:
 
     def _order(self) -> Tensor:
         """(batches, batch): that of the samples in this epoch."""
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(self._samples)
-        index = torch.from_numpy(order[: self._batches * self._batch])
-        return index.to(self.device).view(self._batches, self._batch)
+        rng, used = np.random.default_rng([self.seed, self.epoch]), self._per_pass * self._batch
+        passes = [rng.permutation(self._samples)[:used] for _ in range(self._batches // self._per_pass)]
+        return torch.from_numpy(np.concatenate(passes)).to(self.device).view(self._batches, self._batch)
 
     def _step(self) -> None:
         """Learn from the samples at the index."""
-        loss = self.network.loss(*self.network.predict(self._learned, self._index))
+        loss = self._loss_of(*self.network.predict(self._learned, self._index))
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
         self._loss += loss.detach()
+        if self._average is not self.network:
+            with torch.no_grad():
+                means: list[Tensor] = list(self._average.parameters())
+                now: list[Tensor] = list(self.network.parameters())
+                torch._foreach_lerp_(means, now, 1 - self.config.average)
+
+    def _loss_of(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        if self.config.huber and not self.network.is_choice:
+            return functional.smooth_l1_loss(outputs, targets, beta=self.config.huber)
+        return self.network.loss(outputs, targets)
 
     @torch.no_grad()
     def _validate(self) -> float:
         """The loss on the episodes that are set aside."""
-        total = 0.0
-        self.network.eval()
-        for index in torch.split(torch.arange(self._tests, device=self.device), self.network.rows_at_once):
-            total += float(self.network.loss(*self.network.predict(self._held_out, index))) * len(index)
-        self.network.train()
+        total, network = 0.0, self._average
+        network.eval()
+        for index in torch.split(torch.arange(self._tests, device=self.device), network.rows_at_once):
+            total += float(self._loss_of(*network.predict(self._held_out, index))) * len(index)
+        network.train()
         return total / self._tests
 
     def _table(self, samples: ImitationSamples) -> Table:
@@ -204,6 +231,8 @@ class Training:
         tensors = {"loss": self._loss, **dict(self.network.named_parameters())}
         for name, parameter in self.network.named_parameters():
             tensors |= {f"{name} {part}": moment for part, moment in self._optimiser.state[parameter].items()}
+        if self._average is not self.network:
+            tensors |= {f"{name} average": mean for name, mean in self._average.named_parameters()}
         return tensors
 
 
@@ -223,15 +252,16 @@ def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> Imi
         return make_network()
 
 
-def _adam(network: ImitationNetwork, rate: Tensor) -> torch.optim.Adam:
+def _adam(network: ImitationNetwork, rate: Tensor, decay: float) -> torch.optim.AdamW:
     """Adam with all it remembers in place, so that it can be saved and restored before the first step.
 
     Fused, one operation does all of a step, where torch has that: on a CPU it does from version 2.4 on.
     """
+    parameters = list(network.parameters())
     try:
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
+        optimiser = torch.optim.AdamW(parameters, rate, weight_decay=decay, fused=True, capturable=rate.is_cuda)
     except RuntimeError:
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
+        optimiser = torch.optim.AdamW(parameters, rate, weight_decay=decay, capturable=rate.is_cuda)
     for parameter in network.parameters():
         moments = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
         optimiser.state[parameter] = {"step": torch.zeros((), device=parameter.device), **moments}
@@ -249,14 +279,15 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(usual)
 
 
-def split(samples: Samples, every: int) -> tuple[Samples, Samples]:
+def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Samples]:
     """Whole episodes for training and for validation: every tenth, say, is set aside, or else the last one.
 
-    More episodes than ten leave those that are there already where they are.
+    More episodes than ten leave those that are there already where they are. Of fewer than the `fewest`, none can be
+    spared: all are both.
     """
     episodes = np.unique(samples.episodes)
-    if len(episodes) < 2:
-        raise BadInput("training needs at least two episodes: one to learn from, and one that is set aside")
+    if len(episodes) < max(2, fewest):
+        return samples, samples
     place = np.searchsorted(episodes, samples.episodes)
     held_out = place % every == min(every, len(episodes)) - 1
     return samples.where(~held_out), samples.where(held_out)

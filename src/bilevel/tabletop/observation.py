@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene import Array, Roster, Scene
-from bilevel.tasks.spec import Features, LabelOnly, Position, Scalar, Spec
+from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Swap, Symmetry
 
 Bools = NDArray[np.bool_]
 
@@ -30,6 +30,14 @@ TRAY: Features = {**COLOURED, "start": _ALONG_X, "end": _ALONG_X}  # from the fi
 MOVING: Features = {**PLACED, "travel": Scalar}  # how far a button is pressed or a lid is open, in metres
 TARGET: Features = {**COLOUR, "wanted": LabelOnly}  # 1 for a target colour
 NUMBERED: Features = {**COLOURED, "serial": LabelOnly(None)}  # counts the blocks that a machine has made, from 1
+
+# A hand moves to what it goes for in the same way from all sides, although its fingers open along y.
+SLIDING = ("open", "close")  # actions that push something along x, one way
+SYMMETRIES: tuple[Symmetry, ...] = (
+    Mirror(("y",), controls=(1,)),
+    Mirror(("x",), controls=(0,), except_for=SLIDING),
+    Swap(("x", "y"), controls=(0, 1), except_for=SLIDING),
+)
 
 # Where these stand in every spec that has them.
 FEATURES = tuple(dict.fromkeys([*TRAY, *MOVING, *TARGET, *NUMBERED]))

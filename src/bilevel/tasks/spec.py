@@ -51,6 +51,27 @@ class LabelOnly(msgspec.Struct, frozen=True, tag="label-only", omit_defaults=Tru
     role: Position | Angle | Scalar | None = Scalar()
 
 
+class Mirror(msgspec.Struct, frozen=True, tag="mirror", omit_defaults=True):
+    """What is seen could be its mirror image, and the right control would be that of the control.
+
+    These features and these numbers of a control change their signs; an angle turns the other way.
+    """
+
+    features: tuple[str, ...]
+    controls: tuple[int, ...]
+    except_for: tuple[str, ...] = ()  # actions for which it does not hold, such as opening something to the right
+
+
+class Swap(msgspec.Struct, frozen=True, tag="swap", omit_defaults=True):
+    """Two features change places, and so do two numbers of a control: mirrored at a diagonal, or a quarter turn."""
+
+    features: tuple[str, str]
+    controls: tuple[int, int]
+    except_for: tuple[str, ...] = ()
+
+
+Symmetry = Mirror | Swap
+
 Role = Position | Angle | Scalar | LabelOnly
 ROLES = (Position, Angle, Scalar, LabelOnly)
 
@@ -63,13 +84,15 @@ class Spec:
 
     With a `frame`, two coordinates of the agent and its heading, such as ("x", "y", "theta"), positions are told as the
     agent sees them, ahead and to its left. Of `untold` parameters of actions, such as {"pick": ("?from",)}, the network
-    is told nothing, so that it cannot be misled by what plays no part in how the action is done.
+    is told nothing, so that it cannot be misled by what plays no part in how the action is done. With `symmetries`,
+    such as [Mirror(("x",), controls=(0,))], training may show a demonstration as its mirror image, too.
     """
 
     agent: Features
     objects: Mapping[str, Features]
     frame: tuple[str, str, str] | None = None
     untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    symmetries: Sequence[Symmetry] = ()
 
     def __post_init__(self) -> None:
         self._check()
@@ -95,6 +118,11 @@ class Spec:
                         f"the type '{kind}' has the Position '{name}', but the agent has no '{origin}' for it to be "
                         f"relative to: give the agent one, or declare '{name}' as a Scalar"
                     )
+        told = {*agent, *(name for features in self.object_roles.values() for name in features)}
+        for symmetry in self.symmetries:
+            for name in symmetry.features:
+                if name not in told:
+                    raise BadInput(f"a symmetry names the feature '{name}', but neither agent nor objects have it")
         for name in self.frame or ():
             if name not in agent:
                 raise BadInput(f"the frame names '{name}', but the agent has no such feature")
@@ -121,7 +149,7 @@ class Spec:
     def as_json(self) -> dict[str, Any]:
         """The spec as plain values, from which `read_spec` makes an equal one."""
         untold = {name: tuple(parameters) for name, parameters in self.untold.items()}
-        saved = _Saved(self.agent_roles, self.object_roles, self.frame, untold)
+        saved = _Saved(self.agent_roles, self.object_roles, self.frame, untold, tuple(self.symmetries))
         found: dict[str, Any] = msgspec.to_builtins(saved)
         return found
 
@@ -138,6 +166,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     objects: dict[str, dict[str, Role]]
     frame: tuple[str, str, str] | None = None
     untold: dict[str, tuple[str, ...]] = {}
+    symmetries: tuple[Symmetry, ...] = ()
 
 
 def read_spec(value: object) -> Spec:
@@ -146,7 +175,7 @@ def read_spec(value: object) -> Spec:
         saved = msgspec.convert(value, _Saved)
     except msgspec.ValidationError as error:
         raise BadInput(f"no spec: {error}") from None
-    return Spec(saved.agent, saved.objects, saved.frame, saved.untold)
+    return Spec(saved.agent, saved.objects, saved.frame, saved.untold, saved.symmetries)
 
 
 def _position(role: Role | None) -> type[Role] | None:

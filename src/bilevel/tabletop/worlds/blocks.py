@@ -16,7 +16,7 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
 from bilevel.tabletop.measurements import Limits, holds, near, same_colour, spot_aside, stands, stands_on
-from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, Bools, Observation, numbered
+from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, SYMMETRIES, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
 from bilevel.tabletop.world_tasks import (
@@ -32,7 +32,7 @@ from bilevel.tabletop.world_tasks import (
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-SPEC = Spec(HAND, {"block": COLOURED, "place": COLOURED, "table": PLACED})
+SPEC = Spec(HAND, {"block": COLOURED, "place": COLOURED, "table": PLACED}, symmetries=SYMMETRIES)
 APART, TANGLED, CIRCLE = STARTS = ("apart", "tangled", "circle")  # how blocks stand at first; see `draw_start`
 ON_TABLE = -1
 

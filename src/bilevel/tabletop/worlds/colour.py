@@ -17,6 +17,7 @@ from bilevel.tabletop.observation import (
     MOVING,
     PLACED,
     POSITION,
+    SYMMETRIES,
     TRAY,
     Bools,
     Observation,
@@ -39,7 +40,7 @@ from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
 _TYPES = {"tray": TRAY, "block": COLOURED, "colour": COLOUR, "table": PLACED, "platform": PLACED, "button": MOVING}
-SPEC = Spec(HAND, _TYPES)
+SPEC = Spec(HAND, _TYPES, symmetries=SYMMETRIES)
 MOST_COLOURS = 3  # a tray of ten spots takes a row of its own
 COLUMNS = layout.COLUMNS[:8]  # where blocks may lie: left of the platform
 LEFT_END = -0.4  # of the part of the table for trays

@@ -18,6 +18,7 @@ from bilevel.tabletop.observation import (
     NUMBERED,
     POSITION,
     SERIAL,
+    SYMMETRIES,
     TARGET,
     TRAVEL,
     TRAY,
@@ -42,7 +43,9 @@ from bilevel.tabletop.world_tasks import (
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.spec import Spec
 
-SPEC = Spec(HAND, {"tray": TRAY, "box": MOVING, "button": MOVING, "colour": TARGET, "block": NUMBERED})
+SPEC = Spec(
+    HAND, {"tray": TRAY, "box": MOVING, "button": MOVING, "colour": TARGET, "block": NUMBERED}, symmetries=SYMMETRIES
+)
 SPARE_COLOURS = 2  # that come up and nobody wants
 SPARE_BLOCKS = 3  # bodies besides one per tray: in the box, in the hand, lost
 TRAYS = layout.grid(np.array([-0.37, -0.22, -0.07]), layout.ROWS)  # where trays may be
