@@ -43,6 +43,8 @@ from bilevel.seeds import evaluation_seed
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene_env import SceneEnv
 
+WORLDS = ("blocks", "factory", "colour", "gacha")
+EIGHT = [name for world in WORLDS for name in (world, f"{world}-noisy")]
 EXPERT = "expert"  # the variant that learns nothing: what the others are measured against
 PATIENCE = 600  # steps without any change of the symbols before an episode is given up, where there is no recovery
 SHOWN = 3  # objects in the demonstrations
@@ -175,7 +177,8 @@ class _Watch:
     """Notices where nothing changes any more."""
 
     def __init__(self, policy: Any, unit: Unit) -> None:
-        self._policy, self._unit, self._last = policy, unit, None
+        self._policy, self._unit = policy, unit
+        self._last: object = None
         self._steps = self._still = 0
 
     def __call__(self, transition: Transition) -> None:
@@ -197,9 +200,9 @@ def units_of(given: argparse.Namespace) -> Iterator[Unit]:
                 if variant == EXPERT and (seed or count != given.demonstrations[0]):
                     continue
                 for task in given.tasks:
-                    about = (0, 0) if variant == EXPERT else (count, seed)
+                    shown = 0 if variant == EXPERT else count
                     measured = given.objects, given.episodes, given.rules, given.recovery == "on", given.longest
-                    yield Unit(variant, task, *about, *measured)
+                    yield Unit(variant, task, shown, seed, *measured)
 
 
 def wanted(given: argparse.Namespace) -> list[Unit]:
@@ -243,7 +246,7 @@ def line(row: Mapping[str, Any]) -> str:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variants", nargs="+", choices=[*VARIANTS, EXPERT], default=[*VARIANTS, EXPERT])
-    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--tasks", nargs="+", choices=EIGHT, default=EIGHT)
     parser.add_argument("--demonstrations", type=int, nargs="+", default=[1, 2, 5, 10, 20])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--objects", type=int, default=10)

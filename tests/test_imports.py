@@ -91,7 +91,7 @@ LAYERS: Mapping[str, Allowed] = {
 
 # Of others' packages, those that only a few modules may import, wherever their layer would allow it.
 ONLY_IN = {
-    "torch": ("lowlevel.network", "lowlevel.training", "baselines", "metrics"),
+    "torch": ("lowlevel.augmentation", "lowlevel.network", "lowlevel.training", "baselines", "metrics"),
     "wandb": ("metrics",),
     "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.minari_export", "demonstrations.importing"),

@@ -232,10 +232,16 @@ def test_every_tenth_is_set_aside_and_stays_so_when_more_are_added() -> None:
         assert np.unique(held_out.episodes).tolist() == list(range(9, count, 10))
 
 
-@pytest.mark.parametrize("episodes", [0, 1])
-def test_too_few_episodes_are_bad_input(episodes: int) -> None:
-    with pytest.raises(BadInput, match="at least two episodes"):
-        split(numbered_samples(list(range(episodes))), 10)
+def test_no_episodes_are_bad_input() -> None:
+    with pytest.raises(BadInput, match="at least one episode"):
+        split(numbered_samples([]), 10)
+
+
+@pytest.mark.parametrize(("episodes", "fewest"), [(1, 2), (5, 10)])
+def test_of_few_episodes_none_is_set_aside(episodes: int, fewest: int) -> None:
+    ours = numbered_samples(list(range(episodes)))
+    for part in split(ours, 10, fewest):
+        assert part.episodes.tolist() == ours.episodes.tolist()
 
 
 def test_nothing_is_learned_from_what_is_set_aside() -> None:

@@ -46,10 +46,9 @@ def image(symmetry: Symmetry, columns: Sequence[TableColumn | None]) -> Image:
         if column is None:
             continue
         of = symmetry.controls if column.part == CONTROL else symmetry.features
-        if column.name not in of:
-            continue
-        if isinstance(symmetry, Mirror):
-            factors[index] = 1.0 if column.part == COSINE else -1.0
+        is_mirrored = column.name in (of if isinstance(symmetry, Mirror) else symmetry.angles)
+        if is_mirrored or column.name not in of:
+            factors[index] = -1.0 if is_mirrored and column.part != COSINE else 1.0
             continue
         other = of[1] if column.name == of[0] else of[0]
         source = place.get(replace(column, name=other, scale=1.0))

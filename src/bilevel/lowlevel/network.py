@@ -111,7 +111,7 @@ class LowLevelNetwork(ImitationNetwork):
             found += [*told.object_columns(argument + 1, self.object_scale.tolist()), *symbols]
         found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
         places = {name: first + number for number, name in enumerate(encoding.schemas)}
-        return TableColumns(found, places, encoding.spec.symmetries)
+        return TableColumns(found, places, () if self.is_choice else encoding.spec.symmetries)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         encoding, rows = self.encoding, table[0][index]

@@ -286,6 +286,8 @@ def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Sampl
     spared: all are both.
     """
     episodes = np.unique(samples.episodes)
+    if not len(episodes):
+        raise BadInput("training needs at least one episode with a step that an action explains")
     if len(episodes) < max(2, fewest):
         return samples, samples
     place = np.searchsorted(episodes, samples.episodes)

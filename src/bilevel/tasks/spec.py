@@ -63,11 +63,15 @@ class Mirror(msgspec.Struct, frozen=True, tag="mirror", omit_defaults=True):
 
 
 class Swap(msgspec.Struct, frozen=True, tag="swap", omit_defaults=True):
-    """Two features change places, and so do two numbers of a control: mirrored at a diagonal, or a quarter turn."""
+    """What is seen could be mirrored at a diagonal: two features, and two numbers of a control, change places.
+
+    Together with a mirror, that makes quarter turns. Angles turn the other way.
+    """
 
     features: tuple[str, str]
     controls: tuple[int, int]
     except_for: tuple[str, ...] = ()
+    angles: tuple[str, ...] = ()
 
 
 Symmetry = Mirror | Swap
@@ -120,7 +124,7 @@ class Spec:
                     )
         told = {*agent, *(name for features in self.object_roles.values() for name in features)}
         for symmetry in self.symmetries:
-            for name in symmetry.features:
+            for name in (*symmetry.features, *(symmetry.angles if isinstance(symmetry, Swap) else ())):
                 if name not in told:
                     raise BadInput(f"a symmetry names the feature '{name}', but neither agent nor objects have it")
         for name in self.frame or ():

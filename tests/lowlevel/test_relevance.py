@@ -1,0 +1,52 @@
+"""Relevance: arguments that play no part in how an action is done are found, and the others stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bilevel.learning.learn import study, without_irrelevant
+from bilevel.lowlevel.encoding import Samples, encoding_of
+from bilevel.lowlevel.relevance import irrelevant_arguments, without
+from bilevel.tasks.scene import Array
+from tiny_demonstrations import shown
+from tiny_task import DOMAIN, SPEC, TINY
+
+PUT = 1  # the number of the schema (put ?p ?s)
+ENCODING = encoding_of(DOMAIN, SPEC)
+
+
+def samples_of(targets_from: list[int], episodes: int = 4, steps: int = 12) -> Samples:
+    """Random walks of what is seen, and controls that are a smooth function of some arguments."""
+    rng, count = np.random.default_rng(0), episodes * steps
+    objects = np.zeros((count, ENCODING.arity, ENCODING.object_size), np.float32)
+    starts = rng.normal(size=(episodes, 1, 2, 2))
+    seen = (starts + 0.2 * rng.normal(size=(episodes, steps, 2, 2))).reshape(count, 2, 2)
+    objects[:, :, :2], objects[:, [0, 1], [-2, -1]] = seen, 1
+    targets: Array = np.tanh(2 * seen[:, targets_from].sum(axis=1)).astype(np.float32)
+    globals_ = np.zeros((count, ENCODING.global_size), np.float32)
+    return Samples(targets, np.repeat(np.arange(episodes), steps), globals_, np.full(count, PUT), objects)
+
+
+@pytest.mark.parametrize(("used", "left_out"), [([0], {1}), ([1], {0}), ([0, 1], set())])
+def test_what_plays_no_part_is_found(used: list[int], left_out: set[int]) -> None:
+    found = irrelevant_arguments(samples_of(used, episodes=20), ENCODING)
+    assert found == ({"put": left_out} if left_out else {})
+
+
+def test_samples_without_an_argument_are_those_that_are_encoded_without_it() -> None:
+    spec = replace(SPEC, untold={"put": ("?p",)})
+    ours = study(shown(), TINY).samples
+    theirs = study(shown().with_spec(spec), TINY).samples
+    found = without(ours, ENCODING, {"put": frozenset([0])})
+    assert all(np.array_equal(first, second) for first, second in zip(found.arrays(), theirs.arrays(), strict=True))
+
+
+def test_what_is_found_is_kept_in_the_spec() -> None:
+    found = study(shown(), TINY)
+    of_one = replace(found, samples=samples_of([1], episodes=20))
+    data, told = without_irrelevant(shown(), of_one)
+    assert data.spec.untold == {"put": ("?p",)}
+    assert told.encoding.untold == {"put": frozenset([0])}
