@@ -35,6 +35,8 @@ COMMANDS: Mapping[str, str] = {
     "compare": "compare_command:Compare",
     "methods": "evaluate_command:Methods",
     "reproduce": "reproduce_command:Reproduce",
+    "benchmark hard": "benchmark_command:BenchmarkHard",
+    "benchmark axes": "benchmark_command:BenchmarkAxes",
     "report": "report_command:Report",
     "vla set-up": "vla_command:SetUpVla",
     "vla fetch": "vla_command:FetchVla",
@@ -49,6 +51,7 @@ COMMANDS: Mapping[str, str] = {
     "problem": "make_problem_command:MakeProblem",
 }
 GROUPS = {
+    "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
     "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
     "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
     "domain": "Learn domains from demonstrations, check them against some, show them; propose their predicates.",

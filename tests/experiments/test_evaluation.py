@@ -200,7 +200,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(
 def test_timings_are_beside_the_results_and_belong_to_them(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     for record in (written := write(path)):
-        assert set(record.seconds) == {"policy", "physics"}
+        assert set(record.seconds) == {"policy", "physics", "longest"}
         assert record.peak_mebibytes
         assert not {"seconds", "peak_mebibytes"} & set(json.loads(record.line()))
     assert [timing_of(record) for record in read_results(path)] == [timing_of(record) for record in written]

@@ -39,6 +39,12 @@ SUMMARIES = {
         "List the methods that can be compared: what each of them is, how it is learned, and what it lacks here."
     ),
     "reproduce": "Run the whole experiment: collect, train, evaluate and report whatever is not there yet.",
+    "benchmark hard": (
+        "Measure how far each method gets as one thing after the other is made harder: a curve for each."
+    ),
+    "benchmark axes": (
+        "List the axes of the hard suite: what each makes harder, from which value to which, on which tasks."
+    ),
     "report": "Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.",
     "vla set-up": "Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.",
     "vla fetch": (

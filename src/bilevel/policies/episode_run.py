@@ -36,6 +36,7 @@ class Seconds(NamedTuple):
 
     policy: float
     physics: float  # with what is seen, and what nature does
+    longest: float = 0.0  # of the policy's for one step, or before the first: for so long the robot waits
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def measured_episode(
         events=log.events(),
         durations=log.durations(),
         changes=count_changes(changes),
-        seconds=Seconds(clock.policy_seconds, clock.physics_seconds),
+        seconds=Seconds(clock.policy_seconds, clock.physics_seconds, clock.longest_seconds),
         incidents=tuple(incidents_of(policy)),
     )
     return run, episode
@@ -105,18 +106,22 @@ class _Clock:
     def __init__(self, policy: ObservedPolicy, callbacks: Sequence[Callback], settling: Settling | None) -> None:
         self._policy, self._callbacks, self._settling = policy, callbacks, settling
         self._began = math.nan  # when the environment began the step that it is at, if it is at one
-        self.policy_seconds = self.physics_seconds = 0.0
+        self.policy_seconds = self.physics_seconds = self.longest_seconds = 0.0
 
     def reset(self, scene: Scene) -> None:
         began = perf_counter()
         self._policy.reset(scene)
-        self.policy_seconds += perf_counter() - began  # a policy may plan here
+        self._note(perf_counter() - began)  # a policy may plan here
 
     def act(self, scene: Scene) -> Control | None:
         began = perf_counter()
         control = self._policy.act(scene)
-        self.policy_seconds += perf_counter() - began
+        self._note(perf_counter() - began)
         return control
+
+    def _note(self, seconds: float) -> None:
+        self.policy_seconds += seconds
+        self.longest_seconds = max(self.longest_seconds, seconds)
 
     def callback(self, transition: Transition) -> None:
         for callback in self._callbacks:

@@ -16,6 +16,7 @@ class Condition:
     noise: float = 0.0  # amplitude of the control noise
     arguments: tuple[tuple[str, Plain], ...] = ()  # of the environment
     perception: Perception = PERFECT
+    lengthening: float = 1.0  # about how many times as long an episode lasts as a plain one, for forecasts
 
 
 PLAIN = Condition()

@@ -11,6 +11,7 @@ from bilevel.experiments.reproduction.folder import Experiment
 from bilevel.experiments.reproduction.measurements import LAMA, Evaluate, Film, MeasureMemory, Scale
 from bilevel.experiments.reproduction.units import Collect, Train, Unit
 from bilevel.methods.methods import END_TO_END
+from bilevel.tasks.task import STEPS_PER_OBJECT
 
 # Guesses, in seconds of one core of the machine on which they were measured: what matters is their ratio.
 STEPS = {"blocks": 276, "factory": 590, "colour": 611, "gacha": 1123}  # of an expert with three objects, noisy or not
@@ -48,7 +49,8 @@ class Forecast:
 
     def rank(self, unit: Unit) -> tuple[int, float]:
         """Sort first what others need, and of each kind the longest, so that it does not end last."""
-        return ORDER.index(type(unit)), -self.guess(unit)
+        order = next((number for number, kind in enumerate(ORDER) if isinstance(unit, kind)), ORDER.index(Scale))
+        return order, -self.guess(unit)
 
     def guess(self, unit: Unit) -> float:
         """Return how many seconds a unit takes."""
@@ -63,7 +65,7 @@ class Forecast:
             return 1.0 + _episode(unit, experiment)
         if isinstance(unit, Scale):
             return experiment.lama_seconds / 4 if unit.solver == LAMA else 1.0
-        return 20.0
+        return unit.expected_seconds(experiment)
 
     def begin(self, unit: Unit) -> None:
         """Note that a unit begins now."""
@@ -122,5 +124,7 @@ def _episode(unit: Evaluate | MeasureMemory, experiment: Experiment) -> float:
     method = METHODS[unit.variant.method]
     stalls = method.training == END_TO_END and unit.objects > experiment.shown  # they are good at what they were shown
     steps = unit.objects * STALLED if stalls else _steps(unit.task, unit.objects)
+    if isinstance(unit, Evaluate):
+        steps = min(steps * unit.condition.lengthening, unit.objects * STEPS_PER_OBJECT)
     plans = (unit.objects / 2 if method.replan else 1) if method.planners else 0
     return steps * STEP + plans * PLAN

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ SCALING_SEED = 0
 
 
 @dataclass(frozen=True)
-class _VariantUnit(Unit):
+class VariantUnit(Unit):
     """Something that is done with a row of the table, and the network that it runs on."""
 
     variant: Variant
@@ -51,17 +51,27 @@ class _VariantUnit(Unit):
         return (training.policy,) if training else ()
 
     def load_policy(self, folder: ExperimentFolder) -> EvaluatedPolicy:
-        """Return what is run; its policy is named as the folder knows it, wherever that is."""
-        method = self.variant.method
-        seconds = folder.experiment.planning_seconds if METHODS[method].planners else None
+        """Return what is run; its policy is named as the folder knows it, wherever that is.
+
+        A method that is not learned takes from a policy how it estimates what is there.
+        """
+        method = METHODS[self.variant.method]
+        seconds = folder.experiment.planning_seconds if method.planners else None
+        plan = partial(find_policy, method.name, planner=self.variant.planner, planning_seconds=seconds)
         if not self.inputs:
-            return find_policy(method, planning_seconds=seconds)
-        found = find_policy(method, folder.path / self.inputs[0], planning_seconds=seconds)
-        return replace(found, policy=self.inputs[0])
+            return plan()
+        policy = folder.path / self.inputs[0]
+        found = plan(policy) if method.training else plan(estimation=str(policy))
+        return replace(found, policy=self.inputs[0], digest=self.digest(folder))
+
+    def digest(self, folder: ExperimentFolder) -> str | None:
+        """Return that of the policy that is there now, if it needs one; `OSError` or `BadInput` where it is damaged."""
+        return _digest(policy := folder.path / self.inputs[0], _changed(policy)) if self.inputs else None
 
     def evaluation(
         self, folder: ExperimentFolder, objects: int, episodes: int, condition: Condition = PLAIN
     ) -> Evaluation:
+        """Return what runs so many episodes."""
         return Evaluation(
             self.load_policy(folder),
             TASKS[self.task],
@@ -75,7 +85,7 @@ class _VariantUnit(Unit):
 
 
 @dataclass(frozen=True)
-class Evaluate(_VariantUnit):
+class Evaluate(VariantUnit):
     """Run episodes with one number of objects, under a condition."""
 
     kind: ClassVar[str] = "evaluate"
@@ -94,11 +104,11 @@ class Evaluate(_VariantUnit):
 
         To go on with them, they must also have been made with the same versions of all that episodes depend on.
         """
-        path, policy = folder.path / self.outputs[1], folder.path / self.inputs[0] if self.inputs else None
+        path = folder.path / self.outputs[1]
         try:
             data = path.read_bytes()
             records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
-            digest = _digest(policy, _changed(policy)) if policy else None
+            digest = self.digest(folder)
         except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
             return []
         wanted = ((number, evaluation_seed(self.seed, self.objects, number), digest) for number in range(len(records)))
@@ -135,7 +145,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class MeasureMemory(_VariantUnit):
+class MeasureMemory(VariantUnit):
     """Measure how much memory a process of its own needs for one episode."""
 
     kind: ClassVar[str] = "memory"
@@ -203,7 +213,7 @@ class Scale(Unit):
 
 
 @dataclass(frozen=True)
-class Film(_VariantUnit):
+class Film(VariantUnit):
     """Film an episode to look at; what has a timeline has a film."""
 
     kind: ClassVar[str] = "film"

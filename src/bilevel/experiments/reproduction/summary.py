@@ -33,23 +33,29 @@ from bilevel.tabletop import TASKS
 
 def summarise(folder: ExperimentFolder, command: str) -> Findings:
     """Return everything that was found in a folder, whoever asked for it."""
-    files = _Files(folder)
-    runs, scaling = files.read_all("runs/*.json", Run), files.read_all("scaling/*.json", Scaling)
-    costs = files.read_all("costs/*/*.json", Cost)
-    machines = [*(run.machine for run in runs), *(cost.machine for cost in costs), *(one.machine for one in scaling)]
+    files = FolderFiles(folder)
+    scaling = files.read_all("scaling/*.json", Scaling)
     order = in_order(one.task for one in scaling)
     scaling.sort(key=lambda one: (order.index(one.task), one.solver, one.objects))
-    failures, rows = files.read_all("failures/*.json", Failure), list(_findings(files))
-    about = About(
-        experiment=folder.experiment,
+    rows = list(_findings(files))
+    rules = {task: rules for task in files.tasks("policies") if (rules := _rules(folder, task)) is not None}
+    about = msgspec.structs.replace(say_how(files, command, [one.machine for one in scaling]), rules=rules)
+    return Findings(about, rows, scaling)
+
+
+def say_how(files: FolderFiles, command: str, further_machines: Iterable[Machine] = ()) -> About:
+    """Return how what is in a folder came about, but for what was learned; ask it after all files were read."""
+    runs, costs = files.read_all("runs/*.json", Run), files.read_all("costs/*/*.json", Cost)
+    machines = [*(run.machine for run in runs), *(cost.machine for cost in costs), *further_machines]
+    return About(
+        experiment=files.folder.experiment,
         command=command,
         machines=_each_once(machines),
-        failures=failures,
-        rules={task: rules for task in files.tasks("policies") if (rules := _rules(folder, task)) is not None},
+        failures=files.read_all("failures/*.json", Failure),
+        rules={},
         dates=sorted({run.date for run in runs if run.date}),
         left_out=sorted(files.left_out),
     )
-    return Findings(about, rows, scaling)
 
 
 def write_findings(folder: ExperimentFolder) -> None:
@@ -59,7 +65,7 @@ def write_findings(folder: ExperimentFolder) -> None:
 
 
 @dataclass
-class _Files:
+class FolderFiles:
     """The files of a folder, and the names of those that had to be left out."""
 
     folder: ExperimentFolder
@@ -111,7 +117,7 @@ def _rules(folder: ExperimentFolder, task: str) -> str | None:
     return None
 
 
-def _findings(files: _Files) -> Iterator[Finding]:
+def _findings(files: FolderFiles) -> Iterator[Finding]:
     for task in files.tasks("episodes"):
         for variant in VARIANTS.values():
             folders = (files.folder.path / "episodes" / task).glob(f"{variant.name}-*")
@@ -121,7 +127,7 @@ def _findings(files: _Files) -> Iterator[Finding]:
                     yield found
 
 
-def _finding(files: _Files, task: str, variant: Variant, seed: int) -> Finding | None:
+def _finding(files: FolderFiles, task: str, variant: Variant, seed: int) -> Finding | None:
     by_size = dict(_records(files, task, variant, seed))
     records = [record for part in by_size.values() for record in part]
     if not records:
@@ -145,7 +151,7 @@ def _finding(files: _Files, task: str, variant: Variant, seed: int) -> Finding |
     )
 
 
-def _records(files: _Files, task: str, variant: Variant, seed: int) -> Iterator[tuple[int, list[EpisodeRecord]]]:
+def _records(files: FolderFiles, task: str, variant: Variant, seed: int) -> Iterator[tuple[int, list[EpisodeRecord]]]:
     """Yield the numbers of objects of which there are episodes, with these."""
     paths = (files.folder.path / "episodes" / task / f"{variant.name}-{seed}").glob("*.jsonl")
     for size, path in sorted((int(path.stem), path) for path in paths if path.stem.isdecimal()):
@@ -189,7 +195,7 @@ class _Card(msgspec.Struct):
     summary: _Summary
 
 
-def _training(files: _Files, network: Train) -> Training | None:
+def _training(files: FolderFiles, network: Train) -> Training | None:
     """Return how a network was trained; `None` where that is not known."""
     cost = files.read(files.folder.path / network.cost, Cost)
     card = files.read(files.folder.path / network.policy / POLICY, _Card)

@@ -10,7 +10,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,11 +19,11 @@ import msgspec
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak
 from bilevel.experiments.methods import METHODS, is_published, is_symbolic
-from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, read_intact
 from bilevel.experiments.reproduction.recipes import OUR_RECIPE, OURS, PAPER, PAPERS_RECIPE, Recipe
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
-from bilevel.methods.methods import END_TO_END
+from bilevel.methods.methods import END_TO_END, EXPERT
 from bilevel.policies.policy_folder import BISON, POLICY
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -71,6 +71,10 @@ class Unit(ABC):
     def name(self) -> str:
         """What a person calls it: `train blocks/bison-paper-0`."""
         return f"{self.kind} {PurePosixPath(self.outputs[-1].partition('/')[2]).with_suffix('')}"
+
+    def expected_seconds(self, experiment: Experiment) -> float:
+        """Return about how long it takes, where a forecast knows nothing better."""
+        return 20.0
 
     @abstractmethod
     def is_done(self, folder: ExperimentFolder) -> bool:
@@ -237,6 +241,8 @@ class Variant:
     name: str
     method: str
     recipe: Recipe | None = None
+    planner: str | None = None  # where that is not the usual one of its method
+    ending: str = ""  # of its title
 
     @property
     def preset(self) -> str | None:
@@ -247,7 +253,11 @@ class Variant:
     def title(self) -> str:
         """What the table calls it."""
         endings = {OURS: ", our preset"} | ({PAPER: ", paper's setting"} if self.method == BISON else {})
-        return METHODS[self.method].title + endings.get(self.preset or "", "")
+        return METHODS[self.method].title + (self.ending or endings.get(self.preset or "", ""))
+
+    def learned_by(self, ending: str, recipe: Recipe) -> Variant:
+        """Return the same by another recipe, which is told in its name."""
+        return replace(self, name=f"{self.name}-{ending}", recipe=recipe)
 
     def training(self, task: str, seed: int) -> Train | None:
         """Return what trains what it runs on, if that is learned: methods that plan run on BISON's network."""
@@ -264,6 +274,8 @@ def _variants() -> list[Variant]:
             rows.append(Variant(name, name, PAPERS_RECIPE if method.training else None))
             if method.training == END_TO_END:
                 rows.append(Variant(f"{name}-practised", name, OUR_RECIPE))
+    rows.append(Variant("det-replan-search", "det-replan", PAPERS_RECIPE, "search", ", built-in search"))
+    rows.append(Variant("expert-estimating", EXPERT, OUR_RECIPE, ending=" with state estimation"))
     return rows
 
 
@@ -273,7 +285,7 @@ VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variant
 USUAL = tuple(
     name
     for name, variant in VARIANTS.items()
-    if not is_published(METHODS[variant.method]) and not name.endswith("-practised")
+    if not is_published(METHODS[variant.method]) and not name.endswith(("-practised", "-search", "-estimating"))
 )
 
 

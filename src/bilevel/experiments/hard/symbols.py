@@ -1,0 +1,171 @@
+"""Problems of symbols alone: a method decides, nature answers, until the goal holds or the time is up."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import msgspec
+
+from bilevel.experiments.machines import Machine, machine
+from bilevel.experiments.methods import METHODS
+from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, read_intact
+from bilevel.experiments.reproduction.measurements import VariantUnit
+from bilevel.experiments.reproduction.units import Callback
+from bilevel.files import write_atomically
+from bilevel.json_files import Amount, Count, encode
+from bilevel.planning.planners import PLANNERS, PlannedPolicy
+from bilevel.policies.policy_folder import read_policy
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.rules.solving import default_bound
+from bilevel.seeds import evaluation_seed
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.plans import Nature
+from bilevel.symbolic.semantics import applicable, bind_outcome, ground_action, progress
+from bilevel.tabletop import TASKS
+from bilevel.tabletop.problems import generate_problem
+from bilevel.tasks.task import Expert, Task
+from bilevel.versions import versions
+
+NO_ACTION, NOT_APPLICABLE, TIME, STEPS = "no action", "not applicable", "time", "steps"  # why it was not solved
+
+
+class HighLevel(Protocol):
+    """What decides on symbols: rules, a planner, or an expert."""
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Begin an episode with these objects."""
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since."""
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return the next action, or none."""
+
+
+class ExpertChoice:
+    """The choices of a task's expert, which knows no more than state and goal."""
+
+    def __init__(self, task: Task) -> None:
+        assert isinstance(task.expert, Expert)
+        assert task.expert.choose is not None
+        self.choose = task.expert.choose
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Nothing is remembered of an episode."""
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Objects are known by their facts."""
+
+
+class SymbolicEpisode(msgspec.Struct, frozen=True):
+    """How a method did on one problem."""
+
+    problem: Count  # its number
+    solved: bool
+    reason: str | None  # why not
+    actions: Count
+    seconds: Amount  # for all decisions
+    longest: Amount  # for one of them
+
+
+def solve_symbols(
+    domain: Domain, problem: Problem, high: HighLevel, rng: random.Random, limit: float
+) -> SymbolicEpisode:
+    """Let a method decide and nature answer, for at most so many seconds of deciding."""
+    state, actions, seconds, longest, reason = problem.state, 0, 0.0, 0.0, None
+    nature, bound = Nature(domain, problem.objects, rng), default_bound(problem)
+    began = time.perf_counter()
+    high.reset(state, problem.goal, problem.objects)
+    while True:
+        action = None if problem.goal <= state else high.choose(state, problem.goal)
+        taken = time.perf_counter() - began
+        seconds, longest = seconds + taken, max(longest, taken)
+        if problem.goal <= state:
+            break
+        if seconds > limit or action is None or actions >= bound:
+            reason = TIME if seconds > limit else NO_ACTION if action is None else STEPS
+            break
+        spelt = ground_action(domain, action)
+        if not applicable(state, spelt):
+            reason = NOT_APPLICABLE
+            break
+        known = len(nature.objects)
+        move = nature.move(domain.schemas[action.name])
+        state, actions = progress(state, bind_outcome(spelt.outcomes[move.outcome], move.binding)), actions + 1
+        began = time.perf_counter()
+        if len(nature.objects) > known:
+            high.declare(nature.objects)
+    return SymbolicEpisode(0, reason is None, reason, actions, round(seconds, 6), round(longest, 6))
+
+
+class SymbolicResults(msgspec.Struct, frozen=True):
+    """What is in the file of a unit."""
+
+    episodes: list[SymbolicEpisode]
+    digest: str | None  # of the policy
+    versions: Mapping[str, str]
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class SolveSymbols(VariantUnit):
+    """Let a method solve some problems of one size, symbols alone."""
+
+    kind: ClassVar[str] = "symbols"
+    objects: int
+    problems: int
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (f"symbols/{self.task}/{self.variant.name}-{self.seed}/{self.objects:04d}.json",)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Only rules are taken from a policy."""
+        return () if METHODS[self.variant.method].planners else super().inputs
+
+    def expected_seconds(self, experiment: Experiment) -> float:
+        """Planners run out of time from about a hundred objects on."""
+        share = min(1.0, (self.objects / 150) ** 2) if METHODS[self.variant.method].planners else 0.0
+        return 0.5 + self.problems * (share * experiment.lama_seconds + 1e-6 * self.objects**2)
+
+    def results(self, folder: ExperimentFolder) -> SymbolicResults | None:
+        """Return what was found, if it is there and of the policy that is there now."""
+        known = read_intact(folder.path / self.outputs[0], SymbolicResults)
+        try:
+            return known if known is not None and known.digest == self.digest(folder) else None
+        except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
+            return None
+
+    def is_done(self, folder: ExperimentFolder) -> bool:
+        known = self.results(folder)
+        return known is not None and len(known.episodes) >= self.problems
+
+    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
+        known = self.results(folder)
+        episodes = list(known.episodes) if known else []
+        task, limit = TASKS[self.task], folder.experiment.lama_seconds
+        while len(episodes) < self.problems:
+            number = len(episodes)
+            rng = random.Random(evaluation_seed(self.seed, number))
+            problem = generate_problem(task.domain.name, self.objects, rng)
+            found = solve_symbols(task.domain, problem, self._high(folder, task, limit), rng, limit)
+            episodes.append(msgspec.structs.replace(found, problem=number))
+            packages = ["up-fast-downward"] if METHODS[self.variant.method].planners else []
+            results = SymbolicResults(episodes, self.digest(folder), versions(packages), machine())
+            write_atomically(folder.path / self.outputs[0], encode(results, indent=0))
+            callback(f"problem {len(episodes)} of {self.problems}")
+
+    def _high(self, folder: ExperimentFolder, task: Task, limit: float) -> HighLevel:
+        method = METHODS[self.variant.method]
+        if not method.training:
+            return ExpertChoice(task)
+        if method.planners:
+            planner = PLANNERS[self.variant.planner or method.planners[0]]
+            return PlannedPolicy(task.domain, planner, replan=method.replan, time_limit=limit)
+        policy = read_policy(folder.path / self.inputs[0])
+        return RulePolicy(policy.rules, task.domain, commit=policy.card.commit)
