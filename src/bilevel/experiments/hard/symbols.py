@@ -151,7 +151,7 @@ class SolveSymbols(VariantUnit):
         task, limit = TASKS[self.task], folder.experiment.lama_seconds
         while len(episodes) < self.problems:
             number = len(episodes)
-            rng = random.Random(evaluation_seed(self.seed, number))
+            rng = random.Random(evaluation_seed(self.seed, self.objects, number))
             problem = generate_problem(task.domain.name, self.objects, rng)
             found = solve_symbols(task.domain, problem, self._high(folder, task, limit), rng, limit)
             episodes.append(msgspec.structs.replace(found, problem=number))
