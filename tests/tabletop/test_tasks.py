@@ -52,6 +52,8 @@ def test_a_task_is_found_by_its_name_and_fits_together(name: str) -> None:
 def test_arguments_are_those_of_the_world() -> None:
     assert {name for name, task in TASKS.items() if "colours" in task.arguments} == {"colour", "colour-noisy"}
     assert {name for name, task in TASKS.items() if "draw" in task.arguments} == {"gacha", "gacha-noisy"}
+    with_trays = {"colour", "colour-noisy", "gacha", "gacha-noisy"}
+    assert {name for name, task in TASKS.items() if "tray_position" in task.arguments} == with_trays
 
 
 def test_an_unknown_task_is_answered_with_the_known_ones() -> None:

@@ -1,12 +1,18 @@
-"""What is seen of a tray is the first of its spots on which nothing stands."""
+"""What is seen of a tray: the first of its spots on which nothing stands, or always the first."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from bilevel.symbolic.domain import Action, BadInput
+from bilevel.tabletop import TASKS
 from bilevel.tabletop.measurements import holds, stands
-from bilevel.tabletop.trays import free_spots
-from bilevel.tasks.scene import Array
+from bilevel.tabletop.trays import TrayWorld, free_spots
+from bilevel.tabletop.worlds.colour import Colour
+from bilevel.tabletop.worlds.gacha import Gacha
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.task import Expert
 
 TRAYS = np.array([[0.0, 0.4], [0.1, 0.6]])
 PITCH = 0.05
@@ -42,3 +48,47 @@ def test_blocks_in_the_air_or_in_hand_take_no_spot() -> None:
     holding = np.array([0.0, 0.4, 0.04, 0.47], np.float32)
     assert free((0.0, 0.4, 0.02), agent=holding) == TRAYS.tolist()
     assert free((0.0, 0.4, 0.02), agent=np.array([0.0, 0.4, 0.04, 0.9], np.float32)) == [[0.05, 0.4], [0.1, 0.6]]
+
+
+# Fixed positions
+
+STILL = np.array([0, 0, 0, -1], np.float32)
+
+
+def with_a_block_on_its_tray(world: TrayWorld) -> Scene:
+    """One block on the first spot of tray 1, of its colour, and another of the same colour above it, in no hand."""
+    world.reset(seed=0)
+    x, y = world.state.trays[0]
+    world.state.colours[:2] = 0
+    if isinstance(world, Gacha):
+        world.state.serials[:2] = 1, 2
+        world.state.visible[:2] = True
+    world.update()
+    world.simulation.put(0, (x, y, 0.02))
+    world.simulation.put(1, (x, y, 0.2))
+    return world.slots.scene(world.step(STILL)[0])
+
+
+@pytest.mark.parametrize("kind", [Colour, Gacha])
+def test_a_fixed_tray_is_seen_at_its_first_spot_whatever_stands_there(kind: type[Colour | Gacha]) -> None:
+    seen = {name: with_a_block_on_its_tray(kind(2, tray_position=name))["tray1"] for name in ("free-spot", "fixed")}
+    assert seen["fixed"].x == seen["fixed"].start
+    assert seen["free-spot"].x == pytest.approx(seen["fixed"].x + kind.pitch)
+    assert (seen["free-spot"].y, seen["free-spot"].end) == (seen["fixed"].y, seen["fixed"].end)
+
+
+@pytest.mark.parametrize("kind", [Colour, Gacha])
+def test_the_expert_finds_the_free_spot_of_a_fixed_tray_itself(kind: type[Colour | Gacha]) -> None:
+    expert, controls = TASKS[kind.__name__.lower()].expert, []
+    assert isinstance(expert, Expert)
+    assert expert.control is not None
+    for position in ("free-spot", "fixed"):
+        scene = with_a_block_on_its_tray(kind(2, tray_position=position))
+        controls.append(expert.control(scene, Action("place-goal", ("block2", "tray1", "red"))).tolist())
+    assert controls[0] == pytest.approx(controls[1], abs=1e-5)
+    assert controls[0][0] > 0.1  # towards the next spot, although the block is above the first
+
+
+def test_an_unknown_tray_position_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(BadInput, match="unknown tray position 'middle'; known ones: free-spot, fixed"):
+        Colour(1, tray_position="middle")

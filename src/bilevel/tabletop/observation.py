@@ -20,7 +20,7 @@ from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Sp
 Bools = NDArray[np.bool_]
 
 # Features from which a world's spec is put together. Positions are in metres, in the frame of the arm, and name the
-# point that the gripper goes for: a block's centre, a tray's next free spot, a button's top, the knob on a box's lid.
+# point that the gripper goes for: a block's centre, a spot of a tray, a button's top, the knob on a box's lid.
 HAND: Features = {"x": Position, "y": Position, "z": Position(absolute=True), "opening": Scalar}  # 1: wide open
 PLACED: Features = {"x": Position, "y": Position, "z": Position}
 COLOUR: Features = {"red": LabelOnly, "green": LabelOnly, "blue": LabelOnly}

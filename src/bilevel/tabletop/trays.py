@@ -1,15 +1,18 @@
-"""Trays: strips painted on the table, with a row of spots along x. What is seen of a tray is its next free spot."""
+"""Trays: strips painted on the table, with a row of spots along x.
+
+What is seen of a tray is where its next free spot is, which the world works out, or always its first spot.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Atom
+from bilevel.symbolic.domain import Action, Atom, BadInput
 from bilevel.tabletop import furniture
 from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.measurements import (
@@ -23,12 +26,14 @@ from bilevel.tabletop.measurements import (
     stands_on_own_tray,
 )
 from bilevel.tabletop.observation import POSITION, RGB, SPAN, TRAVEL, Bools, Observation, numbered
+from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import State, Tabletop, once
 from bilevel.tasks.scene import Array, Scene
 
 SPOT_TAKEN = 0.035  # metres, in x and in y: a spot is taken by a block as near as this
 HALF_WIDTH = 0.03
 NO_COLOUR = -1
+FREE_SPOT, FIXED = TRAY_POSITIONS = ("free-spot", "fixed")  # what is seen of a tray: its next free spot, its first spot
 
 
 @dataclass
@@ -46,6 +51,7 @@ class TrayWorld(Tabletop):
     colours: int  # how many colours there are
     spots: int  # that each tray has
     pitch: ClassVar[float]  # metres between the spots of a tray
+    tray_position: str  # one of TRAY_POSITIONS
 
     @property
     def tray_length(self) -> float:
@@ -66,6 +72,7 @@ class TrayWorld(Tabletop):
         colours = furniture.COLOURS[: self.colours]
         features[self._trays, RGB] = features[self.slots.rows("colour"), RGB] = colours
         features[self._trays, SPAN] = self.state.trays[:, :1] + np.array([0.0, self.tray_length])
+        features[self._trays, :2], features[self._trays, 2] = self.state.trays, furniture.SPOT
         brown = np.array(furniture.BROWN, np.float32)
         block_colours = np.where((self.state.colours == NO_COLOUR)[:, None], brown, colours[self.state.colours])
         features[self._blocks, RGB] = block_colours
@@ -75,10 +82,11 @@ class TrayWorld(Tabletop):
             self.simulation.paint(name, colour)
 
     def look(self, features: Array, agent: Array) -> None:
-        blocks = features[self._blocks, POSITION]
-        standing = blocks[stands(blocks, holds(agent, blocks)), :2]
-        along = np.arange(self.spots, dtype=float) * self.pitch
-        features[self._trays, POSITION] = free_spots(self.state.trays, along, standing)
+        if self.tray_position == FREE_SPOT:
+            blocks = features[self._blocks, POSITION]
+            standing = blocks[stands(blocks, holds(agent, blocks)), :2]
+            along = np.arange(self.spots, dtype=float) * self.pitch
+            features[self._trays, POSITION] = free_spots(self.state.trays, along, standing)
         travel = -self.simulation.joint("button")
         features[self._button, 2] = furniture.BUTTON_TOP - travel
         features[self._button, TRAVEL] = travel
@@ -98,6 +106,13 @@ class TrayWorld(Tabletop):
     def is_pressed(self, observation: Observation) -> bool:
         """Whether the button is down."""
         return bool(observation["objects"][self._button, TRAVEL] > PRESSED)
+
+
+def known_tray_position(name: str) -> str:
+    """Return what is to be seen of trays; `BadInput` for an unknown name."""
+    if name not in TRAY_POSITIONS:
+        raise BadInput(f"unknown tray position '{name}'; known ones: {', '.join(TRAY_POSITIONS)}")
+    return name
 
 
 @remembered
@@ -134,3 +149,29 @@ def tray_facts(scene: Scene, tray_colours: Indices) -> Iterator[Atom]:
 def colours_and_trays(state: Mapping[str, list[tuple[str, ...]]]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the colour of each block that has one, and the tray for each colour; `state` is sorted by predicate."""
     return {b: c for b, c in state["colour-of"]}, {c: t for t, c in state["tray-colour"]}  # noqa: C416 (types)
+
+
+def putting_where_there_is_room(skills: Mapping[str, Skill], pitch: float) -> Callable[[Scene, Action], Array]:
+    """Return an expert's `control` that finds by itself where on a tray there is room.
+
+    Where the tray's position is taken, it is the first free spot of the tray, as far as its blocks are seen. A policy
+    that only sees what the action names cannot know of them.
+    """
+    plain = skilled(skills)
+
+    def control(scene: Scene, action: Action) -> Array:
+        if action.name != "place-goal":
+            return plain(scene, action)
+        block, tray, colour = scene.features[scene.rows(action.arguments)]
+        rows = scene.roster.rows("block")
+        blocks = scene.features[rows, POSITION]
+        is_standing = stands(blocks, holds(scene.values, blocks))
+        is_standing[scene.roster.row[action.arguments[0]] - rows.start] = False
+        standing = blocks[is_standing, :2]
+        if (np.abs(standing - tray[:2]) < SPOT_TAKEN).all(axis=1).any():
+            start, end = tray[SPAN].tolist()
+            along = np.arange(round((end - start) / pitch) + 1) * pitch
+            tray[POSITION] = free_spots(np.array([[start, tray[1]]]), along, standing)[0]
+        return skills[action.name](scene.values, block, tray, colour)
+
+    return control

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
 from bilevel.tabletop.measurements import LIMITS, Limits
 from bilevel.tabletop.observation import POSITION, Bools, perceive
-from bilevel.tabletop.skills import Skill, skilled
 from bilevel.tabletop.tabletop import Tabletop
-from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.task import Expert, Task, Thresholds, found_at
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
@@ -114,11 +113,11 @@ def twins(
     thresholds: Thresholds,
     goal: Label,
     choose: Callable[[Facts, Facts], Action | None],
-    skills: Mapping[str, Skill],
+    control: Callable[[Scene, Action], Array],
 ) -> tuple[Task, Task]:
     """Return the two tasks of a world, called after its class: the still one, and the one in which objects teleport.
 
-    `choose` and `skills` are those of its expert.
+    `choose` and `control` are those of its expert.
     """
     name = world.__name__.lower()
     still = Task(
@@ -129,7 +128,7 @@ def twins(
         perceive=perceive,
         label=label,
         goal=goal,
-        expert=Expert(choose, skilled(skills)),
+        expert=Expert(choose, control),
         max_objects=world.max_objects,
         switches=(3,),  # the fingers
         save=world.save,

@@ -219,4 +219,4 @@ SKILLS: dict[str, skills.Skill] = {
 
 THRESHOLDS = thresholds(*HELD, "low", "near")
 
-task, noisy = twins(Blocks, DOMAIN, label, THRESHOLDS, goal, choose, SKILLS)
+task, noisy = twins(Blocks, DOMAIN, label, THRESHOLDS, goal, choose, skills.skilled(SKILLS))

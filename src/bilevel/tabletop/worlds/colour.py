@@ -25,7 +25,17 @@ from bilevel.tabletop.observation import (
 )
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW
-from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
+from bilevel.tabletop.trays import (
+    FREE_SPOT,
+    NO_COLOUR,
+    TrayState,
+    TrayWorld,
+    colours_and_trays,
+    known_tray_position,
+    putting_where_there_is_room,
+    tray_facts,
+    tray_relations,
+)
 from bilevel.tabletop.world_tasks import (
     HELD,
     Relations,
@@ -49,9 +59,9 @@ LEFT_END = -0.4  # of the part of the table for trays
 class Colour(TrayWorld):
     """n brown blocks, a tray for each of a few colours, a platform, a button.
 
-    Which colour a block gets is drawn uniformly, so a tray has a spot for each block; what is seen of a tray is where
-    its next free spot is, and from where to where its spots go; what is seen of the table is where the next block can
-    be put aside.
+    Which colour a block gets is drawn uniformly, so a tray has a spot for each block. What is seen of a tray is where
+    its next free spot is, or with `tray_position="fixed"` always its first, and from where to where its spots go; what
+    is seen of the table is where the next block can be put aside.
     """
 
     scene_spec = SPEC
@@ -63,6 +73,7 @@ class Colour(TrayWorld):
         objects: int = 3,
         *,
         colours: int = MOST_COLOURS,
+        tray_position: str = FREE_SPOT,
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
@@ -71,6 +82,7 @@ class Colour(TrayWorld):
         if colours not in range(1, MOST_COLOURS + 1):
             raise BadInput(f"Colour takes 1 to {MOST_COLOURS} colours, not {colours}")
         self.colours, self.spots = int(colours), objects
+        self.tray_position = known_tray_position(tray_position)
         super().__init__(
             objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
         )
@@ -221,4 +233,6 @@ SKILLS: dict[str, skills.Skill] = {
 
 THRESHOLDS = thresholds(*HELD, "low", "near", "tray_margin")
 
-task, noisy = twins(Colour, shipped_domain("colour"), label, THRESHOLDS, goal, choose, SKILLS)
+task, noisy = twins(
+    Colour, shipped_domain("colour"), label, THRESHOLDS, goal, choose, putting_where_there_is_room(SKILLS, Colour.pitch)
+)

@@ -28,7 +28,7 @@
 
   (:action open
     :parameters (?d - box)
-    :precondition (gripper-free)
+    :precondition (and (closed ?d) (gripper-free))
     :effect (and (opened ?d) (not (closed ?d))))
 
   (:action roll

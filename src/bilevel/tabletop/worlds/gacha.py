@@ -29,7 +29,17 @@ from bilevel.tabletop.observation import (
 )
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import ARM_CLEARANCE, teleporting
-from bilevel.tabletop.trays import NO_COLOUR, TrayState, TrayWorld, colours_and_trays, tray_facts, tray_relations
+from bilevel.tabletop.trays import (
+    FREE_SPOT,
+    NO_COLOUR,
+    TrayState,
+    TrayWorld,
+    colours_and_trays,
+    known_tray_position,
+    putting_where_there_is_room,
+    tray_facts,
+    tray_relations,
+)
 from bilevel.tabletop.world_tasks import (
     HELD,
     Relations,
@@ -53,7 +63,7 @@ TRAY_JITTER = (0.012, 0.006)  # metres
 IN_BOX_JITTER = 0.008
 YAW = 0.2  # radians
 UNDISTURBED = 10  # steps that the box must have been free before a block comes back to it
-DRAWS = ("empty", "uniform")  # among the colours whose trays are empty; among all
+DRAWS = ("uniform", "empty")  # among all colours; among those whose trays are empty
 
 
 @dataclass
@@ -72,7 +82,8 @@ class Gacha(TrayWorld):
     """n target colours, a tray for each of them and for two colours more, a box with a lid, a button.
 
     The button makes a block when the box is empty and closed. A block of any colour belongs on the tray of its colour,
-    where it replaces the one before. `draw` says among which colours nature draws: those whose trays are empty, or all.
+    where it replaces the one before. `draw` says among which colours nature draws: all, or those whose trays are empty.
+    What is seen of a tray is where its next free spot is, or with `tray_position="fixed"` always its first.
     """
 
     scene_spec = SPEC
@@ -85,7 +96,8 @@ class Gacha(TrayWorld):
         self,
         objects: int = 3,
         *,
-        draw: str = "empty",
+        draw: str = "uniform",
+        tray_position: str = FREE_SPOT,
         teleport_rate: float = 0.0,
         render_mode: str | None = None,
         quality: str = "fast",
@@ -94,6 +106,7 @@ class Gacha(TrayWorld):
         if draw not in DRAWS:
             raise BadInput(f"unknown way to draw colours '{draw}'; known ways: {', '.join(DRAWS)}")
         self.draw, self.colours = draw, objects + SPARE_COLOURS
+        self.tray_position = known_tray_position(tray_position)
         super().__init__(
             objects, teleport_rate=teleport_rate, render_mode=render_mode, quality=quality, picture_size=picture_size
         )
@@ -328,4 +341,6 @@ SKILLS: dict[str, skills.Skill] = {
 
 THRESHOLDS = thresholds(*HELD, "low", "tray_margin", "box_x", "box_y", "box_z", "lid_shut", "lid_open")
 
-task, noisy = twins(Gacha, shipped_domain("gacha"), label, THRESHOLDS, goal, choose, SKILLS)
+task, noisy = twins(
+    Gacha, shipped_domain("gacha"), label, THRESHOLDS, goal, choose, putting_where_there_is_room(SKILLS, Gacha.pitch)
+)

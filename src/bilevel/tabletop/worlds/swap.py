@@ -73,4 +73,4 @@ SKILLS: dict[str, skills.Skill] = {
     "put-aside": skills.place,
 }
 
-task, noisy = twins(Swap, shipped_domain("swap"), label, THRESHOLDS, goal, choose, SKILLS)
+task, noisy = twins(Swap, shipped_domain("swap"), label, THRESHOLDS, goal, choose, skills.skilled(SKILLS))
