@@ -92,9 +92,9 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 def prepare(folder: Path, episodes: int, task: str) -> str:
     """Collect the demonstrations of a task, and learn the rules of all of them, unless they are there."""
-    data = collect(TASKS[task], folder / task, objects=SHOWN, episodes=episodes)
     path = rules_path(folder, task)
     if not path.exists():
+        data = collect(TASKS[task], folder / task, objects=SHOWN, episodes=episodes)
         rules = study(data, TASKS[task]).rules
         path.write_text(format_rules(rules, [domain_line(data.domain.name)]), encoding="utf-8")
     return task
