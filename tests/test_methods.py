@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tiny_task
-from bilevel.experiments.methods import METHODS
+from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.methods.methods import BILEVEL
 from bilevel.policies.changes import REASONS
 from bilevel.symbolic.domain import BadInput
@@ -65,15 +65,28 @@ def test_a_method_runs_end_to_end(
     assert record["steps"] > 0
 
 
-@pytest.mark.parametrize("method", ["det-plan", "ndt-replan"])
-def test_a_planner_that_cannot_express_what_may_happen_says_so(
-    method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Here nature makes new objects, and a planner knows only what a problem names."""
+@pytest.fixture
+def still_gacha(tmp_path: Path) -> Path:
+    """A policy for a task in which nature makes new objects."""
     rule = "variables: ?d - box\n1: gripper-free() & closed(?d) -> open(?d)"
     still_policy(TASKS["gacha"], rule, BoxControls([-1.0] * 4, [1.0] * 4, [4])).write(tmp_path / "policy")
-    options = ("--method", method, "--objects", 1, "--episodes", 1, "--output", tmp_path / "results.jsonl")
-    assert run(capsys, "evaluate", "--policy", tmp_path / "policy", *options)[0] == 0
+    return tmp_path / "policy"
+
+
+@pytest.mark.parametrize(
+    ("method", "planner"), [("det-plan", "search"), ("det-replan", "search"), ("ndt-plan", "fond")]
+)
+def test_where_nature_makes_new_objects_the_planner_has_a_model_of_them(
+    method: str, planner: str, still_gacha: Path
+) -> None:
+    assert find_policy(method, still_gacha).settings["planner"] == planner
+
+
+def test_a_planner_that_cannot_express_what_may_happen_says_so(
+    still_gacha: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--method", "det-plan", "--planner", "lama", "--objects", 1, "--episodes", 1)
+    assert run(capsys, "evaluate", "--policy", still_gacha, *options, "--output", tmp_path / "results.jsonl")[0] == 0
     record = json.loads((tmp_path / "results.jsonl").read_text(encoding="utf-8"))
     assert (record["outcome"], record["reason"], record["steps"]) == ("no action", "no model", 0)
     assert record["detail"].startswith("action 'roll' makes new objects")

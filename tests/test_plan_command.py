@@ -230,12 +230,14 @@ def test_a_missing_planner_says_how_to_get_it(
     assert run(capsys, "plan", *blocks)[0] == 0
 
 
-def test_new_objects_have_no_policy_but_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_new_objects_have_a_policy_and_a_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(capsys, "problem", "gacha", "--objects", 1, "--output", tmp_path / "p.pddl")[0] == 0
     files = tmp_path / "gacha-domain.pddl", tmp_path / "p.pddl"
-    code, _, err = run(capsys, "plan", *files)
-    assert code == 2
-    assert "the planner 'search' finds a plan that hopes for the best" in err
+    code, out, err = run(capsys, "plan", *files)
+    assert code == 0
+    assert "holding(new-block) do place-goal(new-block, " in out
+    assert "checked: strong-cyclic" in err
+    assert "new-block stands for the block that roll has made last" in err
     assert run(capsys, "plan", *files, "--planner", "search")[0] == 0
 
 

@@ -17,10 +17,10 @@ from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Decision, Status
 from bilevel.planning.planners import PLANNERS
 from bilevel.planning.strong_cyclic import check_policy
-from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Problem
+from bilevel.symbolic.domain import Action, Atom, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.symbolic.semantics import Condition
-from bilevel.tabletop.problems import colour_problem, gacha_problem, shipped_domain
+from bilevel.tabletop.problems import colour_problem, shipped_domain
 
 
 def facts(text: str) -> str:
@@ -174,11 +174,6 @@ def test_a_policy_for_colour_grows_with_blocks_and_colours_not_with_their_states
     many = fond(domain, colour_problem(10, random.Random(0)), 60).policy
     assert many is not None
     assert len(many.decisions) <= 10 * (3 + 2 * 10)
-
-
-def test_refuses_new_objects_by_the_name_of_the_action() -> None:
-    with pytest.raises(BadInput, match=r"action 'roll' makes new objects, for which there are no policies"):
-        fond(shipped_domain("gacha"), gacha_problem(2, random.Random(0)), 60)
 
 
 @pytest.mark.parametrize("time_limit", [0.0, 0.05])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -83,13 +84,17 @@ def test_it_gives_up_and_says_so() -> None:
     assert str(verdict) == "not checked: the time was up after 0 reachable states"
 
 
-def test_new_objects_are_beyond_it() -> None:
+def test_states_with_new_objects_are_those_with_placeholders() -> None:
     domain, problem = shipped_domain("gacha"), training_problems("gacha")[0]
     box, button = (next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("box", "button"))
     roll = ContingentPolicy((decision([], Action("roll", (box, button)), 1),))
     verdict = check_policy(domain, problem, roll.choose)
+    assert verdict.kind is PolicyKind.NOT_CLOSED
+    assert f"after roll({box}, {button}) [colour-of(new-block," in verdict.reason
+    nameless = replace(problem, objects={}, domain_name=domain.name)
+    verdict = check_policy(replace(domain, constants=problem.objects), nameless, roll.choose)
     assert verdict.kind is PolicyKind.UNKNOWN
-    assert str(verdict).endswith("makes new objects: there is no end of states")
+    assert verdict.reason.startswith("action 'roll' makes new objects, and the domain is in ADL")
 
 
 def test_nature_chooses_among_all_objects() -> None:

@@ -126,7 +126,8 @@ class FindPlan:
             raise BadInput(f"the planner failed on problem '{problem.name}': its policy is {check}")
         items = policy_items(policy)
         sizes = {"states": len(check.graph.choices), "decisions": len(items)}
-        values = {"sizes": sizes, "checked": check.kind.value, "remarks": [str(check)], "policy": items}
+        remarks = [str(check), *map(str, policy.placeholders)]
+        values = {"sizes": sizes, "checked": check.kind.value, "remarks": remarks, "policy": items}
         return _Found(policy_text(items), count(items, "decision"), lambda: check.graph, values)
 
 

@@ -14,7 +14,7 @@ from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.policies.pretrained import find_folder, pretrained_policy
 from bilevel.policies.recovery import Recovery
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.estimation import Estimation
 from bilevel.tasks.estimator import Estimator
 from bilevel.tasks.perception import PERFECT, Perception
@@ -107,7 +107,7 @@ class Method:
     about: str
     build: Callable[[Method, MethodOptions], EvaluatedPolicy]
     training: str | None = None  # what `bilevel learn` learns for it; nothing, if there is none
-    planners: tuple[str, ...] = ()  # that it can plan with, the usual one first
+    planners: tuple[str, ...] = ()  # that it can plan with, the usual one first, the last for new objects
     replan: bool = False
     takes_policy: bool = False  # although it is not learned
     name: str = ""  # its key in the table
@@ -138,11 +138,14 @@ class Method:
             return str(error)
         return None
 
-    def planning(self, options: MethodOptions) -> Planning | None:
-        """How it plans, if it does; `BadInput` where the planner is not installed."""
+    def planning(self, options: MethodOptions, domain: Domain | None = None) -> Planning | None:
+        """How it plans in a domain, if it does; `BadInput` where the planner is not installed.
+
+        LAMA has no model of actions that make new objects, so there the built-in search plans, unless a user says LAMA.
+        """
         if not self.planners:
             return None
-        planner = options.planner or self.planners[0]
+        planner = options.planner or self.planners[-1 if domain and domain.makes_objects else 0]
         if planner == "lama":
             fast_downward.find_program()
         return Planning(planner, options.planning_seconds or PLANNING_SECONDS)
@@ -177,7 +180,8 @@ def _estimation_in(folder: Path) -> Estimation:
 def _bilevel(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
-    found, planning = read_policy(find_folder(options.policy)), method.planning(options)
+    found = read_policy(find_folder(options.policy))
+    planning = method.planning(options, found.domain)
     estimation, settings = _estimation_of(found, options)
     if planning:
         make = partial(_make_planning, found, planning, method.replan, estimation)
@@ -253,7 +257,13 @@ METHODS: Mapping[str, Method] = {
     for name, method in {
         BISON: Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
         EXPERT: Method("Expert", "the hand-written policy that demonstrates", _expert),
-        "det-plan": Method("DetPlan", "follows one plan of a classical planner", _bilevel, BILEVEL, CLASSICAL),
+        "det-plan": Method(
+            "DetPlan",
+            "follows one plan of LAMA, of the built-in search where actions make new objects",
+            _bilevel,
+            BILEVEL,
+            CLASSICAL,
+        ),
         "det-replan": Method(
             "DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True
         ),

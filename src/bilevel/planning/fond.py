@@ -18,7 +18,7 @@ from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, 
 from bilevel.planning.condition_index import bits_of, condition_index
 from bilevel.planning.fatal_actions import without_fatal_actions
 from bilevel.planning.fond_search import WeakPlanner
-from bilevel.planning.grounding import makers_of_new_objects
+from bilevel.planning.placeholders import remember_newest
 from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.pddl_problem import no_garbage_collection
@@ -178,12 +178,11 @@ class PartialPolicy:
 
 @no_garbage_collection()
 def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-    """A strong-cyclic policy for the problem, if there is one and it is found in time."""
-    for name in makers_of_new_objects(domain, problem):
-        raise NoModel(
-            f"action '{name}' makes new objects, for which there are no policies; "
-            "the planner 'search' finds a plan that hopes for the best"
-        )
+    """A strong-cyclic policy for the problem, if there is one and it is found in time.
+
+    Where actions make new objects, it speaks of placeholders; `NoModel` where there is none that does.
+    """
+    domain, problem, placeholders = remember_newest(domain, problem)
     if is_solved(problem, problem.state):
         return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
@@ -193,9 +192,14 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     except TimeUp:
         return PlanResult(Status.TIMED_OUT)
     if task is None or nodes is None:
+        if placeholders:
+            raise NoModel(
+                "no strong-cyclic policy exists that remembers of new objects only the last; "
+                "the planner 'search' may find a plan that hopes for the best"
+            )
         return PlanResult(Status.UNSOLVABLE, message="no strong-cyclic policy exists")
     decisions = tuple(_decision(node, task) for node in nodes)
-    return PlanResult(Status.SOLVED, policy=ContingentPolicy(decisions))
+    return PlanResult(Status.SOLVED, policy=ContingentPolicy(decisions, placeholders))
 
 
 def solve(task: Task, deadline: Deadline) -> list[Node] | None:

@@ -162,11 +162,26 @@ class LiteralMasks:
         return mask
 
 
+class Placeholder(NamedTuple):
+    """An object that stands for the one that an action, `maker`, has made last."""
+
+    name: str
+    type: str
+    maker: str
+
+    def __str__(self) -> str:
+        return f"{self.name} stands for the {self.type} that {self.maker} has made last"
+
+
 @dataclass(frozen=True)
 class ContingentPolicy:
-    """Decisions, nearest to the goal first: the first whose condition holds counts."""
+    """Decisions, nearest to the goal first: the first whose condition holds counts.
+
+    They may speak of placeholders, where actions make new objects.
+    """
 
     decisions: tuple[Decision, ...]
+    placeholders: tuple[Placeholder, ...] = ()
 
     def choose(self, state: Facts) -> Action | None:
         """What to do in a state; `None` where the policy says nothing about it, or the goal is reached."""

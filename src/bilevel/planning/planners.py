@@ -18,6 +18,7 @@ from bilevel.planning.bit_masks import ground_task
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
 from bilevel.planning.grounding import makers_of_new_objects
+from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import Ground, search, search_until
 from bilevel.planning.shared_grounding import SharedGrounding
@@ -176,7 +177,7 @@ class PlannedPolicy:
     def __init__(self, domain: Domain, planner: Planner, *, replan: bool, time_limit: float) -> None:
         self.domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
         self._objects: dict[str, str] = {}
-        self._guide: PlanGuide | ContingentPolicy | None = None
+        self._guide: PlanGuide | ContingentPolicy | PlaceholderGuide | None = None
         self.failure: Failure | None = None
         self.plans, self.seconds = 0, 0.0
 
@@ -215,8 +216,14 @@ class PlannedPolicy:
         found = find_plan(self._planner, domain, problem, self._time_limit)
         self.plans, self.seconds = self.plans + 1, self.seconds + perf_counter() - began
         self._guide, self.failure = None, found if isinstance(found, Failure) else None
-        if not isinstance(found, Failure):  # in a plan, an action with several outcomes is one action each
-            self._guide = found.policy or PlanGuide(domain, [step.action for step in found.steps])
+        if isinstance(found, Failure):
+            return
+        if found.policy is None:  # in a plan, an action with several outcomes is one action each
+            self._guide = PlanGuide(domain, [step.action for step in found.steps])
+        elif found.policy.placeholders:
+            self._guide = PlaceholderGuide(found.policy, domain, self._objects)
+        else:
+            self._guide = found.policy
 
 
 def find_plan(planner: Planner, domain: Domain, problem: Problem, time_limit: float) -> PlanResult | Failure:

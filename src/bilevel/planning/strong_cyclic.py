@@ -21,8 +21,8 @@ from operator import or_
 from typing import NamedTuple
 
 from bilevel.planning.condition_index import condition_index
-from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import ContingentPolicy, Deadline, LiteralMasks, PlanStep, TimeUp
+from bilevel.planning.placeholders import remember_newest
+from bilevel.planning.planner import ContingentPolicy, Deadline, LiteralMasks, NoModel, PlanStep, TimeUp
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import (
@@ -81,7 +81,15 @@ def check_policy(
     max_states: int = MAX_STATES,
     deadline: Deadline | None = None,
 ) -> PolicyCheck:
-    """Check whether the policy is strong-cyclic; unknown where there are more states or no more time."""
+    """Check whether the policy is strong-cyclic; unknown where there are more states or no more time.
+
+    Where actions make new objects, states are those of a run with placeholders, of which the policy speaks.
+    """
+    try:
+        domain, problem, _ = remember_newest(domain, problem)
+    except NoModel as error:
+        empty: ActionGraph = PolicyGraph({}, frozenset(), {problem.state: None}, complete=False)
+        return PolicyCheck(PolicyKind.UNKNOWN, empty, str(error).partition(":")[0])
     objects = problem.all_objects(domain)
 
     def choices_in(state: Facts) -> list[Choice[Facts, Action]] | None:
@@ -95,9 +103,6 @@ def check_policy(
         after = successors(state, ground_action(domain, action), domain, objects)
         return [Choice(action, tuple(dict.fromkeys(after)))]
 
-    for name in makers_of_new_objects(domain, problem):
-        empty: ActionGraph = PolicyGraph({}, frozenset(), {problem.state: None}, complete=False)
-        return PolicyCheck(PolicyKind.UNKNOWN, empty, f"action '{name}' makes new objects: there is no end of states")
     is_time_up = (lambda: deadline.seconds_left <= 0) if deadline else lambda: False
     graph = explore_policy([problem.state], choices_in, max_states, first_stop=True, is_time_up=is_time_up)
     if graph.complete:
@@ -178,11 +183,12 @@ class _Move(NamedTuple):
 def is_proved(domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline) -> bool:
     """Whether there is such a proof; a policy without one need not be wrong."""
     distances = [decision.distance for decision in policy.decisions]
-    if makers_of_new_objects(domain, problem) or distances != sorted(distances) or min(distances, default=1) < 1:
+    if distances != sorted(distances) or min(distances, default=1) < 1:
         return False
     try:
+        domain, problem, _ = remember_newest(domain, problem)
         return _Prover(domain, problem, policy, deadline).is_proved()
-    except (BadInput, TimeUp):  # an action that does not fit the domain
+    except (BadInput, TimeUp):  # a domain without a model, an action that does not fit it
         return False
 
 

@@ -126,6 +126,11 @@ class Domain:
         return all(schema.is_deterministic for schema in self.schemas.values())
 
     @property
+    def makes_objects(self) -> bool:
+        """Whether an action may make new objects."""
+        return any(outcome.new for schema in self.schemas.values() for outcome in schema.outcomes)
+
+    @property
     def keeps_types(self) -> bool:
         """Whether actions can only make facts whose objects are of the types that the predicates declare."""
         for schema in self.schemas.values():
