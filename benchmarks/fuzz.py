@@ -320,6 +320,10 @@ def _parts(corpus: str, chapter: Block, given: argparse.Namespace) -> Iterator[F
 
 
 def _serve(corpus: str, seed: int, connection: Connection) -> None:
+    if has("torch"):  # whole: what is imported by half when an input is interrupted stays so for all others
+        import torch
+
+        torch.optim.Adam([torch.zeros(1, requires_grad=True)])
     while True:
         connection.send(fuzz(corpus, connection.recv(), seed))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -132,6 +133,11 @@ def complaints(process: subprocess.Popen[str], kind: str, errors: str) -> Iterat
         yield f"not one line of error: {errors[-1500:]!r}"
 
 
+def came_too_early(errors: str) -> bool:
+    """Return whether it was Python itself, not yet ours, that was interrupted: it tells of that in a way of its own."""
+    return "Failed to import the site module" in errors
+
+
 def has_ended(process: subprocess.Popen[str], errors: str) -> bool:
     """Return whether all is done: by this process, or by one that was killed after it had written the last file."""
     return process.returncode == 0 or "already holds a policy" in errors
@@ -151,7 +157,7 @@ def torment(victim: Victim, wanted: dict[str, bytes], seconds: float, kills: int
         kind = random_.choices(list(CODES), (2, 2, 1, 1))[0]
         was_alive = kill(process, kind, random_)
         errors = _end(process)
-        if was_alive:
+        if was_alive and not came_too_early(errors):
             done += 1
             report.kills[kind] += 1
             report.wrong += [f"{where}, {kind}: {one}" for one in complaints(process, kind, errors)]
@@ -213,9 +219,15 @@ def undisturbed(name: str, work: Path) -> tuple[dict[str, bytes], float]:
 
 
 def torment_all(
-    work: Path, kills: int, workers: int, seed: int, names: Sequence[str], callback: Callable[[str], None]
+    work: Path,
+    kills: int,
+    workers: int,
+    seed: int,
+    names: Sequence[str],
+    callback: Callable[[str], None],
+    latest: float = math.inf,
 ) -> dict[str, Report]:
-    """Kill all of these commands, several at the same time."""
+    """Kill all of these commands, several at the same time; after the `latest` time, nothing new is begun."""
     prepare(work / "given")
     total = sum(SHARES[name] for name in names)
     reports = {name: Report() for name in names}
@@ -230,6 +242,8 @@ def torment_all(
 
     def one(part: tuple[str, tuple[dict[str, bytes], float], int, str]) -> tuple[str, Report]:
         name, (wanted, seconds), kills_, seed_ = part
+        if time.monotonic() > latest:
+            return name, Report()
         return name, torment(Victim(name, work / name / seed_, work / "given"), wanted, seconds, kills_, seed_)
 
     random.Random(seed).shuffle(parts)
@@ -249,14 +263,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--workers", type=int, default=1, help="commands at the same time, each with two workers")
     parser.add_argument("--seed", type=int, default=0, help="of the times")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing new after so long")
     parser.add_argument("--commands", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--output", type=Path, help="add a row to this file")
     given = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        reports = torment_all(
-            Path(name), given.kills, given.workers, given.seed, given.commands, lambda line: print(line, flush=True)
-        )
+        how = (given.kills, given.workers, given.seed, given.commands)
+        reports = torment_all(Path(name), *how, lambda line: print(line, flush=True), began + given.seconds)
     seconds = time.monotonic() - began
     wrong = sum(len(report.wrong) for report in reports.values())
     rows = {name: {**report.kills, "runs": report.runs, "wrong": len(report.wrong)} for name, report in reports.items()}

@@ -248,17 +248,33 @@ def test_rules_need_one_source(collected: Path, tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize(
     ("missing", "line"),
-    [("torch.nn", "torch is missing; install it with: pip install 'bilevel[learning]'"), ("bilevel.nowhere", None)],
+    [
+        (
+            ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"),
+            "torch is missing; install it with: pip install 'bilevel[learning]'",
+        ),
+        (
+            ImportError("libarrow.so: no such file\nand so on", name="pyarrow.lib"),
+            "pyarrow is installed, but cannot be imported (libarrow.so: no such file); "
+            "install it again: pip uninstall pyarrow; pip install 'bilevel[data]'",
+        ),
+        (ModuleNotFoundError("No module named 'bilevel.nowhere'", name="bilevel.nowhere"), None),
+        (ImportError("cannot import name 'x' from 'bilevel'", name="bilevel"), None),
+    ],
 )
-def test_a_missing_extra_is_one_line_and_a_missing_module_of_ours_is_a_bug(
-    missing: str, line: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_an_extra_that_is_missing_or_broken_is_one_line_and_a_module_of_ours_is_a_bug(
+    missing: ImportError,
+    line: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def lack(*_: object) -> None:
-        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+        raise missing
 
     monkeypatch.setattr("bilevel.learning.diagnosis.diagnose", lack)
     if line is None:
-        with pytest.raises(ModuleNotFoundError):
+        with pytest.raises(ImportError):
             run(capsys, "demonstrations", "check", tmp_path)
     else:
         code, _, err = run(capsys, "demonstrations", "check", tmp_path)

@@ -119,11 +119,8 @@ def _run(words: list[str]) -> int:
         return code
     except BadInput as error:
         return _complain(str(error), 2)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
-            raise
-        return _complain(f"{package} is missing; install it with: pip install 'bilevel[{EXTRAS[package]}]'", 2)
+    except ImportError as error:
+        return _complain(LACKING if lacks_memory(error) else _not_imported(error), 2)
     except BrokenPipeError:  # the reader has seen enough, as with | head
         _forget_output()
         return 0
@@ -134,6 +131,18 @@ def _run(words: list[str]) -> int:
             raise
         _forget_output()
         return _complain(f"the output cannot be written: {error.strerror}", 2)
+
+
+def _not_imported(error: ImportError) -> str:
+    """Return what to do about a package of an extra that is missing or broken; raise any other error again."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        raise error
+    advice = f"pip install 'bilevel[{EXTRAS[package]}]'"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{package} is missing; install it with: {advice}"
+    reason, again = str(error).partition("\n")[0], f"pip uninstall {package}; {advice}"
+    return f"{package} is installed, but cannot be imported ({reason}); install it again: {again}"
 
 
 def _prepare() -> None:
