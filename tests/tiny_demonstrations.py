@@ -11,8 +11,8 @@ import torch
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.dagger import DaggerConfig
-from bilevel.learning.learn import Study, study
 from bilevel.learning.networks import LearningConfig
+from bilevel.learning.study import Study, study
 from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tasks.task import Task

@@ -78,7 +78,7 @@ def learned(output: Path, method: str = "pddl-nn", config: LearningConfig = QUIC
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=lambda task: task.name)
 def test_a_policy_is_learned_and_runs_with_more_objects(task: Task, method: str, tmp_path: Path) -> None:
-    config = LearningConfig(hidden=16, training=TrainingConfig(epochs=20, batch=32, learning_rate=3e-3))
+    config = LearningConfig(end_to_end_hidden=16, training=TrainingConfig(epochs=20, batch=32, learning_rate=3e-3))
     losses: list[Epoch] = []
 
     def note(progress: Progress) -> None:

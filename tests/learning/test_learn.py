@@ -272,6 +272,7 @@ def test_the_papers_preset_is_the_papers_and_ours_has_dagger() -> None:
     paper, best = PRESETS["paper"], PRESETS["best"]
     assert (paper.hidden, paper.rounds, paper.dagger.rounds) == (64, 2, 0)
     assert (paper.training.epochs, paper.training.batch, paper.training.learning_rate) == (200, 128, 1e-3)
+    assert (paper.recorded_actions, best.recorded_actions) == (False, True)
     assert best.dagger.rounds > 0
     assert best.training.epochs < paper.training.epochs
 

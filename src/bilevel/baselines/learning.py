@@ -14,13 +14,14 @@ from pathlib import Path
 from bilevel.baselines.end_to_end import END_TO_END, EndToEndPolicy, LearnedEndToEnd
 from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamples, encode_graphs
 from bilevel.baselines.graph_network import EndToEndNetwork
+from bilevel.baselines.sizes import matching_hidden
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
 from bilevel.learning.dagger import Apprentice
 from bilevel.learning.learn import make_card, practice_for, require_actions, with_task, write_curve
 from bilevel.learning.networks import Callback, LearningOptions, Progress, silent, train_network
 from bilevel.learning.rule_gaps import RuleGaps
-from bilevel.lowlevel.encoding import Situation
+from bilevel.lowlevel.encoding import Situation, encoding_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import expert_policy
@@ -81,10 +82,12 @@ def learn_end_to_end(
         return EndToEndLearner(encoding, controls, trained.weights, config.rounds, options.seed)
 
     samples = study_graphs(demonstrations, encoding, options.task, options.callback)
-    make_network = partial(EndToEndNetwork, encoding, controls, config.hidden, config.rounds)
+    like = encoding_of(demonstrations.domain, demonstrations.spec)
+    hidden = config.end_to_end_hidden or matching_hidden(encoding, like, controls, config.hidden, config.rounds)
+    make_network = partial(EndToEndNetwork, encoding, controls, hidden, config.rounds)
     practice = practice_for(demonstrations, options, is_bilevel=False)
     learned = train_network(samples, make_network, learner, practice, options)
-    shape = NetworkShape(END_TO_END, config.hidden, config.rounds)
+    shape = NetworkShape(END_TO_END, hidden, config.rounds)
     card = make_card(demonstrations, options, learned, method, encoding.symbols, shape, {})
     policy = LearnedEndToEnd(card, demonstrations.domain, learned.trained.weights)
     write_curve(output, learned)

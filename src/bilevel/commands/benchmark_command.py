@@ -63,7 +63,7 @@ class BenchmarkHard(ExperimentOptions):
         from bilevel.experiments.hard.axes import METHODS, TASKS, find_axes
         from bilevel.experiments.hard.selection import HardSelection
         from bilevel.experiments.reproduction.selection import room
-        from bilevel.experiments.reproduction.units import find_variant
+        from bilevel.experiments.reproduction.variants import find_variant
 
         for task in self.tasks:
             if task not in TASKS:

@@ -42,9 +42,7 @@ class ExperimentOptions:
     seeds: Count = None
     """How many networks of each kind, each in worlds of its own (by default 3)."""
     epochs: Count = None
-    """Of cloning in the paper's setting (by default 200, or 20 if quick)."""
-    end_to_end_epochs: Count = None
-    """The same for networks that do all (by default as many as --epochs, if that is given, else 200, or 6 if quick)."""
+    """Of cloning, for all that is learned without DAgger (by default 200, or 20 if quick)."""
     demonstrations: Count = None
     """That each policy learns from (by default 200, or 50 if quick)."""
     json: bool = False
@@ -58,7 +56,6 @@ class ExperimentOptions:
             usual,
             demonstrations=self.demonstrations or usual.demonstrations,
             epochs=self.epochs or usual.epochs,
-            end_to_end_epochs=self.end_to_end_epochs or self.epochs or usual.end_to_end_epochs,
         )
 
     def start(self, request: Request, experiment: Experiment) -> int:
@@ -71,7 +68,7 @@ class ExperimentOptions:
     def check_options(self) -> None:
         """`BadInput` for numbers that make no sense, and for options that do not go together."""
         counts = {"episodes": self.episodes, "seeds": self.seeds, "workers": self.workers, "epochs": self.epochs}
-        require_at_least(1, **counts, end_to_end_epochs=self.end_to_end_epochs)
+        require_at_least(1, **counts)
         require_at_least(2, demonstrations=self.demonstrations)
         if not 0 <= self.gpu_share <= 1:
             raise BadInput(f"--gpu-share is a part of a GPU, 0 to 1, not {self.gpu_share:g}")

@@ -78,13 +78,17 @@ class Learn:
     learning_rate: Rate = None
     """Of training at first; it falls to 0 along a cosine (by default 0.001)."""
     hidden: OptionalCount = None
-    """How wide the layers of the network are (by default 64)."""
+    """How wide the layers of the network are (by default 64 for bison; for pddl-nn and pure-nn such that they have as
+    many parameters as bison's)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """What to train on; `auto` takes a GPU where torch can use one."""
     dagger_rounds: OptionalCount = None
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
     completion: Optional[Literal["on", "off"]] = None
     """Whether to add rules for what no demonstration shows (by default as the preset says: `best` does)."""
+    recorded_actions: Optional[Literal["on", "off"]] = None
+    """Before a change that no action explains, such as a teleport: whether steps count as what the expert was recorded
+    to be doing, or are left out (by default as the preset says: `best` uses them, `paper` does not)."""
     from_episodes: EpisodeFiles = ()
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
     learn_domain: bool = False
@@ -163,6 +167,7 @@ class Learn:
         from msgspec.structs import replace
 
         from bilevel.lowlevel.training import find_device
+        from bilevel.methods.methods import BILEVEL, find_method
         from bilevel.policies.policy_folder import MAX_HIDDEN
 
         if self.hidden is not None and self.hidden > MAX_HIDDEN:
@@ -171,11 +176,15 @@ class Learn:
         training = {"epochs": self.epochs, "batch": self.batch_size, "learning_rate": self.learning_rate}
         given = {name: value for name, value in training.items() if value is not None}
         config = replace(config, training=replace(config.training, device=self.device, **given))
-        config = config if self.hidden is None else replace(config, hidden=self.hidden)
+        if self.hidden is not None:
+            is_bilevel = find_method(self.method).training == BILEVEL
+            config = replace(config, **{"hidden" if is_bilevel else "end_to_end_hidden": self.hidden})
         if self.dagger_rounds is not None:
             config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
         if self.completion is not None:
             config = replace(config, complete=self.completion == "on")
+        if self.recorded_actions is not None:
+            config = replace(config, recorded_actions=self.recorded_actions == "on")
         if self.from_episodes and not config.complete:
             raise BadInput("--from-episodes is for completing rules: add --completion on")
         return config
@@ -239,7 +248,6 @@ class Learn:
             "task": learned.card.task,
             "method": self.method,
             "rules": rules and [str(rule) for rule in rules],
-            "parameters": learned.parameters,
             "digest": learned.digest,
             **found,
             "seconds": round(seconds, 1),

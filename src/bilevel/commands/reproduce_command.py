@@ -28,15 +28,15 @@ class Reproduce(ExperimentOptions):
     """
 
     methods: Names = ()
-    """Rows of the table (by default bison-paper, bison, expert, det-plan, det-replan, ndt-plan, ndt-replan, pddl-nn and
-    pure-nn; there are also pddl-nn-practised, pure-nn-practised, smolvla and smolvla-metaworld)."""
+    """Rows of the table (by default all but smolvla and smolvla-metaworld, which need a download; a name that is none
+    gets you the list)."""
     tasks: Names = ()
     """Tasks of the tabletop (by default the eight of the paper)."""
     objects: Numbers = None
     """How many blocks, or in gacha target colours (by default 1-10)."""
     quick: bool = False
-    """A smaller version, labelled as such, which ends within 30 minutes on two cores: 50 demonstrations, short
-    training, 1, 3 and 6 objects, 3 episodes, 1 seed. What you give besides counts instead."""
+    """A smaller version, labelled as such, which ends within 30 minutes on two cores: the rows of the paper and ours,
+    50 demonstrations, short training, 1, 3 and 6 objects, 3 episodes, 1 seed. What you give besides counts instead."""
     parts: Names = PARTS
     """What to make: the table, memory (what each row needs), scaling (large problems for rules and LAMA), films (an
     episode of each task), report."""
@@ -53,13 +53,13 @@ class Reproduce(ExperimentOptions):
 
     def _selection(self) -> Selection:
         from bilevel.experiments.reproduction.selection import Selection, find_task_names, room
-        from bilevel.experiments.reproduction.units import USUAL, find_variant
+        from bilevel.experiments.reproduction.variants import PAPERS_ROWS, USUAL, find_variant
 
         tasks = find_task_names(self.tasks)
-        objects, episodes, seeds = ("1,3,6", 3, 1) if self.quick else ("1-10", 10, 3)
+        rows, objects, episodes, seeds = (PAPERS_ROWS, "1,3,6", 3, 1) if self.quick else (USUAL, "1-10", 10, 3)
         return Selection(
             tasks=tasks,
-            variants=[find_variant(name) for name in dict.fromkeys(self.methods or USUAL)],
+            variants=[find_variant(name) for name in dict.fromkeys(self.methods or rows)],
             objects=parse_numbers(self.objects or objects, max(map(room, tasks))),
             episodes=self.episodes or episodes,
             seeds=range(self.seeds or seeds),

@@ -35,13 +35,13 @@ def explain(
     states: Sequence[Facts],
     goals: Sequence[Facts],
     *,
-    ask_expert: bool = True,
+    use_recorded: bool = True,
 ) -> Abstraction:
     """Explain the changes of the labelled states by actions, and give each step the action it helped to bring about.
 
-    Before a change that no action explains, an action is what the expert was doing, if that is known and may be asked.
+    Before a change that no action explains, it is what the expert was recorded to be doing, if that may be used.
     """
-    recorded = (*demonstration.actions, None) if ask_expert else ()
+    recorded = (*demonstration.actions, None) if use_recorded else ()
     found = traces_from_states(domain, states, goals, demonstration.objects, recorded=recorded)
     return replace(found, actions=found.actions[:-1])
 
@@ -59,7 +59,7 @@ class LabelledEpisode(NamedTuple):
 def labelled(number: int, demonstration: Demonstration, domain: Domain, task: Task | None = None) -> LabelledEpisode:
     """Label a demonstration, anew if the task is given, and explain it by what was seen alone."""
     states, goals = label(demonstration, task)
-    found = explain(demonstration, domain, states, goals, ask_expert=False)
+    found = explain(demonstration, domain, states, goals, use_recorded=False)
     return LabelledEpisode(number, demonstration, states, goals, found)
 
 

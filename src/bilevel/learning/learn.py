@@ -6,11 +6,10 @@ network is trained on. With DAgger, the policy then acts, and both are learned f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ import msgspec
 import numpy as np
 
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.traces import explain, label
 from bilevel.files import remove_leftovers, write_atomically
-from bilevel.learning.completion import Beginnings, RuleLearner
+from bilevel.learning.completion import RuleLearner
 from bilevel.learning.dagger import BilevelLearner, Practice
 from bilevel.learning.estimation import fit_estimation
 from bilevel.learning.learned_symbols import learn_labels, learn_symbols
@@ -30,20 +28,27 @@ from bilevel.learning.networks import (
     LearningOptions,
     Progress,
     TrainedNetwork,
+    as_it_was_trained,
     silent,
     train_network,
 )
 from bilevel.learning.rule_gaps import RuleGaps
-from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
+from bilevel.learning.study import study, without_irrelevant
+from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
-from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.lowlevel.training import Trained
 from bilevel.policies.policy import LowLevelPolicy
-from bilevel.policies.policy_folder import BISON, FORMAT, GRAPH, Card, LearnedPolicy, NetworkShape, symbols_of
-from bilevel.rules.learning import learn_rules
-from bilevel.rules.rule import Rule
-from bilevel.rules.traces import Abstraction
+from bilevel.policies.policy_folder import (
+    BISON,
+    FORMAT,
+    GRAPH,
+    Card,
+    LearnedPolicy,
+    NetworkShape,
+    count_parameters,
+    symbols_of,
+)
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.registry import registered_task
@@ -111,11 +116,13 @@ def learn_bilevel(
     config = options.settings
     require_actions(demonstrations)
     options = with_task(options, demonstrations)
-    found = study(demonstrations, options.task, options.callback)
+    found = study(demonstrations, options.task, config, options.callback)
     if config.relevance:
         demonstrations, found = without_irrelevant(demonstrations, found)
     make_network = network or partial(GraphNetwork, hidden=config.hidden, rounds=config.rounds)
     shape = _shape(make_network(found.encoding, demonstrations.controls))
+    if options.network is not None:
+        shape = _require_fitting(options.network, found.encoding, config).card.network
 
     rules = RuleLearner(
         found.rules,
@@ -139,7 +146,10 @@ def learn_bilevel(
 
     make_ours = partial(make_network, found.encoding, demonstrations.controls)
     practice = practice_for(demonstrations, options)
-    learned = train_network(found.samples, make_ours, learner, practice, options)
+    if options.network is not None:
+        learned = as_it_was_trained(options.network)
+    else:
+        learned = train_network(found.samples, make_ours, learner, practice, options)
     known = rules.beyond(learned.gaps)
     counts: dict[str, Any] = {
         "traces": found.traces,
@@ -191,78 +201,17 @@ def _shape(network: LowLevelNetwork) -> NetworkShape:
     return NetworkShape(type(network).__name__)
 
 
+def _require_fitting(policy: LearnedPolicy, encoding: Encoding, config: LearningConfig) -> LearnedPolicy:
+    """Return a policy whose network serves the rules that are learned; `BadInput` where it does not."""
+    if policy.card.encoding != symbols_of(encoding):
+        raise BadInput("the network that is to be kept was trained with other symbols, or other features")
+    if config.dagger.rounds:
+        raise BadInput("a network that is kept is not trained any further: there can be no DAgger")
+    return policy
+
+
 def _by_torch(make_network: MakeNetwork, encoding: Encoding, controls: Controls, weights: Weights) -> LowLevelPolicy:
     return TorchNetwork(make_network(encoding, controls), weights)
-
-
-@dataclass(frozen=True)
-class Study:
-    """What the demonstrations show, at both levels."""
-
-    rules: tuple[Rule, ...]
-    encoding: Encoding
-    samples: Samples
-    beginnings: tuple[Problem, ...]  # one of each kind
-    traces: int
-    exogenous: int  # changes that no action explains
-    ambiguous: int  # changes that several actions explain
-    longest: dict[str, int]  # demonstration of each schema, in steps
-
-
-def study(demonstrations: Demonstrations, task: Task | None, callback: Callback = silent) -> Study:
-    """Label every demonstration, learn the rules, and encode the samples."""
-    encoding = encoding_of(demonstrations.domain, demonstrations.spec)
-    abstractions: list[Abstraction] = []
-    beginnings = Beginnings(demonstrations.domain)
-    parts: list[Samples] = []
-    for number, demonstration in enumerate(demonstrations):
-        scenes = demonstration.scenes(demonstrations.spec)
-        states, goals = label(demonstration, task, scenes)
-        found = explain(demonstration, demonstrations.domain, states, goals)
-        situations = list(zip(states, goals, found.actions, strict=False))
-        targets = demonstration.targets(demonstrations.controls)
-        abstractions.append(found)
-        for step in sorted({0, max(range(len(scenes)), key=lambda step: len(scenes[step].objects))}):
-            beginnings.note(states[step], goals[step], scenes[step].objects)
-        parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
-        callback(Progress("labelling", number + 1, len(demonstrations)))
-    traces = [trace for abstraction in abstractions for trace in abstraction.traces]
-    rules = learn_rules(traces, demonstrations.domain)
-    if not rules and not demonstrations.domain.adl:
-        raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
-    return Study(
-        rules=rules,
-        encoding=encoding,
-        samples=Samples.concatenate(parts),
-        beginnings=beginnings.problems,
-        traces=len(traces),
-        exogenous=sum(abstraction.exogenous for abstraction in abstractions),
-        ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
-        longest=longest_actions(abstractions),
-    )
-
-
-def without_irrelevant(demonstrations: Demonstrations, found: Study) -> tuple[Demonstrations, Study]:
-    """Leave arguments untold that play no part in how their actions are done, as far as the samples show."""
-    spec, domain = demonstrations.spec, demonstrations.domain
-    more = irrelevant_arguments(found.samples, found.encoding)
-    untold = {name: tuple(parameters) for name, parameters in spec.untold.items()}
-    for name, numbers in more.items():
-        parameters = domain.schemas[name].parameters
-        untold[name] = (*untold.get(name, ()), *(parameters[number].name for number in sorted(numbers)))
-    spec = replace(spec, untold=untold)
-    samples = without(found.samples, found.encoding, more)
-    return demonstrations.with_spec(spec), replace(found, encoding=encoding_of(domain, spec), samples=samples)
-
-
-def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:
-    """For each schema, how many steps the longest of its actions took."""
-    found: dict[str, int] = {}
-    for abstraction in abstractions:
-        for action, steps in groupby(abstraction.actions):
-            if action is not None:
-                found[action.name] = max(found.get(action.name, 0), len(list(steps)))
-    return dict(sorted(found.items()))
 
 
 def practice_for(demonstrations: Demonstrations, options: LearningOptions, is_bilevel: bool = True) -> Practice | None:
@@ -320,6 +269,7 @@ def make_card(
         network=shape,
         settings={"preset": options.preset, **msgspec.to_builtins(options.settings)},
         summary={
+            "parameters": count_parameters(network.weights),
             "samples": learned.samples,
             "best_epoch": network.best_epoch,
             "validation_loss": network.validation_loss,

@@ -60,7 +60,7 @@ def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[De
     study = learn_domain(demonstrations, task, held_out=0.0)
     domain = study.domain
     translation = find_translation(
-        (explain(demonstration, domain, *label(demonstration, task), ask_expert=False).actions, demonstration.actions)
+        (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
         for demonstration in demonstrations
     )
     spec = replace(demonstrations.spec, untold=study.learned.untold)

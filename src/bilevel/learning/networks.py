@@ -28,6 +28,7 @@ from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
+from bilevel.policies.policy_folder import LearnedPolicy
 from bilevel.symbolic.domain import Problem
 from bilevel.tasks.task import Task
 
@@ -40,17 +41,21 @@ SAVED_EVERY = 10.0  # seconds, where an epoch takes longer
 class LearningConfig(msgspec.Struct, frozen=True):
     """Both levels; as it is here, by the paper's settings."""
 
-    hidden: int = 64
+    hidden: int = 64  # width of the layers of BISON's network
+    end_to_end_hidden: int | None = None  # that of a network that does all; `None` for as many parameters as BISON's
     rounds: int = 2  # of messages in the network
     complete: bool = False  # the rules, for what nobody has shown
     relevance: bool = False  # leave out arguments that play no part in how an action is done
+    recorded_actions: bool = False  # use them for steps before changes that no action explains, which are else left out
     training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
     dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)
 
 
 PRESETS: Mapping[str, LearningConfig] = {
     "paper": LearningConfig(),
-    "best": LearningConfig(complete=True, training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)),
+    "best": LearningConfig(
+        complete=True, recorded_actions=True, training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)
+    ),
 }
 
 
@@ -99,6 +104,7 @@ class LearningOptions:
     callback: Callback = silent
     met: Sequence[Problem] = ()  # situations in which a policy was at a loss
     learned: LearnedSymbols | None = None  # where the domain of the demonstrations was learned from them
+    network: LearnedPolicy | None = None  # whose network is kept, so that rules alone are learned
 
     @property
     def settings(self) -> LearningConfig:
@@ -115,6 +121,13 @@ class TrainedNetwork:
     samples: int  # that it was last trained on
     gaps: RuleGaps = field(default_factory=RuleGaps)  # of the rules, found by DAgger
     rounds: tuple[DaggerRound, ...] = ()
+
+
+def as_it_was_trained(policy: LearnedPolicy) -> TrainedNetwork:
+    """Return the network of a policy, and what its folder says of how it came about."""
+    card, told = policy.card, policy.card.summary
+    trained = Trained(policy.weights, card.seed, told["best_epoch"], told["validation_loss"], told["device"])
+    return TrainedNetwork(trained, (), told["samples"])
 
 
 def train_network(

@@ -108,6 +108,11 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     measured: Measured | None = None  # where somebody did, and kept it here
 
 
+def count_parameters(weights: Weights) -> int:
+    """Return how many numbers of a network are learned: all but scales, which are measured."""
+    return sum(array.size for name, array in weights.items() if not name.endswith("_scale"))
+
+
 @dataclass(frozen=True, repr=False)
 class LearnedNetwork:
     """All that is in a policy folder of any method; not yet bound to labels."""
@@ -128,7 +133,7 @@ class LearnedNetwork:
     @property
     def parameters(self) -> int:
         """How many numbers the network has learned."""
-        return sum(array.size for name, array in self.weights.items() if not name.endswith("_scale"))
+        return count_parameters(self.weights)
 
     def texts(self) -> dict[str, str]:
         """The files that a person can read, by their names, without policy.json."""

@@ -13,7 +13,8 @@ from bilevel.experiments.reproduction.folder import Experiment
 from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.measurements import Evaluate
 from bilevel.experiments.reproduction.selection import room
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Train
+from bilevel.experiments.reproduction.units import Train
+from bilevel.experiments.reproduction.variants import USUAL, VARIANTS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS as ALL_TASKS
 

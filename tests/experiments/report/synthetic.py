@@ -13,7 +13,7 @@ from bilevel.experiments.paper import TASKS
 from bilevel.experiments.reproduction.findings import About, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import Experiment
 from bilevel.experiments.reproduction.measurements import Scaling
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS
+from bilevel.experiments.reproduction.variants import PAPERS_ROWS, VARIANTS
 
 BLOCKS_RULES = """# Rules for the domain blocks
 variables: ?b - block, ?p - place
@@ -88,7 +88,7 @@ def successes(variant: str, task: str, seed: int, objects: int, episodes: int) -
 
 def run_like(
     tasks: Sequence[str] = tuple(TASKS),
-    variants: Sequence[str] = USUAL,
+    variants: Sequence[str] = PAPERS_ROWS,
     objects: Sequence[int] = tuple(range(1, 11)),
     seeds: Sequence[int] = (0, 1, 2),
     episodes: int = 10,

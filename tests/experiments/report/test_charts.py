@@ -27,7 +27,7 @@ from bilevel.experiments.report.looks import CAUSES, SERIES, palette
 from bilevel.experiments.report.scores import Results, score
 from bilevel.experiments.report.wording import interval, mebibytes, microseconds, ranges, rate, seconds, spread
 from bilevel.experiments.reproduction.findings import Findings
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.policies.changes import REASONS
 
 SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)

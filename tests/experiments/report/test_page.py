@@ -123,7 +123,7 @@ def test_cells_show_ours_and_the_papers() -> None:
     [
         Findings(about(rules={}, machines=[]), [], large_problems()),
         Findings(about(), [row("gacha", "expert", 0, [size(3, 0, 1)])], []),
-        Findings(about(), [row("blocks", "pddl-nn-practised", 7, [size(2, 1, 1)])], []),
+        Findings(about(), [row("blocks", "pddl-nn-dagger", 7, [size(2, 1, 1)])], []),
         Findings(about(), [row("blocks", "bison", 0, [size(2, 1, 1)], training=None)], []),
         Findings(
             about(), [row("blocks", "bison", 0, [UNMEASURED], training=None), row("swap", "bison", 0, [size(2, 1)])], []

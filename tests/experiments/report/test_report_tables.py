@@ -26,7 +26,7 @@ from bilevel.experiments.report.tables import (
     tables,
 )
 from bilevel.experiments.reproduction.findings import Findings
-from bilevel.experiments.reproduction.units import USUAL
+from bilevel.experiments.reproduction.variants import PAPERS_ROWS
 
 FINDINGS = run_like(objects=(1, 3), seeds=(0, 1), episodes=4)
 
@@ -52,7 +52,7 @@ def test_there_are_all_tables_and_each_in_every_format() -> None:
 
 def test_the_main_table_in_csv_has_the_numbers_of_the_findings() -> None:
     found = {(line["method"], line["task"]): line for line in parsed(main_table(Results(FINDINGS)))}
-    for variant in USUAL:
+    for variant in PAPERS_ROWS:
         for task in TASKS:
             rows = [row for row in FINDINGS.rows if (row.variant, row.task) == (variant, task)]
             wins, episodes = sum(row.successes for row in rows), sum(row.episodes for row in rows)
@@ -71,9 +71,9 @@ def test_markdown_and_latex_show_the_same_numbers_as_csv() -> None:
     table = main_table(Results(FINDINGS))
     rates = {(line["method"], line["task"]): line["rate"] for line in parsed(table)}
     header, _, *lines = grid(table)
-    shown = {(variant, task): line[1 + column] for variant, line in zip(USUAL, lines, strict=False)
+    shown = {(variant, task): line[1 + column] for variant, line in zip(PAPERS_ROWS, lines, strict=False)
              for column, task in enumerate(header[1:])}  # fmt: skip
-    assert len(shown) == len(USUAL) * (len(TASKS) + 1)
+    assert len(shown) == len(PAPERS_ROWS) * (len(TASKS) + 1)
     latex = as_latex(table)
     for key, text in shown.items():
         assert text.split()[0] == f"{float(rates[key]):.2f}"

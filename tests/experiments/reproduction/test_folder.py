@@ -41,8 +41,8 @@ def test_a_folder_is_begun_and_taken_up(tmp_path: Path) -> None:
 def test_another_experiment_is_refused_with_what_differs(tmp_path: Path) -> None:
     folder = tmp_path / "my_folder"
     open_folder(folder, USUAL)
-    other = replace(USUAL, epochs=3, end_to_end_epochs=4)
-    told = f"{folder}: was begun with epochs 200, not 3, end to end epochs 200, not 4; choose another --output"
+    other = replace(USUAL, epochs=3, demonstrations=4)
+    told = f"{folder}: was begun with demonstrations 200, not 4, epochs 200, not 3; choose another --output"
     assert refusal(folder, other) == told
     assert "quick False, not True" in refusal(folder, QUICK)
 

@@ -11,8 +11,10 @@ from bilevel.experiments.reproduction.folder import QUICK
 from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.selection import Selection, select_units
 from bilevel.experiments.reproduction.units import Unit
+from bilevel.experiments.reproduction.variants import PAPERS_ROWS, VARIANTS
 
-UNITS = select_units(Selection(tasks=("blocks", "gacha"), objects=(1, 3, 6), episodes=3, seeds=(0,)))
+ROWS = [VARIANTS[name] for name in PAPERS_ROWS]
+UNITS = select_units(Selection(("blocks", "gacha"), ROWS, objects=(1, 3, 6), episodes=3, seeds=(0,)))
 
 
 class Clock:
@@ -59,4 +61,4 @@ def test_the_speed_of_a_machine_is_learned_without_a_jump(slowness: float) -> No
     middle = totals[len(totals) // 2]
     assert middle == pytest.approx(totals[-1], rel=0.3)
     steps = [max(after / before, before / after) for before, after in pairwise(totals)]
-    assert max(steps) < 2
+    assert max(steps) < 2.5  # at the first training, which is a quarter of all that there is to do

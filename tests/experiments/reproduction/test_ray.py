@@ -23,7 +23,8 @@ from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate
 from bilevel.experiments.reproduction.ray_backend import RayCluster, explain
 from bilevel.experiments.reproduction.ray_worker import OtherVersions
-from bilevel.experiments.reproduction.units import VARIANTS, Collect
+from bilevel.experiments.reproduction.units import Collect
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 from local_cluster import LocalCluster, local_cluster

@@ -171,7 +171,7 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-paper, bison, expert, "),
+        (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-paper, bison-recorded, "),
         (("--tasks", "block"), "unknown task 'block'"),
         (("--parts", "tables"), "unknown part 'tables'; there are: table, memory, scaling, films, report"),
         (("--objects", "0"), "--objects: there can be 1 to "),
@@ -180,7 +180,6 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
         (("--seeds", "0"), "--seeds must be at least 1, but is 0"),
         (("--workers", "0"), "--workers must be at least 1, but is 0"),
         (("--epochs", "0"), "--epochs must be at least 1, but is 0"),
-        (("--end-to-end-epochs", "-1"), "--end-to-end-epochs must be at least 1, but is -1"),
         (("--demonstrations", "1"), "--demonstrations must be at least 2, but is 1"),
         (("--gpu-share", "1.5"), "--gpu-share is a part of a GPU, 0 to 1, not 1.5"),
         (("--address", "auto"), "--address is that of a Ray cluster, and goes with --backend ray"),
@@ -200,7 +199,7 @@ def test_other_folders_are_refused(undisturbed: Path, tmp_path: Path, capsys: Ca
     before = sorted(undisturbed.rglob("*"))
     code, out, err = reproduce(capsys, undisturbed, *TWO, "--epochs", "3")
     assert (code, out) == (2, "")
-    told = "was begun with epochs 2, not 3, end to end epochs 2, not 3; choose another --output"
+    told = "was begun with epochs 2, not 3; choose another --output"
     assert err == f"bilevel: {undisturbed}: {told}\n"
     assert sorted(undisturbed.rglob("*")) == before
     (tmp_path / "file").touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from bilevel.experiments.paper import TASKS
@@ -12,7 +13,7 @@ from bilevel.experiments.reproduction import selection
 from bilevel.experiments.reproduction.folder import QUICK, Experiment
 from bilevel.experiments.reproduction.forecast import Forecast
 from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory, Scale
-from bilevel.experiments.reproduction.recipes import PAPER
+from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
 from bilevel.experiments.reproduction.selection import (
     SCALED,
     SIZES,
@@ -22,7 +23,8 @@ from bilevel.experiments.reproduction.selection import (
     room,
     select_units,
 )
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Collect, Train, find_variant
+from bilevel.experiments.reproduction.units import Collect, Train
+from bilevel.experiments.reproduction.variants import USUAL, VARIANTS, find_variant
 from bilevel.symbolic.domain import BadInput
 
 ALL = Selection()
@@ -40,10 +42,14 @@ def names(unit_type: type, given: Selection) -> list[str]:
 def test_the_whole_experiment() -> None:
     units = select_units(ALL)
     kinds = Counter(unit.kind for unit in units)
-    assert kinds["collect"] == len(TASKS)
-    assert kinds["train"] == 4 * 3 * len(TASKS)  # bison in two settings, pddl-nn, pure-nn
-    sizes = sum(min(10, room(task)) for task in TASKS)
-    assert kinds["evaluate"] == len(USUAL) * 3 * sizes
+    with_trays = [task for task in TASKS if VARIANTS["bison-fixed-trays"].is_for(task)]
+    assert kinds["collect"] == len(TASKS) + len(with_trays)
+    assert kinds["train"] == 3 * (8 * len(TASKS) + 2 * len(with_trays))  # four times bison, the rivals twice
+    sizes = {task: min(10, room(task)) for task in TASKS}
+    trays = [name for name in USUAL if name.endswith("-trays")]
+    assert kinds["evaluate"] == 3 * (
+        (len(USUAL) - len(trays)) * sum(sizes.values()) + len(trays) * sum(sizes[task] for task in with_trays)
+    )
     assert kinds["film"] == len(TASKS)
     assert kinds["scale"] >= len(SCALED) * len(SIZES)
     assert len(set(units)) == len(units) == len({unit.name for unit in units})
@@ -128,14 +134,46 @@ def test_parts_that_are_not_wanted_are_not_made() -> None:
     assert select_units(wanted("expert", parts=["films", "scaling"])) == []
 
 
-def test_films_and_rules_are_of_the_last_row_of_bison() -> None:
-    units = select_units(wanted("bison", "bison-paper", "expert", parts=["films", "scaling"]))
-    assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {"bison-paper"}
-    assert {unit.training.recipe.preset for unit in units if isinstance(unit, Scale) and unit.training} == {PAPER}
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        (["bison", "bison-paper", "expert"], "bison"),
+        (["bison-paper", "bison-recorded"], "bison-recorded"),
+        (["bison-paper", "bison-missing-draws"], "bison-paper"),
+    ],
+)
+def test_films_and_rules_are_of_our_preset_or_the_last_row_of_bison(rows: list[str], shown: str) -> None:
+    units = select_units(wanted(*rows, parts=["films", "scaling"]))
+    assert {unit.variant.name for unit in units if isinstance(unit, Film)} == {shown}
+    recipes = {unit.training.recipe for unit in units if isinstance(unit, Scale) and unit.training}
+    assert recipes == {VARIANTS[shown].recipe}
+
+
+def test_a_row_in_a_changed_world_is_learned_and_run_in_it_where_a_task_has_it() -> None:
+    units = select_units(wanted("bison-missing-draws", "expert-missing-draws"))
+    assert {unit.task for unit in units} == {"gacha"}  # blocks knows nothing of draws
+    assert names(Collect, wanted("bison-missing-draws")) == ["collect gacha-missing-draws"]
+    assert names(Train, wanted("bison-missing-draws")) == [
+        "train gacha/bison-best-missing-draws-0",
+        "train gacha/bison-best-missing-draws-1",
+    ]
+
+
+def test_a_row_that_takes_the_network_of_another_has_it_trained_once() -> None:
+    both = wanted("bison-recorded", "bison-without-dagger")
+    assert [name for name in names(Train, both) if "blocks" in name] == [
+        "train blocks/bison-recorded-0",
+        "train blocks/bison-recorded-1",
+        "train blocks/bison-without-dagger-0",
+        "train blocks/bison-without-dagger-1",
+    ]
+    assert sorted(names(Train, wanted("bison-without-dagger"))) == sorted(names(Train, both))
 
 
 def test_an_unknown_method_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(BadInput, match=r"unknown method 'bizon'; what can be reproduced: bison-paper, bison, "):
+    with pytest.raises(
+        BadInput, match=r"unknown method 'bizon'; what can be reproduced: bison-paper, bison-recorded, "
+    ):
         find_variant("bizon")
 
 
@@ -154,3 +192,42 @@ def test_every_unit_takes_some_time(experiment: Experiment) -> None:
     ranked = sorted(select_units(ALL), key=forecast.rank)
     assert [unit.kind for unit in ranked[: len(TASKS)]] == ["collect"] * len(TASKS)
     assert ranked[-1].kind == "evaluate"
+
+
+# Rows of the table
+
+
+def test_rows_differ_from_the_one_before_in_one_thing() -> None:
+    configs = {
+        name: msgspec.to_builtins(
+            Experiment(epochs=7, dagger_episodes=5).config(VARIANTS[name].recipe or PAPERS_RECIPE)
+        )
+        for name in USUAL
+    }
+    paper, recorded, without, ours = (
+        configs[name] for name in ("bison-paper", "bison-recorded", "bison-without-dagger", "bison")
+    )
+    assert recorded == {**paper, "recorded_actions": True}
+    assert {**without, "complete": False, "dagger": None} == {**recorded, "dagger": None}
+    assert (without["complete"], without["dagger"]["rounds"]) == (True, 0)
+    assert (ours["dagger"]["rounds"], ours["dagger"]["episodes"], ours["complete"]) == (2, 5, True)
+    assert paper["training"]["epochs"] == without["training"]["epochs"] == 7
+
+
+def test_rivals_learn_as_bison_does_for_as_many_epochs_and_rollouts() -> None:
+    experiment = Experiment(epochs=7)
+    for rival in ("pddl-nn", "pure-nn"):
+        for ending, bison in (("", "bison-paper"), ("-dagger", "bison")):
+            recipe, ours = VARIANTS[rival + ending].recipe, VARIANTS[bison].recipe
+            assert recipe is not None
+            assert ours is not None
+            assert experiment.config(recipe) == experiment.config(ours)
+
+
+def test_what_is_as_in_the_paper_runs_without_what_the_paper_has_not() -> None:
+    """No recovery, which may plan where no rule applies, and no state estimation."""
+    told = {name: (variant.recovery, variant.estimation) for name, variant in VARIANTS.items()}
+    assert told["bison-paper"] == told["bison-recorded"] == told["bison-paper-fixed-trays"] == ("off", "off")
+    assert told["bison"] == told["bison-without-dagger"] == told["bison-fixed-trays"] == (None, None)
+    assert told["det-replan"] == (None, "off")
+    assert told["det-replan-dagger"] == told["pddl-nn"] == told["pddl-nn-dagger"] == told["expert"] == (None, None)

@@ -16,14 +16,16 @@ from bilevel.experiments.reproduction import measurements as module
 from bilevel.experiments.reproduction.conditions import Condition
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
-from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
+from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE, World
 from bilevel.experiments.reproduction.summary import summarise
-from bilevel.experiments.reproduction.units import VARIANTS, Collect, Train, TrainingCost, Variant
+from bilevel.experiments.reproduction.units import Collect, Train, TrainingCost
+from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningOptions, Progress
 from bilevel.policies.changes import Changes
 from bilevel.policies.episode_run import EpisodeRun
+from bilevel.policies.recovery import Recovery
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -228,6 +230,29 @@ def test_episodes_are_run_under_their_condition(folder: ExperimentFolder) -> Non
     (record,) = unit.records(folder)
     assert (record.noise, record.arguments, record.perception) == (0.5, {"start": "circle"}, "delay=2")
     assert not ONE.is_done(folder)
+
+
+def test_a_row_in_a_changed_world_is_run_in_it(folder: ExperimentFolder) -> None:
+    circle = VARIANTS["expert"].in_world(World("circle", (("start", "circle"),)), ", in a circle")
+    unit = Evaluate("blocks", circle, 0, 2, 1)
+    unit.perform(folder, lambda note: None)
+    (record,) = unit.records(folder)
+    assert (record.arguments, unit.outputs[1]) == ({"start": "circle"}, "episodes/blocks/expert-circle-0/02.jsonl")
+    learned = VARIANTS["bison-without-dagger"].in_world(circle.world, "").training("blocks", 1)
+    assert learned is not None
+    assert learned.network.policy == "policies/blocks/bison-recorded-circle-1"
+    assert learned.inputs == ("demonstrations/blocks-circle", learned.network.policy)
+    assert learned.outputs == ("policies/blocks/bison-without-dagger-circle-1",)
+
+
+def test_a_policy_is_run_as_its_row_says(folder: ExperimentFolder) -> None:
+    for name, place, settings in (
+        ("bison-paper", POLICY, {"recovery": "off", "estimation": "off"}),
+        ("bison", "policies/blocks/bison-best-0", {"recovery": str(Recovery())}),
+        ("ndt-plan", POLICY, {"planner": "fond", "planning_seconds": 100.0, "estimation": "off"}),
+    ):
+        idle_policy().write(folder.path / place)
+        assert Evaluate("blocks", VARIANTS[name], 0, 1, 1).load_policy(folder).settings == settings
 
 
 def test_demonstrations_are_there_once_they_are_complete(folder: ExperimentFolder) -> None:

@@ -21,7 +21,7 @@ from bilevel.experiments.reproduction.findings import About
 from bilevel.experiments.reproduction.folder import ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate
 from bilevel.experiments.reproduction.summary import FolderFiles, say_how
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, decode
 from bilevel.methods.methods import EXPERT

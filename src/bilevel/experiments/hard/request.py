@@ -6,7 +6,7 @@ from bilevel.experiments.hard.curves import CURVES, write_curves
 from bilevel.experiments.hard.selection import HardSelection, left_out, points
 from bilevel.experiments.reproduction.folder import Experiment
 from bilevel.experiments.reproduction.selection import Request, require_methods, with_training
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.symbolic.domain import BadInput
 
 

@@ -16,7 +16,8 @@ from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate
 from bilevel.experiments.reproduction.recipes import Recipe
 from bilevel.experiments.reproduction.selection import room
-from bilevel.experiments.reproduction.units import VARIANTS, Train, Variant
+from bilevel.experiments.reproduction.units import Train
+from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, encode
 from bilevel.methods.methods import EXPERT

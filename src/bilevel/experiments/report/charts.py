@@ -10,7 +10,7 @@ from typing import Literal
 
 from bilevel.experiments.report.looks import SERIES
 from bilevel.experiments.report.wording import mebibytes, seconds
-from bilevel.experiments.reproduction.units import Variant
+from bilevel.experiments.reproduction.variants import Variant
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from matplotlib.transforms import ScaledTranslation, Transform
 from bilevel.experiments.report.charts import Figure, Mark, Panel, Series
 from bilevel.experiments.report.coincidence import Run, band_runs, line_runs, side_by_side
 from bilevel.experiments.report.looks import CAUSES, SERIES
-from bilevel.experiments.reproduction.units import Variant
+from bilevel.experiments.reproduction.variants import Variant
 
 COLUMNS = {"small": 4, "wide": 2}
 SIZES = {"small": (2.9, 2.2), "wide": (4.2, 3.0)}  # of a panel, in inches

@@ -10,7 +10,7 @@ from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series,
 from bilevel.experiments.report.scores import Costs, Results, Score
 from bilevel.experiments.report.wording import COSTS, SOLVERS, Cost, interval, mebibytes, plural, rate, seconds
 from bilevel.experiments.reproduction.measurements import Scaling
-from bilevel.experiments.reproduction.units import Variant
+from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
 
 # What is shown

@@ -21,7 +21,7 @@ from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural, spread
 from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules

@@ -13,7 +13,7 @@ from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS, in_order, paper_rate
 from bilevel.experiments.reproduction.findings import Finding, Findings
 from bilevel.experiments.reproduction.measurements import Scaling
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Variant
+from bilevel.experiments.reproduction.variants import PAPERS_ROWS, USUAL, VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
 
 
@@ -135,6 +135,10 @@ def _always_failing(score: Score) -> Score:
     return Score({seed: Counts(0, counts.episodes) for seed, counts in score.by_seed.items()})
 
 
+def _is_in_paper(variant: Variant) -> bool:
+    return variant.name in PAPERS_ROWS or is_published(METHODS[variant.method])
+
+
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
@@ -203,7 +207,7 @@ class Results:
 
         Published models have a row in the whole table, run or not: nothing stands in for their weights.
         """
-        is_whole = set(TASKS) <= set(self.tasks) and all(VARIANTS[name] in self.variants for name in USUAL)
+        is_whole = set(TASKS) <= set(self.tasks) and all(VARIANTS[name] in self.variants for name in PAPERS_ROWS)
         published = [one for one in VARIANTS.values() if is_whole and is_published(METHODS[one.method])]
         variants = [one for one in VARIANTS.values() if one in self.variants or one in published]
         columns = [_compared([self._cell(variant, task) for variant in variants]) for task in (*self.tasks, None)]
@@ -213,7 +217,8 @@ class Results:
         """Return one cell; a total is over all tasks that were measured, the paper's over its own."""
         rows = self.rows(variant, task)
         is_whole = task is not None or {row.task for row in rows} == set(self.tasks)
-        paper = paper_rate(variant.method, task) if task is not None or self.tasks == list(TASKS) else None
+        has_rate = (task is not None or self.tasks == list(TASKS)) and _is_in_paper(variant)
+        paper = paper_rate(variant.method, task) if has_rate else None
         return Cell(variant, task, score(rows) if is_whole else None, paper)
 
     def costs(self, task: str | None = None) -> list[Costs]:
@@ -242,7 +247,7 @@ class Results:
             lines.append(f"Tasks that were not run: {', '.join(absent)}.")
         if lacking := [VARIANTS[name].title for name in USUAL if VARIANTS[name] not in self.variants]:
             lines.append(f"Methods that were not run: {'; '.join(lacking)}.")
-        pairs = [(variant, task) for variant in self.variants for task in self.tasks]
+        pairs = [(variant, task) for variant in self.variants for task in self.tasks if variant.is_for(task)]
         episodes = {pair: sum(row.episodes for row in self.rows(*pair)) for pair in pairs}
         full = max(episodes.values(), default=0)
         for (variant, task), number in episodes.items():

@@ -11,7 +11,7 @@ from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.scores import Cell, Results
 from bilevel.experiments.reproduction.recipes import OURS, PAPER
-from bilevel.experiments.reproduction.units import Variant
+from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.policy_folder import BISON
 from bilevel.rules.explanation.wording import listed

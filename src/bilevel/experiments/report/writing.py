@@ -17,7 +17,7 @@ from bilevel.experiments.reproduction.films import Timeline, read_timeline
 from bilevel.experiments.reproduction.findings import Findings, Size, read_findings
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, ExperimentFolder, read_experiment
 from bilevel.experiments.reproduction.summary import summarise
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.files import write_atomically
 from bilevel.json_files import read_bytes
 from bilevel.policies.changes import REASONS

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from bilevel.experiments.evaluation import EpisodeRunner
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies.episode_log import EpisodeLog

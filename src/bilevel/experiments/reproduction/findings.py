@@ -42,6 +42,7 @@ class Training(Cost, frozen=True, kw_only=True):
     epochs: Count
     samples: Count
     validation_loss: float
+    parameters: Count | None = None  # that were learned, where it is known
 
 
 RENAMED = {"variant": "entrant", "preset": "recipe"}  # what fields are called in files

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bilevel.experiments.machines import Machine, machine
-from bilevel.experiments.reproduction.recipes import PAPER, Recipe
+from bilevel.experiments.reproduction.recipes import Recipe
 from bilevel.files import alone_in, remove_leftovers, taken_by_another, write_atomically
 from bilevel.json_files import Amount, Count, Value, decode, encode, read_bytes
-from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:  # it needs torch, which not all work does
@@ -31,30 +30,37 @@ FINDINGS = "findings.jsonl"
 PATIENCE = 10.0  # seconds, for others to begin the folder
 
 
-class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"dagger_episodes": "practice"}):
+class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practice"}):
     """What all work in a folder has in common, so that its results go together."""
 
     demonstrations: Count = 200
     shown: Count = 3  # objects in each of them
-    epochs: Count = 200  # of cloning, in the paper's setting
-    end_to_end_epochs: Count = 200  # the same for networks that do all
-    dagger_episodes: Count = 60  # in each round, in our preset
+    epochs: Count = 200  # of cloning, whatever is learned without DAgger
+    dagger_episodes: Count = 60  # in each round, of whatever is learned with DAgger
     planning_seconds: Amount = 100.0  # for each plan
     lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
 
-    def config(self, learner: str, recipe: Recipe) -> LearningConfig:
-        """Return how a network is learned."""
+    def config(self, recipe: Recipe) -> LearningConfig:
+        """Return how a network is learned: BISON's and those of its rivals for as many epochs and rollouts."""
         from bilevel.learning.networks import PRESETS
 
-        usual, replace = PRESETS[recipe.preset], msgspec.structs.replace
-        if recipe.preset != PAPER:
-            return replace(usual, dagger=replace(usual.dagger, episodes=self.dagger_episodes))
-        epochs = self.epochs if learner == BISON else self.end_to_end_epochs
-        return replace(usual, training=replace(usual.training, epochs=epochs))
+        config, replace = PRESETS[recipe.preset], msgspec.structs.replace
+        for name, value in recipe.settings:
+            part, _, setting = name.rpartition(".")
+            config = replace(
+                config, **({part: replace(getattr(config, part), **{setting: value})} if part else {setting: value})
+            )
+        if config.dagger.rounds:
+            return replace(config, dagger=replace(config.dagger, episodes=self.dagger_episodes))
+        return replace(config, training=replace(config.training, epochs=self.epochs))
 
 
-QUICK = Experiment(demonstrations=50, epochs=20, end_to_end_epochs=6, dagger_episodes=20, lama_seconds=10.0, quick=True)
+class _OfFolder(Experiment, frozen=True, forbid_unknown_fields=True):
+    """An experiment as a folder has it: with what it does not know of, work in it would not go together."""
+
+
+QUICK = Experiment(demonstrations=50, epochs=20, dagger_episodes=20, lama_seconds=10.0, quick=True)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -100,7 +106,8 @@ def read_experiment(folder: Path) -> Experiment:
     path = folder / EXPERIMENT
     if not path.exists():
         raise BadInput(f"{folder}: no reproduction: there is no {EXPERIMENT} in it; `bilevel reproduce` makes one")
-    return decode(read_bytes(path), Experiment, f"{path}: not what `bilevel reproduce` wrote there")
+    found = decode(read_bytes(path), _OfFolder, f"{path}: not what `bilevel reproduce` wrote there")
+    return Experiment(**msgspec.structs.asdict(found))
 
 
 def read_intact(path: Path, kind: type[Value]) -> Value | None:

@@ -18,7 +18,7 @@ STEPS = {"blocks": 276, "factory": 590, "colour": 611, "gacha": 1123}  # of an e
 USUAL_STEPS = 600  # of a task that was not measured
 STEP = 0.36e-3  # of a world and who acts in it
 LABEL = 80e-6  # for each step of a demonstration
-LEARN = {"pddl-nn": 190e-6, "pure-nn": 95e-6}  # for each sample of an epoch
+LEARN = {"pddl-nn": 110e-6, "pure-nn": 90e-6}  # for each sample of an epoch
 USUAL_LEARN = 26e-6
 ON_GPU = 1 / 25
 STALLED = 1600  # steps for each object, of networks that do all, which often run until the time is up
@@ -114,7 +114,9 @@ def _training(unit: Train, experiment: Experiment) -> float:
     recipe, learn = unit.recipe, LEARN.get(unit.learner, USUAL_LEARN)
     steps = _steps(unit.task, recipe.shown or experiment.shown)
     samples = (recipe.demonstrations or experiment.demonstrations) * steps
-    config = experiment.config(unit.learner, recipe)
+    if recipe.network:
+        return samples * LABEL
+    config = experiment.config(recipe)
     dagger = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
     seconds = samples * LABEL + samples * learn * config.training.epochs
     return seconds + dagger * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + dagger) * learn

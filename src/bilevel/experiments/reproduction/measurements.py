@@ -19,7 +19,8 @@ from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.conditions import PLAIN, Condition
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
-from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit, Variant
+from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit
+from bilevel.experiments.reproduction.variants import Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
@@ -27,6 +28,7 @@ from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.planning.planner import Status
 from bilevel.planning.planners import planner_named
 from bilevel.policies.policy_folder import POLICY, read_policy
+from bilevel.policies.recovery import parse_recovery
 from bilevel.rules.solving import solve
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput, Problem
@@ -55,13 +57,17 @@ class VariantUnit(Unit):
 
         A method that is not learned takes from a policy how it estimates what is there.
         """
-        method = METHODS[self.variant.method]
+        variant, method = self.variant, METHODS[self.variant.method]
         seconds = folder.experiment.planning_seconds if method.planners else None
-        plan = partial(find_policy, method.name, planner=self.variant.planner, planning_seconds=seconds)
+        load = partial(find_policy, method.name, planner=variant.planner, planning_seconds=seconds)
         if not self.inputs:
-            return plan()
+            return load()
         policy = folder.path / self.inputs[0]
-        found = plan(policy) if method.training else plan(estimation=str(policy))
+        if method.training:
+            recovery = parse_recovery(variant.recovery) if variant.recovery else None
+            found = load(policy, recovery=recovery, estimation=variant.estimation)
+        else:
+            found = load(estimation=str(policy))
         return replace(found, policy=self.inputs[0], digest=self.digest(folder))
 
     def digest(self, folder: ExperimentFolder) -> str | None:
@@ -79,7 +85,7 @@ class VariantUnit(Unit):
             episodes,
             self.seed,
             noise=condition.noise,
-            arguments=dict(condition.arguments),
+            arguments=dict((*self.variant.world.arguments, *condition.arguments)),
             perception=condition.perception,
         )
 

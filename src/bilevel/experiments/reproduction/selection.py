@@ -10,8 +10,10 @@ from bilevel.experiments.methods import METHODS, missing
 from bilevel.experiments.paper import TASKS as PAPERS_TASKS
 from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import LAMA, RULES, Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.recipes import OUR_RECIPE, USUAL_WORLD
 from bilevel.experiments.reproduction.summary import write_findings
-from bilevel.experiments.reproduction.units import USUAL, VARIANTS, Train, Unit, Variant
+from bilevel.experiments.reproduction.units import Train, Unit
+from bilevel.experiments.reproduction.variants import USUAL, VARIANTS, Variant
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -94,7 +96,7 @@ def _too_many_objects(selection: Selection) -> Iterator[str]:
 def _not_shown(selection: Selection) -> Iterator[str]:
     parts = {"films": "films", "scaling": "large problems"}
     asked, scaling = [parts[part] for part in parts if part in selection.parts], "scaling" in selection.parts
-    if asked and not any(variant.method == BISON for variant in selection.variants):
+    if asked and not any(map(_is_shown, selection.variants)):
         yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
     elif scaling and not set(SCALED).intersection(selection.tasks):
         yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
@@ -112,13 +114,14 @@ def select_units(selection: Selection) -> list[Unit]:
 def with_training(results: Sequence[Unit], networks: Iterable[Train | None]) -> list[Unit]:
     """Return units after those of these that train what they need, and what collects the demonstrations for that."""
     needed = {name for unit in results for name in unit.inputs}
-    trainings = [unit for unit in dict.fromkeys(networks) if unit and needed.intersection(unit.outputs)]
+    wanted = [unit for unit in networks if unit and needed.intersection(unit.outputs)]
+    trainings = list(dict.fromkeys(each for unit in wanted for each in (unit.network, unit)))
     return [*dict.fromkeys(unit.collection for unit in trainings), *trainings, *results]
 
 
 def _measurements(selection: Selection) -> Iterator[Unit]:
     """Yield the episodes of each row of the table, then an episode with the most objects to measure memory."""
-    rows = [(task, variant) for task in selection.tasks for variant in selection.variants]
+    rows = [(task, variant) for task in selection.tasks for variant in selection.variants if variant.is_for(task)]
     for task, variant in rows if "table" in selection.parts else ():
         for seed in selection.seeds:
             for objects in selection.sizes(task):
@@ -129,16 +132,24 @@ def _measurements(selection: Selection) -> Iterator[Unit]:
 
 
 def _showpieces(selection: Selection) -> Iterator[Unit]:
-    """Yield what is made of BISON's policies besides, its last row's: films, and large problems for their rules."""
-    shown = [variant for variant in selection.variants if variant.method == BISON]
+    """Yield what is made of BISON's policies besides: films, and large problems for their rules.
+
+    They are those of our preset, or else of the last row of BISON in the usual world.
+    """
+    shown = [variant for variant in selection.variants if _is_shown(variant)]
     if not shown:
         return
-    variant, seed = shown[-1], selection.seeds[0]
+    variant = next((variant for variant in shown if variant.recipe == OUR_RECIPE), shown[-1])
+    seed = selection.seeds[0]
     for task in selection.tasks:
         if "films" in selection.parts:
             yield Film(task, variant, seed)
         if "scaling" in selection.parts and task in SCALED:
             yield from _large_problems(task, variant.training(task, seed))
+
+
+def _is_shown(variant: Variant) -> bool:
+    return variant.method == BISON and variant.world == USUAL_WORLD
 
 
 def _large_problems(task: str, training: Train | None) -> Iterator[Scale]:

@@ -22,7 +22,8 @@ from bilevel.experiments.reproduction.folder import (
 )
 from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Memory, Scaling
 from bilevel.experiments.reproduction.recipes import OUR_RECIPE, PAPERS_RECIPE
-from bilevel.experiments.reproduction.units import VARIANTS, Cost, Train, Variant
+from bilevel.experiments.reproduction.units import Cost, Train
+from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.experiments.timings import microseconds_per_step
 from bilevel.files import write_atomically
 from bilevel.json_files import Count, Value
@@ -143,7 +144,7 @@ def _finding(files: FolderFiles, task: str, variant: Variant, seed: int) -> Find
         preset=variant.preset,
         seed=seed,
         sizes=[_size(size, part, peaks.get(size)) for size, part in by_size.items()],
-        training=_training(files, network) if network else None,
+        training=_training(files, network.network) if network else None,
         details=details[:3],
         settings=dict(records[0].settings),
         digest=records[0].policy_digest,
@@ -186,6 +187,7 @@ class _Settings(msgspec.Struct):
 class _Summary(msgspec.Struct):
     samples: Count
     validation_loss: float
+    parameters: Count | None = None
 
 
 class _Card(msgspec.Struct):

@@ -12,20 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from bilevel.demonstrations.manifest import MANIFEST
 from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak
-from bilevel.experiments.methods import METHODS, is_published, is_symbolic
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, read_intact
-from bilevel.experiments.reproduction.recipes import OUR_RECIPE, OURS, PAPER, PAPERS_RECIPE, Recipe
+from bilevel.experiments.reproduction.recipes import PAPER, USUAL_WORLD, Recipe, World
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
-from bilevel.methods.methods import END_TO_END, EXPERT
-from bilevel.policies.policy_folder import BISON, POLICY
-from bilevel.symbolic.domain import BadInput
+from bilevel.policies.policy_folder import POLICY, read_policy
 from bilevel.tabletop import TASKS
 from bilevel.versions import versions
 
@@ -99,10 +96,12 @@ class Collect(Unit):
     kind: ClassVar[str] = "collect"
     is_intermediate: ClassVar[bool] = True
     shown: int | None = None  # objects in each of them; `None` for as many as in the experiment
+    world: World = USUAL_WORLD
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (f"demonstrations/{self.task}" + (f"-shown{self.shown}" if self.shown else ""),)
+        endings = [f"-shown{self.shown}" if self.shown else "", f"-{self.world.name}" if self.world.name else ""]
+        return (f"demonstrations/{self.task}{''.join(endings)}",)
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         known = read_intact(folder.path / self.outputs[0] / MANIFEST, _Collected) or _Collected()
@@ -113,7 +112,8 @@ class Collect(Unit):
         from bilevel.demonstrations.recording import collection_settings
 
         task, wanted = TASKS[self.task], folder.experiment.demonstrations
-        settings = collection_settings(task, self.shown or folder.experiment.shown)
+        arguments: dict[str, Any] = dict(self.world.arguments)
+        settings = collection_settings(task, self.shown or folder.experiment.shown, **arguments)
         with open_collection(task, folder.path / self.outputs[0], settings, wanted, PATIENCE) as collection:
             for _ in collection.record_missing():
                 callback(f"demonstration {len(collection.entries)} of {wanted}")
@@ -121,7 +121,10 @@ class Collect(Unit):
 
 @dataclass(frozen=True)
 class Train(Unit):
-    """Train a network on a task: for which method, by which recipe, from which seed."""
+    """Train a network on a task: for which method, by which recipe, from which seed.
+
+    Where the recipe takes the network of another, the rules above it alone are learned.
+    """
 
     kind: ClassVar[str] = "train"
     is_training: ClassVar[bool] = True
@@ -137,8 +140,13 @@ class Train(Unit):
 
     @property
     def cost(self) -> str:
-        """The file with what training it took."""
-        return f"costs/{self.task}/{self._key}.json"
+        """The file with what training the network took."""
+        return f"costs/{self.task}/{self.network._key}.json"
+
+    @property
+    def network(self) -> Train:
+        """What trains the network: most often it does so itself."""
+        return self if self.recipe.network is None else replace(self, recipe=self.recipe.network)
 
     @property
     def _key(self) -> str:
@@ -146,16 +154,16 @@ class Train(Unit):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return self.cost, self.policy
+        return (self.policy,) if self.recipe.network else (self.cost, self.policy)
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        return self.collection.outputs
+        return (*self.collection.outputs, self.network.policy) if self.recipe.network else self.collection.outputs
 
     @property
     def collection(self) -> Collect:
         """What collects the demonstrations that it learns from."""
-        return Collect(self.task, self.recipe.shown)
+        return Collect(self.task, self.recipe.shown, self.recipe.world)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -164,7 +172,7 @@ class Train(Unit):
     @property
     def uses_gpu(self) -> bool:
         """DAgger is a matter of episodes, not of epochs."""
-        return self.recipe.preset == PAPER
+        return self.recipe.preset == PAPER and self.recipe.network is None
 
     def is_done(self, folder: ExperimentFolder) -> bool:
         return (folder.path / self.policy / POLICY).exists()
@@ -177,24 +185,30 @@ class Train(Unit):
         if self.is_done(folder):
             return
         checkpoints = folder.path / self.unfinished[0]
-        if not checkpoints.exists():  # then it is what a network took that is there no more
-            (folder.path / self.cost).unlink(missing_ok=True)
+        cost = None if self.recipe.network else self._begin_cost(folder, checkpoints)
         checkpoints.mkdir(parents=True, exist_ok=True)
-        cost = TrainingCost(folder.path / self.cost)
 
         def note(progress: Progress) -> None:
-            cost.note(is_last=progress.done == progress.total)
+            if cost:
+                cost.note(is_last=progress.done == progress.total)
             callback(f"{progress.stage}, {progress.done} of {progress.total}")
 
         recipe, demonstrations = self.recipe, Demonstrations.read(folder.path / self.inputs[0])
         if recipe.demonstrations is not None:
             demonstrations = demonstrations.first(recipe.demonstrations)
-        config = folder.experiment.config(self.learner, recipe)
+        config = folder.experiment.config(recipe)
+        known = read_policy(folder.path / self.network.policy) if recipe.network else None
         options = LearningOptions(
-            TASKS[self.task], recipe.preset, config, self.seed, checkpoints=checkpoints, callback=note
+            TASKS[self.task], recipe.preset, config, self.seed, checkpoints=checkpoints, callback=note, network=known
         )
         train(demonstrations, folder.path / self.policy, self.learner, options)
         shutil.rmtree(checkpoints, ignore_errors=True)
+
+    def _begin_cost(self, folder: ExperimentFolder, checkpoints: Path) -> TrainingCost:
+        """Return what notes what training takes; it begins anew where nothing of the network is there any more."""
+        if not checkpoints.exists():
+            (folder.path / self.cost).unlink(missing_ok=True)
+        return TrainingCost(folder.path / self.cost)
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -229,68 +243,3 @@ class TrainingCost:
         seconds, peak = round(self._seconds + now - self._began, 1), max(self._peak, own_peak())
         cost = Cost(seconds, peak, find_device().type, 1, machine(), versions(["torch"]))
         write_atomically(self._path, encode(cost, indent=0))
-
-
-# The rows of the table
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A row of the table: a method, with the recipe that it is learned by, if it is."""
-
-    name: str
-    method: str
-    recipe: Recipe | None = None
-    planner: str | None = None  # where that is not the usual one of its method
-    ending: str = ""  # of its title
-
-    @property
-    def preset(self) -> str | None:
-        """The training preset of its recipe, if it has one."""
-        return self.recipe.preset if self.recipe else None
-
-    @property
-    def title(self) -> str:
-        """What the table calls it."""
-        endings = {OURS: ", our preset"} | ({PAPER: ", paper's setting"} if self.method == BISON else {})
-        return METHODS[self.method].title + (self.ending or endings.get(self.preset or "", ""))
-
-    def learned_by(self, ending: str, recipe: Recipe) -> Variant:
-        """Return the same by another recipe, which is told in its name."""
-        return replace(self, name=f"{self.name}-{ending}", recipe=recipe)
-
-    def training(self, task: str, seed: int) -> Train | None:
-        """Return what trains what it runs on, if that is learned: methods that plan run on BISON's network."""
-        if self.recipe is None:
-            return None
-        learner = self.method if METHODS[self.method].training == END_TO_END else BISON
-        return Train(task, learner, self.recipe, seed)
-
-
-def _variants() -> list[Variant]:
-    rows = [Variant("bison-paper", BISON, PAPERS_RECIPE), Variant("bison", BISON, OUR_RECIPE)]
-    for name, method in METHODS.items():
-        if name != BISON and not is_symbolic(method):
-            rows.append(Variant(name, name, PAPERS_RECIPE if method.training else None))
-            if method.training == END_TO_END:
-                rows.append(Variant(f"{name}-practised", name, OUR_RECIPE))
-    rows.append(Variant("det-replan-search", "det-replan", PAPERS_RECIPE, "search", ", built-in search"))
-    rows.append(Variant("expert-estimating", EXPERT, OUR_RECIPE, ending=" with state estimation"))
-    return rows
-
-
-VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}
-
-# What is measured unless somebody asks for something else: all that needs neither a download nor a GPU to be run.
-USUAL = tuple(
-    name
-    for name, variant in VARIANTS.items()
-    if not is_published(METHODS[variant.method]) and not name.endswith(("-practised", "-search", "-estimating"))
-)
-
-
-def find_variant(name: str) -> Variant:
-    """Return the row of this name; `BadInput`, which lists the names, where there is none."""
-    if name not in VARIANTS:
-        raise BadInput(f"unknown method '{name}'; what can be reproduced: {', '.join(VARIANTS)}")
-    return VARIANTS[name]

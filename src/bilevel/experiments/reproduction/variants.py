@@ -1,0 +1,128 @@
+"""The rows of the table: methods, each with the recipe that it is learned by, and with how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from bilevel.experiments.methods import METHODS, is_published, is_symbolic
+from bilevel.experiments.reproduction.recipes import (
+    DRAWS_OF_MISSING,
+    FIXED_TRAYS,
+    OUR_RECIPE,
+    PAPER,
+    PAPERS_RECIPE,
+    RECORDED,
+    USUAL_WORLD,
+    WITHOUT_DAGGER,
+    Recipe,
+    World,
+)
+from bilevel.experiments.reproduction.units import Train
+from bilevel.methods.methods import END_TO_END, EXPERT, OFF
+from bilevel.policies.policy_folder import BISON
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A row of the table: a method, with the recipe that it is learned by, if it is."""
+
+    name: str
+    method: str
+    recipe: Recipe | None = None
+    ending: str = ""  # of its title
+    world: World = USUAL_WORLD
+    planner: str | None = None  # where that is not the usual one of its method
+
+    @property
+    def preset(self) -> str | None:
+        """The training preset of its recipe, if it has one."""
+        return self.recipe.preset if self.recipe else None
+
+    @property
+    def title(self) -> str:
+        """What the table calls it."""
+        return METHODS[self.method].title + self.ending
+
+    @property
+    def as_in_paper(self) -> bool:
+        """Whether it runs as in the paper: without state estimation, and stops where it is at a loss."""
+        return self.preset == PAPER
+
+    @property
+    def recovery(self) -> str | None:
+        """What it does where it is at a loss, as `--recovery` takes it; `None` for what its policy says, if any."""
+        return OFF if self.as_in_paper and self.method == BISON else None
+
+    @property
+    def estimation(self) -> str | None:
+        """Whether it estimates what is there, as `--estimation` takes it; `None` for what its policy says, if any."""
+        return OFF if self.as_in_paper and METHODS[self.method].training != END_TO_END else None
+
+    def is_for(self, task: str) -> bool:
+        """Return whether a task has the world of this row."""
+        return all(name in TASKS[task].arguments for name, _ in self.world.arguments)
+
+    def in_world(self, world: World, ending: str) -> Variant:
+        """Return the same, learned and run in another world."""
+        recipe = self.recipe and self.recipe.in_world(world)
+        return replace(self, name=f"{self.name}-{world.name}", ending=self.ending + ending, world=world, recipe=recipe)
+
+    def learned_by(self, ending: str, recipe: Recipe) -> Variant:
+        """Return the same by another recipe, which is told in its name."""
+        return replace(self, name=f"{self.name}-{ending}", recipe=recipe)
+
+    def training(self, task: str, seed: int) -> Train | None:
+        """Return what trains what it runs on, if that is learned: methods that plan run on BISON's network."""
+        if self.recipe is None:
+            return None
+        learner = self.method if METHODS[self.method].training == END_TO_END else BISON
+        return Train(task, learner, self.recipe, seed)
+
+
+def _variants() -> Iterator[Variant]:
+    paper = Variant("bison-paper", BISON, PAPERS_RECIPE, ", paper's setting")
+    ours, expert = Variant(BISON, BISON, OUR_RECIPE, ", our preset"), Variant(EXPERT, EXPERT)
+    yield paper
+    yield Variant("bison-recorded", BISON, RECORDED, ", paper's setting and recorded actions")
+    yield Variant("bison-without-dagger", BISON, WITHOUT_DAGGER, ", our preset without DAgger")
+    yield from (ours, expert)
+    for name, method in METHODS.items():
+        if name not in (BISON, EXPERT) and not is_symbolic(method):
+            yield Variant(name, name, PAPERS_RECIPE if method.training else None)
+            if method.training == END_TO_END:
+                yield Variant(f"{name}-dagger", name, OUR_RECIPE, " with DAgger")
+            elif method.replan:
+                yield Variant(f"{name}-dagger", name, OUR_RECIPE, ", on the network of our preset")
+    yield Variant("det-replan-search", "det-replan", PAPERS_RECIPE, ", built-in search", planner="search")
+    yield Variant("expert-estimating", EXPERT, OUR_RECIPE, " with state estimation")
+    for one in (paper, ours, expert):
+        yield one.in_world(FIXED_TRAYS, ", trays without a free spot")
+    for one in (ours, expert):
+        yield one.in_world(DRAWS_OF_MISSING, ", draws of missing colours")
+
+
+VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}
+
+# What is measured unless somebody asks for something else: all that needs neither a download nor a GPU to be run.
+USUAL = tuple(
+    name
+    for name, variant in VARIANTS.items()
+    if not is_published(METHODS[variant.method])
+    and variant.world != DRAWS_OF_MISSING
+    and name not in ("det-replan-search", "expert-estimating")
+)
+
+# The rows that the paper's table has, with ours beside BISON's.
+PAPERS_ROWS = (
+    "bison-paper", BISON, EXPERT, "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn",
+)  # fmt: skip
+
+
+def find_variant(name: str) -> Variant:
+    """Return the row of this name; `BadInput`, which lists the names, where there is none."""
+    if name not in VARIANTS:
+        raise BadInput(f"unknown method '{name}'; what can be reproduced: {', '.join(VARIANTS)}")
+    return VARIANTS[name]
