@@ -25,7 +25,7 @@ from import_drawing import draw
 from result_files import Row, origin, write_rows
 from revisions import BEFORE, ROOT, checked_out
 
-TOOLS = ("__init__", "demo", "files", "json_files", "processes", "seeds", "versions", "video")
+TOOLS = ("__init__", "cpu_time", "demo", "files", "json_files", "processes", "seeds", "versions", "video")
 TOGETHER = {"cli": "commands"}  # modules that belong to a package
 COUNT = """
 import atexit, sys

@@ -20,7 +20,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("files", "json_files", "memory", "name_tags", "processes", "seeds", "versions", "video")
+TOOLS = ("cpu_time", "files", "json_files", "memory", "name_tags", "processes", "seeds", "versions", "video")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -75,6 +75,7 @@ LAYERS: Mapping[str, Allowed] = {
     "cli": Allowed(("commands", "interruption", "memory", "symbolic.domain"), ("tyro",)),
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
     "compiled": Allowed(()),
+    "cpu_time": Allowed(()),
     "files": Allowed(("symbolic.domain",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "interruption": Allowed(()),

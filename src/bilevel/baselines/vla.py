@@ -98,6 +98,8 @@ def make_settings(python: Path, files: ModelFiles, **others: Any) -> VlaSettings
 class VlaPolicy(LabellingPolicy):
     """A policy for one environment, which draws what the model sees: it has the render mode `rgb_array`."""
 
+    acts_elsewhere = True  # in the process of the model
+
     def __init__(self, settings: VlaSettings, env: SceneEnv, instruction: str) -> None:
         if not isinstance(env.controls, BoxControls):
             raise BadInput(f"SmolVLA puts out numbers, but the controls of the task '{env.task.name}' are a choice")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
+from bilevel.cpu_time import cpu_seconds
 from bilevel.experiments.paper import sentence
 from bilevel.methods import methods
 from bilevel.methods.methods import EvaluatedPolicy, Method, MethodOptions
@@ -55,7 +55,7 @@ def _symbolic(method: Method, options: MethodOptions) -> EvaluatedPolicy:
 def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> EpisodeRun:
     """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
     problem = generate_problem(task.domain.name, objects, random.Random(seed))
-    began = perf_counter()
+    began = cpu_seconds()
     found = find_plan(planner_named(planner), task.domain, problem, time_limit)
     failure = found if isinstance(found, Failure) else None
     return EpisodeRun(
@@ -67,7 +67,7 @@ def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed:
         events={},
         durations={},
         changes=Changes(),
-        seconds=Seconds(policy=perf_counter() - began, physics=0.0),
+        seconds=Seconds(policy=cpu_seconds() - began, physics=0.0),
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bilevel.cpu_time import cpu_seconds
 from bilevel.policies.changes import Changes, count_changes, find_changes, reason_of_failure
 from bilevel.policies.episode_log import EpisodeLog, incidents_of
 from bilevel.policies.incidents import Incident
@@ -32,7 +33,11 @@ from bilevel.tasks.scene_env import SceneEnv
 
 
 class Seconds(NamedTuple):
-    """How long an episode's steps took, without all that is done only to measure them."""
+    """CPU seconds that an episode's steps took, without all that is done only to measure them.
+
+    They are those of the thread that acts and of the programs that it waits for, so they do not depend on what else the
+    machine is busy with. A policy that acts in a process of its own is timed by the wall clock.
+    """
 
     policy: float
     physics: float  # with what is seen, and what nature does
@@ -105,18 +110,19 @@ class _Clock:
 
     def __init__(self, policy: ObservedPolicy, callbacks: Sequence[Callback], settling: Settling | None) -> None:
         self._policy, self._callbacks, self._settling = policy, callbacks, settling
+        self._now = perf_counter if getattr(policy, "acts_elsewhere", False) else cpu_seconds
         self._began = math.nan  # when the environment began the step that it is at, if it is at one
         self.policy_seconds = self.physics_seconds = self.longest_seconds = 0.0
 
     def reset(self, scene: Scene) -> None:
-        began = perf_counter()
+        began = self._now()
         self._policy.reset(scene)
-        self._note(perf_counter() - began)  # a policy may plan here
+        self._note(self._now() - began)  # a policy may plan here
 
     def act(self, scene: Scene) -> Control | None:
-        began = perf_counter()
+        began = self._now()
         control = self._policy.act(scene)
-        self._note(perf_counter() - began)
+        self._note(self._now() - began)
         return control
 
     def _note(self, seconds: float) -> None:
@@ -128,12 +134,12 @@ class _Clock:
             callback(transition)
         if self._settling:
             self._settling(transition)
-        self._began = perf_counter()
+        self._began = cpu_seconds()
 
     def stop(self) -> bool:
         """Asked after every step, so it knows that the step is over; it stops where nothing will happen any more."""
         if not math.isnan(self._began):
-            self.physics_seconds += perf_counter() - self._began
+            self.physics_seconds += cpu_seconds() - self._began
             self._began = math.nan
         return self._settling is not None and self._settling.is_over
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import msgspec
 
+from bilevel.cpu_time import cpu_seconds
 from bilevel.experiments.machines import Machine, machine
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, read_intact
@@ -78,11 +78,11 @@ def solve_symbols(
     """Let a method decide and nature answer, for at most so many seconds of deciding."""
     state, actions, seconds, longest, reason = problem.state, 0, 0.0, 0.0, None
     nature, bound = Nature(domain, problem.objects, rng), default_bound(problem)
-    began = time.perf_counter()
+    began = cpu_seconds()
     high.reset(state, problem.goal, problem.objects)
     while True:
         action = None if problem.goal <= state else high.choose(state, problem.goal)
-        taken = time.perf_counter() - began
+        taken = cpu_seconds() - began
         seconds, longest = seconds + taken, max(longest, taken)
         if problem.goal <= state:
             break
@@ -96,7 +96,7 @@ def solve_symbols(
         known = len(nature.objects)
         move = nature.move(domain.schemas[action.name])
         state, actions = progress(state, bind_outcome(spelt.outcomes[move.outcome], move.binding)), actions + 1
-        began = time.perf_counter()
+        began = cpu_seconds()
         if len(nature.objects) > known:
             high.declare(nature.objects)
     return SymbolicEpisode(0, reason is None, reason, actions, round(seconds, 6), round(longest, 6))
