@@ -50,16 +50,16 @@ class Reproduction:
     def run(self) -> int:
         """Do all that is asked for and not there yet, and say how it went; return the exit code."""
         self._require_gpu()
-        reports = self.request.writes_report
-        if reports:
+        page = self.request.page
+        if page:
             import_module("bilevel.experiments.report.writing")
         folder = open_folder(self.output, self.experiment)
         began = time.monotonic()
         progress = self._work(folder)
         seconds = time.monotonic() - began
-        if reports:
+        if page:
             _say("writing the report", self.json)
-        self._print(progress, seconds, _write_report(folder) if reports else None)
+        self._print(progress, seconds, _write_report(folder, page) if page else None)
         return 1 if progress.failed or progress.waiting else 0
 
     def _work(self, folder: ExperimentFolder) -> RunProgress:
@@ -109,7 +109,7 @@ class Reproduction:
         failed = {unit.name: failure.error for unit, failure in progress.failed.items()}
         there = f", {progress.there} were there" if progress.there else ""
         spent = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in taken.items())
-        missing = "; no report: there are no results" if self.request.writes_report else ""
+        missing = "; no report: there are no results" if self.request.page else ""
         answer(
             {
                 "output": str(self.output),
@@ -135,13 +135,13 @@ class Reproduction:
                 print(f"not done, since they need what failed: {', '.join(left[:5])}{more}", file=sys.stderr)
 
 
-def _write_report(folder: ExperimentFolder) -> Path | None:
+def _write_report(folder: ExperimentFolder, name: str) -> Path | None:
     """Return where the page is; `None` if there is nothing to report on."""
-    from bilevel.experiments.report.writing import NothingFound, write_report
+    from bilevel.experiments.report.writing import PAGES, NothingFound
 
-    page = folder.path / "report.html"
+    page = folder.path / name
     try:
-        write_report(folder.path, page, folder.path / "report-files")
+        PAGES[name](folder.path, page, folder.path / "report-files")
     except NothingFound:
         return None
     return page

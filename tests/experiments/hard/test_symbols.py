@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from bilevel.experiments.hard.symbols import NO_ACTION, NOT_APPLICABLE, STEPS, TIME, ExpertChoice, solve_symbols
+from bilevel.experiments.hard.symbols import NO_ACTION, NOT_APPLICABLE, STEPS, TIME, solve_symbols
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
+from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.pretrained import find_folder
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem
@@ -33,15 +36,16 @@ class Stubborn:
         return self._action
 
 
-EXPERTS = [("expert", task) for task in ("blocks", "colour", "gacha", "swap")]
+LEARNED = [("rules", task) for task in ("blocks", "colour", "gacha", "swap")]
 PLANNED = [("search", task) for task in ("blocks", "colour", "swap")]
 
 
-@pytest.mark.parametrize(("method", "task"), [*EXPERTS, *PLANNED])
-def test_experts_and_planners_solve_small_problems_whatever_nature_does(task: str, method: str) -> None:
+@pytest.mark.parametrize(("method", "task"), [*LEARNED, *PLANNED])
+def test_rules_and_planners_solve_small_problems_whatever_nature_does(task: str, method: str) -> None:
     domain, rng = TASKS[task].domain, random.Random(1)
     planned = PlannedPolicy(domain, PLANNERS["search"], replan=True, time_limit=60.0)
-    high = ExpertChoice(TASKS[task]) if method == "expert" else planned
+    policy = read_policy(find_folder(task))
+    high = RulePolicy(policy.rules, domain, commit=policy.card.commit) if method == "rules" else planned
     found = solve_symbols(domain, generate_problem(task, 2, rng), high, rng, limit=60.0)
     assert (found.solved, found.reason) == (True, None)
     assert found.actions >= 2

@@ -67,7 +67,6 @@ METHODS = ("bison", "bison-paper", "expert", "det-replan", "ndt-replan", "pddl-n
 # The expert has no state estimation of its own. As a ceiling it takes that of a policy, which is what others have.
 SEEING = {method: (method,) for method in METHODS} | {"expert": ("expert-estimating",)}
 DECIDING = {name: (name,) for name in ("bison", "ndt-replan")} | {"det-replan": ("det-replan", "det-replan-search")}
-SYMBOLIC = DECIDING | {"expert": ("expert",)}
 
 
 # Settings
@@ -213,7 +212,7 @@ _ROWS = (
         show="{:,.0f}".format,
         is_log=True,
         measures=("success", "seconds", "pause"),
-        methods=SYMBOLIC,
+        methods=DECIDING,
         in_symbols=True,
     ),
     Axis(
@@ -234,11 +233,11 @@ _ROWS = (
     ),
     Axis(
         "budget",
-        "steps allowed, in means of the expert's",
+        "steps allowed, in multiples of the expert's",
         "An episode counts as solved only within so many times the number of steps that the expert takes on average.",
         (1, 1.5, 2, 3, 5),
         lambda budget: Setting(budget=budget),
-        STILL | {"swap": "swap"},
+        STILL,
     ),
     Axis(
         "deciding",

@@ -7,7 +7,7 @@ import math
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Any, NamedTuple
@@ -29,6 +29,7 @@ from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.expressions import read_text
 
 CURVES = "curves.jsonl"
+CURVE_BEGINNING = b'{"kind": "curve"'  # of the line of a curve
 
 
 class FoundPoint(msgspec.Struct, frozen=True):
@@ -85,6 +86,23 @@ def read_curves(path: Path) -> Curves:
     if len(abouts) != 1:
         raise BadInput(f"{path}: a line that says how it was made is missing")
     return Curves(abouts[0], [line for line in found if isinstance(line, FoundCurve)])
+
+
+def curve_problems(curves: Curves) -> Iterator[str]:
+    """Yield what is wrong with curves, beside lines of the wrong form; the first is enough."""
+    seen: set[Curve] = set()
+    for found in curves.curves:
+        curve = Curve(found.axis, found.task, found.variant, found.objects)
+        if found.axis not in AXES:
+            yield f"unknown axis '{found.axis}'"
+        elif found.variant not in VARIANTS:
+            yield f"unknown method '{found.variant}'"
+        elif curve in seen:
+            yield f"two lines for {found.variant} on {found.task} along {found.axis}"
+        for point in found.points:
+            if point.successes > point.episodes or not point.episodes:
+                yield f"odd numbers in the line for {found.variant} on {found.task} along {found.axis}"
+        seen.add(curve)
 
 
 # From a folder
@@ -160,7 +178,7 @@ def _found_point(point: Point, episodes: Sequence[_Episode], allowed: float) -> 
     seconds, made = sum(episode.seconds["policy"] for episode in timed), sum(episode.steps for episode in timed)
     pauses = [episode.seconds["longest"] for episode in timed if "longest" in episode.seconds]
     return FoundPoint(
-        value=point.value,
+        value=float(point.value),
         seed=point.seed,
         objects=point.unit.objects,
         episodes=len(episodes),

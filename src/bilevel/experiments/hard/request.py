@@ -18,4 +18,4 @@ def hard_request(selection: HardSelection, experiment: Experiment, writes_report
     if not wanted:
         raise BadInput(f"there is nothing to measure: {'; '.join(missing)}")
     units = with_training(list(dict.fromkeys(point.unit for point in wanted)), [point.training for point in wanted])
-    return Request(units, missing, writes_report, CURVES, write_curves, selection.note)
+    return Request(units, missing, "hard.html" if writes_report else None, CURVES, write_curves, selection.note)

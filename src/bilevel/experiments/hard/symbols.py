@@ -27,14 +27,14 @@ from bilevel.symbolic.plans import Nature
 from bilevel.symbolic.semantics import applicable, bind_outcome, ground_action, progress
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem
-from bilevel.tasks.task import Expert, Task
+from bilevel.tasks.task import Task
 from bilevel.versions import versions
 
 NO_ACTION, NOT_APPLICABLE, TIME, STEPS = "no action", "not applicable", "time", "steps"  # why it was not solved
 
 
 class HighLevel(Protocol):
-    """What decides on symbols: rules, a planner, or an expert."""
+    """What decides on symbols: rules, or a planner."""
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
         """Begin an episode with these objects."""
@@ -44,21 +44,6 @@ class HighLevel(Protocol):
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the next action, or none."""
-
-
-class ExpertChoice:
-    """The choices of a task's expert, which knows no more than state and goal."""
-
-    def __init__(self, task: Task) -> None:
-        assert isinstance(task.expert, Expert)
-        assert task.expert.choose is not None
-        self.choose = task.expert.choose
-
-    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
-        """Nothing is remembered of an episode."""
-
-    def declare(self, objects: Mapping[str, str]) -> None:
-        """Objects are known by their facts."""
 
 
 class SymbolicEpisode(msgspec.Struct, frozen=True):
@@ -162,8 +147,6 @@ class SolveSymbols(VariantUnit):
 
     def _high(self, folder: ExperimentFolder, task: Task, limit: float) -> HighLevel:
         method = METHODS[self.variant.method]
-        if not method.training:
-            return ExpertChoice(task)
         if method.planners:
             planner = PLANNERS[self.variant.planner or method.planners[0]]
             return PlannedPolicy(task.domain, planner, replan=method.replan, time_limit=limit)

@@ -48,6 +48,7 @@ SERIES: Mapping[str, Style] = {
     "expert-missing-draws": Style("#6b7280", "#a3abb8", "1", full=False),
     "rules": Style("#0072b2", "#56b4e9"),
     "lama": Style("#c8500a", "#ff8a3d", "^", full=False),
+    "limit": Style("#171a21", "#e8ebf0", "", full=False),  # no method: what is too much
 }
 
 

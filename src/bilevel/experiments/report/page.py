@@ -30,26 +30,43 @@ from bilevel.viewer.timeline import viewer_asset
 Film = tuple[Timeline, bytes]
 
 
-def page_html(findings: Findings, films: Sequence[Film] | None = None, files_folder: str | None = None) -> str:
+def page_html(
+    findings: Findings,
+    films: Sequence[Film] | None = None,
+    files_folder: str | None = None,
+    other_page: str | None = None,
+) -> str:
     """Return the whole page.
 
     There are no films, not even none, where there is but a file of findings; `files_folder` is the name of the folder
-    with tables and figures, if there is one.
+    with tables and figures, and `other_page` that of the page about the hard suite, if there is one.
     """
-    return _environment().get_template("report.html").render(_values(findings, films), files_folder=files_folder)
+    values = _values(findings, films)
+    return environment().get_template("report.html").render(values, files_folder=files_folder, other_page=other_page)
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """Return what compiles templates, and keeps those that it has compiled."""
     return Environment(
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
 
 
-def _markup(function: Callable[..., str]) -> Callable[..., Markup]:
+def as_markup(function: Callable[..., str]) -> Callable[..., Markup]:
     """Return a function whose result is part of the page as it is."""
     return lambda *given: Markup(function(*given))
+
+
+def shared_values() -> dict[str, object]:
+    """Return what the templates of all pages know."""
+    return {
+        "asset": as_markup(asset),
+        "palette": as_markup(palette),
+        "panel_svg": as_markup(panel_svg),
+        "swatch": as_markup(swatch),
+        "wording": wording,
+    }
 
 
 def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, object]:
@@ -58,15 +75,12 @@ def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, objec
     rows = results.cells if results.variants else []
     drawn, found = figures(results), results.outcomes()
     return {
-        "asset": _markup(asset),
-        "viewer_asset": _markup(viewer_asset),
-        "palette": _markup(palette),
-        "panel_svg": _markup(panel_svg),
-        "swatch": _markup(swatch),
+        **shared_values(),
+        "viewer_asset": as_markup(viewer_asset),
         "about": about,
         "experiment": msgspec.to_builtins(about.experiment),
+        "seeds": results.seeds,
         "results": results,
-        "wording": wording,
         "rows": rows,
         "figures": drawn,
         "series": {row[0].variant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},

@@ -7,6 +7,7 @@ import io
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from statistics import median
 
 import msgspec
@@ -249,6 +250,18 @@ def as_latex(table: Table) -> str:
 \end{{tabular}}}}
 \end{{table}}
 """
+
+
+def as_html(table: Table) -> str:
+    """Return the table for a page."""
+    styles = "<b>%s</b>", "<small>%s</small>", "<i>%s</i>"
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    lines = ([_cell(cell, escape, *styles) for cell in line] for line in table.lines)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>\n'
+        for first, *rest in lines
+    )
+    return f'<table class="plainly"><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
 
 
 def _cell(cell: Text | str, escape: Callable[[str], str], strong: str, more: str, aside: str) -> str:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bilevel.experiments.hard.curves import (
+    CURVE_BEGINNING,
+    CURVES,
+    Curves,
+    curve_problems,
+    read_curves,
+    summarise_curves,
+)
+from bilevel.experiments.hard.selection import ASKED
 from bilevel.experiments.paper import in_order
+from bilevel.experiments.report.charts import Figure
 from bilevel.experiments.report.drawing import figure_bytes
 from bilevel.experiments.report.figures import figures
+from bilevel.experiments.report.hard_figures import hard_figures
+from bilevel.experiments.report.hard_page import hard_page_html
+from bilevel.experiments.report.hard_results import HardResults
+from bilevel.experiments.report.hard_tables import hard_tables
 from bilevel.experiments.report.page import page_html
 from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.tables import FORMATS, tables
+from bilevel.experiments.report.tables import FORMATS, Table, tables
 from bilevel.experiments.report.wording import SOLVERS
 from bilevel.experiments.reproduction.films import Timeline, read_timeline
 from bilevel.experiments.reproduction.findings import Findings, Size, read_findings
@@ -32,32 +46,95 @@ class NothingFound(BadInput):
 
 
 def write_report(source: Path, output: Path, folder: Path | None) -> list[str]:
-    """Write a page about a folder of `bilevel reproduce`, or about its findings, with tables and figures in a folder.
+    """Write the pages about a folder or a file of `bilevel reproduce` or `bilevel benchmark hard`.
 
-    Return the names of the files in that folder; without a folder there are none.
+    Where both have worked in a folder, the page about the hard suite is beside the other, with `-hard` in its name.
+    Tables and figures go to `folder`; return their names there. Without a folder there are none.
     """
+    if not has_curves(source):
+        return write_table_report(source, output, folder)
+    if not has_table(source):
+        return write_hard_report(source, output, folder)
+    hard = output.with_name(f"{output.stem}-hard{output.suffix}")
+    written = write_table_report(source, output, folder, hard.name)
+    return written + write_hard_report(source, hard, folder, output.name)
+
+
+def write_table_report(source: Path, output: Path, folder: Path | None, other_page: str | None = None) -> list[str]:
+    """Write the page about the paper's table; `other_page` is the name of the one about the hard suite, if any."""
     findings = read_source(source)
     films = read_films(source / FILMS) if source.is_dir() else None
-    beside = os.fsencode(folder.name).decode(errors="replace") if folder else None  # a name need not be UTF-8
-    page = page_html(findings, films, beside)
-    contents = dict(report_files(Results(findings))) if folder else {}
+    page = page_html(findings, films, _beside(folder), other_page)
+    results = Results(findings)
+    return _write(output, page, folder, tables(results), figures(results).values())
+
+
+def write_hard_report(source: Path, output: Path, folder: Path | None, other_page: str | None = None) -> list[str]:
+    """Write the page about the hard suite; `other_page` is the name of the one about the paper's table, if any."""
+    curves = read_hard_source(source)
+    page = hard_page_html(curves, _beside(folder), other_page)
+    results = HardResults(curves)
+    return _write(output, page, folder, hard_tables(results).values(), hard_figures(results).values())
+
+
+PAGES = {"report.html": write_table_report, "hard.html": write_hard_report}  # that runs write into their folders
+
+
+def _beside(folder: Path | None) -> str | None:
+    return os.fsencode(folder.name).decode(errors="replace") if folder else None  # a name need not be UTF-8
+
+
+def _write(
+    output: Path, page: str, folder: Path | None, tables: Iterable[Table], figures: Iterable[Figure]
+) -> list[str]:
+    contents = dict(report_files(tables, figures)) if folder else {}
     for name, content in contents.items():
         write_atomically((folder or output.parent) / name, content)
     write_atomically(output, page)
     return list(contents)
 
 
-def report_files(results: Results) -> Iterator[tuple[str, str | bytes]]:
+def report_files(tables: Iterable[Table], figures: Iterable[Figure]) -> Iterator[tuple[str, str | bytes]]:
     """Yield the tables in each format and the figures in each, by the names of their files."""
-    for table in tables(results):
+    for table in tables:
         for suffix, text_of in FORMATS.items():
             yield f"{table.name}.{suffix}", text_of(table)
-    for figure in figures(results).values():
+    for figure in figures:
         for suffix in PICTURES:
             yield f"{figure.name}.{suffix}", figure_bytes(figure, suffix)
 
 
 # What a report is made from
+
+
+def has_curves(path: Path) -> bool:
+    """Whether a folder, or a file of findings, is about the hard suite, maybe among other things."""
+    if path.is_dir():
+        return (path / ASKED).is_dir() or (path / CURVES).is_file()
+    return path.is_file() and any(line.startswith(CURVE_BEGINNING) for line in read_bytes(path).splitlines())
+
+
+def has_table(path: Path) -> bool:
+    """Whether `bilevel reproduce` has worked in a folder."""
+    return path.is_dir() and (path / FINDINGS).is_file()
+
+
+def read_hard_source(path: Path) -> Curves:
+    """Read curves from a folder or a file; `BadInput` for anything that `bilevel benchmark hard` has not made."""
+    if (path / EXPERIMENT).is_file():
+        folder = ExperimentFolder(path, read_experiment(path))
+        try:
+            command = read_curves(path / CURVES).about.command
+        except BadInput:
+            command = f"bilevel benchmark hard --output {path}"
+        curves = summarise_curves(folder, command)
+    else:
+        curves = read_curves(path / CURVES if path.is_dir() else path)
+    if not curves.curves:
+        raise NothingFound(f"{path}: there are no results in it yet; `bilevel benchmark hard` makes them")
+    for problem in curve_problems(curves):
+        raise BadInput(f"{path}: {problem}; `bilevel benchmark hard` writes no such curves")
+    return curves
 
 
 def read_source(path: Path) -> Findings:

@@ -30,7 +30,7 @@ class Request:
 
     units: Sequence[Unit]
     left_out: Sequence[str]  # what a user may have expected to be among them, a line each
-    writes_report: bool
+    page: str | None  # the file for the report, of those that `report.writing` can write
     findings: str = FINDINGS  # the file for what was found
     write_findings: Callable[[ExperimentFolder], None] = write_findings
     note: Callable[[ExperimentFolder], None] = lambda folder: None  # keep in the folder what was asked for
@@ -70,7 +70,7 @@ def find_task_names(names: Sequence[str]) -> list[str]:
 def request(selection: Selection) -> Request:
     """Return what a run has to do; `BadInput` for a method that lacks something here, before any work is done."""
     require_methods(selection.variants)
-    return Request(select_units(selection), left_out(selection), writes_report="report" in selection.parts)
+    return Request(select_units(selection), left_out(selection), "report.html" if "report" in selection.parts else None)
 
 
 def require_methods(variants: Sequence[Variant]) -> None:
