@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bilevel.experiments.hard.axes import AXES
-from bilevel.experiments.hard.curves import Curves, read_curves
+from bilevel.experiments.hard.curves import read_curves
 from command_line import run
 
-TINY = ("--episodes", "2", "--seeds", "1", "--workers", "2", "--demonstrations", "4", "--epochs", "1", "--no-report")
+TINY = ("--episodes", "2", "--seeds", "1", "--workers", "1", "--demonstrations", "4", "--epochs", "1", "--no-report")
 BLOCKS = ("--tasks", "blocks", "--objects", "1")
 Capture = pytest.CaptureFixture[str]
 
@@ -26,40 +26,30 @@ def benchmark(capsys: Capture, folder: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def values(curves: Curves) -> dict[tuple[str, str], list[float]]:
-    return {(curve.axis, curve.variant): [point.value for point in curve.points] for curve in curves.curves}
-
-
 def test_curves_are_measured_and_added_to(tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "folder"
-    first = benchmark(capsys, folder, "--methods", "expert", "--axes", "budget")
-    assert (first["done"], first["already_there"], first["report"]) == (1, 0, None)
-    budgets = [1, 1.5, 2, 3, 5]
-    (curve,) = read_curves(folder / "curves.jsonl").curves
-    assert [point.value for point in curve.points] == budgets
-    assert [point.successes for point in curve.points] == [1, 2, 2, 2, 2]  # one of two takes longer than their mean
-    assert curve.points[0].reasons == {"time": 1}
+    first = benchmark(capsys, folder, "--methods", "expert", "--axes", "budget", "control-noise")
+    assert (first["done"], first["already_there"], first["report"]) == (5, 0, None)
+    noise, budget = read_curves(folder / "curves.jsonl").curves
+    assert [point.value for point in noise.points] == [0, 0.5, 1, 1.5, 2]
+    assert [point.value for point in budget.points] == [1, 1.5, 2, 3, 5]
+    assert [point.successes for point in budget.points] == [1, 2, 2, 2, 2]  # one of two takes longer than their mean
+    assert budget.points[0].reasons == {"time": 1}
     before = {path: path.read_bytes() for path in folder.glob("episodes/**/*.jsonl")}
 
-    both = ("--methods", "bison-paper", "expert")
-    second = benchmark(capsys, folder, *both, "--axes", "budget", "shown")
-    assert (second["done"], second["already_there"]) == (
-        3 + 3 + 3,
-        1,
-    )  # collect, train and evaluate with 1, 2, 3 blocks
+    both = ("--methods", "bison-paper", "expert", "--axes", "budget")
+    second = benchmark(capsys, folder, *both)
+    assert (second["done"], second["already_there"]) == (3, 1)  # collect, train and evaluate
     assert {path: path.read_bytes() for path in before} == before
     found = read_curves(folder / "curves.jsonl")
-    assert values(found) == {
-        ("budget", "bison-paper"): budgets,
-        ("budget", "expert"): budgets,
-        ("shown", "bison-paper"): [1, 2, 3],
-        ("shown", "expert"): [1, 2, 3],
-    }
-    code, out, _ = run(capsys, "benchmark", "hard", *TINY[:-1], *BLOCKS, *both, "--axes", "shown", "--output", folder)
+    known = [("control-noise", "expert"), ("budget", "bison-paper"), ("budget", "expert")]
+    assert [(curve.axis, curve.variant) for curve in found.curves] == known
+
+    code, out, _ = run(capsys, "benchmark", "hard", *TINY[:-1], *BLOCKS, *both, "--output", folder)
     assert code == 0
     assert out.splitlines()[-1] == f"findings: {folder / 'curves.jsonl'}; report: {folder / 'hard.html'}"
     assert read_curves(folder / "curves.jsonl").curves == found.curves
-    assert (folder / "report-files/hard-shown.md").is_file()
+    assert (folder / "report-files/hard-budget.md").is_file()
 
 
 @pytest.mark.parametrize(
