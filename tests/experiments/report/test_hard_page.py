@@ -22,7 +22,7 @@ from bilevel.experiments.report.hard_results import TIMES, HardResults, first_be
 from bilevel.experiments.report.hard_tables import BEHIND, NEEDED, hard_tables
 from bilevel.experiments.report.tables import as_csv, as_latex, as_markdown
 from bilevel.experiments.report.writing import write_report
-from bilevel.experiments.reproduction.units import VARIANTS
+from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.symbolic.domain import BadInput
 
 METHODS = ["bison", "expert", "det-replan"]

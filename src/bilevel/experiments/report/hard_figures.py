@@ -12,7 +12,7 @@ from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series,
 from bilevel.experiments.report.figures import rate_panel
 from bilevel.experiments.report.hard_results import TIMES, HardResults, Points, Time, TimeMeasure, score, time_of
 from bilevel.experiments.report.wording import seconds
-from bilevel.experiments.reproduction.units import VARIANTS, Variant
+from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
 
 LIMIT = "limit"  # the style of a line that is no method's

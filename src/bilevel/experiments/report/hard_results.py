@@ -12,7 +12,7 @@ from bilevel.experiments.hard.axes import AXES, Axis, Measure
 from bilevel.experiments.hard.curves import Curves, FoundCurve, FoundPoint
 from bilevel.experiments.intervals import Counts
 from bilevel.experiments.report.scores import Score
-from bilevel.experiments.reproduction.units import VARIANTS, Variant
+from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
 
 CONTROL_PERIOD = 1 / 80  # seconds: five steps of 2.5 ms of the simulator

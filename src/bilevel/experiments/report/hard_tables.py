@@ -23,7 +23,7 @@ from bilevel.experiments.report.hard_results import (
 )
 from bilevel.experiments.report.tables import Record, Table, Text
 from bilevel.experiments.report.wording import NOTHING, per_cent, seconds
-from bilevel.experiments.reproduction.units import Variant
+from bilevel.experiments.reproduction.variants import Variant
 
 NEEDED, BEHIND = "hard-demonstrations-needed", "hard-falling-behind"
 
