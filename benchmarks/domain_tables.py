@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from result_tables import NOTHING, Row, below, origin, tasks, with_interval
+from result_tables import NOTHING, OF_POLICIES, Row, below, origin, tasks, with_interval
 
 LEARNED, WRITTEN = "learned", "written"
 
@@ -23,7 +23,7 @@ def learned_success_table(rows: Sequence[Row], file: str) -> str:
             ]
             lines.append([task, setting, *cells])
     text = (
-        f"Successes with 95% intervals (Wilson's) of policies from {most} demonstrations with three objects (one in "
+        f"Successes, with {OF_POLICIES}, from {most} demonstrations with three objects (one in "
         "scene), with a domain learned from these and with the one that somebody wrote: the same data, settings, seed "
         f"and episodes, one policy each. {origin(found, file)}"
     )
@@ -146,7 +146,7 @@ def proposal_table(rows: Sequence[Row], file: str) -> str:
     most = max(row["demonstrations"] for row in rows)
     text = (
         f"Predicates proposed from {most} demonstrations with three objects, of which only what is seen is used; "
-        "operators learned with them, held-out actions that are as the rules say, seconds; successes, with 95% "
-        f"intervals, of one policy learned with them, judged by the task's own labels. {origin(rows, file)}"
+        "operators learned with them, held-out actions that are as the rules say, seconds; successes of one policy "
+        f"learned with them, judged by the task's own labels, with {OF_POLICIES}. {origin(rows, file)}"
     )
     return below(text, ["task", "predicates", "operators", "held out", "s", "objects", "successes"], lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from result_tables import Row, below, origin, with_interval
+from result_tables import OF_POLICIES, Row, below, origin, with_interval
 
 
 def pretrained_table(rows: Sequence[Row], file: str) -> str:
@@ -23,7 +23,7 @@ def pretrained_table(rows: Sequence[Row], file: str) -> str:
     ]
     episodes = {row["by_objects"][size]["episodes"] for row in rows for size in sizes}
     text = (
-        "Successes of the policies in the package, with 95% intervals. Each was learned from "
+        f"Successes of the policies in the package, with {OF_POLICIES}. Each was learned from "
         f"{rows[0]['demonstrations']} demonstrations with {rows[0]['demonstrated_objects']} objects, and run in "
         f"{' or '.join(map(str, sorted(episodes)))} episodes with each number of objects, on seeds that nothing else "
         f"uses. {origin(rows, file)}"

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import paper_rate
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.report.explanations import differences
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown, markdown_grid
-from bilevel.experiments.report.wording import differences, rate, scope
+from bilevel.experiments.report.wording import rate, scope
 from bilevel.experiments.reproduction.findings import Findings, parse_findings
 
 Row = dict[str, Any]
@@ -40,12 +41,24 @@ def origin(rows: Sequence[Row], file: str) -> str:
     return f"Measured by {commands} on a machine with {machines}: [`results/{file}`](results/{file})."
 
 
-def with_interval(rows: Sequence[Row]) -> str:
-    """Return the successes of all rows together, with the 95% interval in per cent."""
+OF_POLICIES = "95% intervals (Wilson) of these policies"
+OF_SEEDS = "95% intervals over training seeds ([beta-binomial](reproduction.md#what-the-intervals-say))"
+
+
+def with_interval(rows: Sequence[Row], seed: str | None = None) -> str:
+    """Return the successes of all rows together, with the 95% interval in per cent.
+
+    It is that of the policy that was run or, given the name of what a row calls its training seed, of the method.
+    """
     if not rows:
         return NOTHING
-    successes, episodes = (sum(row[key] for row in rows) for key in ("successes", "episodes"))
-    low, high = wilson_interval(successes, episodes)
+    policies: dict[Any, Counts] = {}
+    for row in rows:
+        before = policies.get(row[seed] if seed else None, Counts(0, 0))
+        added = Counts(before.successes + row["successes"], before.episodes + row["episodes"])
+        policies[row[seed] if seed else None] = added
+    low, high = rate_interval(list(policies.values()))
+    successes, episodes = (sum(counts) for counts in zip(*policies.values(), strict=True))
     return f"{successes}/{episodes} ({100 * low:.1f}–{100 * high:.1f}%)"
 
 
@@ -64,13 +77,13 @@ def success_table(rows: Sequence[Row], file: str) -> str:
         [
             task,
             f"{paper_rate('bison', task):.2f}",
-            *(with_interval(policies_of(rows, task, *column)) for column in columns),
+            *(with_interval(policies_of(rows, task, *column), "seed") for column in columns),
         ]
         for task in tasks(rows)
     ]
     models = len({(row["task"], row["preset"], row["seed"]) for row in rows})
     text = (
-        f"Successes of {models} policies in worlds that they have not seen, with 95% intervals: three of each kind, "
+        f"Successes of {models} policies in worlds that they have not seen, with {OF_SEEDS}: three of each kind, "
         f"each learned from {rows[0]['demonstrations']} demonstrations with three objects, and run 10 times with each "
         f"number of objects. *Perturbed*: with bursts of control noise. {origin(rows, file)}"
     )
@@ -115,15 +128,23 @@ def schedule_table(rows: Sequence[Row], file: str) -> str:
             row["task"],
             str(row["epochs"]),
             f"{sum(row['validation_losses']) / len(row['validation_losses']):.4f}",
-            *(with_interval([row["successes"][trial]]) for trial in trials),
+            *(_of_schedule(row["successes"][trial]) for trial in trials),
         ]
         for row in sorted(rows, key=lambda row: (row["task"], row["epochs"]))
     ]
     text = (
         "Cloning alone, without DAgger: successes after schedules of so many epochs, and the mean squared error on "
-        f"what was set aside; three networks each. {origin(rows, file)}"
+        f"what was set aside; three networks each, with {OF_SEEDS} where what each did was kept. {origin(rows, file)}"
     )
     return below(text, ["task", "epochs", "validation loss", *trials], lines)
+
+
+def _of_schedule(found: Row) -> str:
+    if "by_seed" not in found:  # so the interval would be that of episodes which do not belong together
+        return f"{found['successes']}/{found['episodes']}"
+    each = found["episodes"] // len(found["by_seed"])
+    seeds = [{"seed": seed, "successes": won, "episodes": each} for seed, won in enumerate(found["by_seed"])]
+    return with_interval(seeds, "seed")
 
 
 def learning_table(rows: Sequence[Row], file: str) -> str:
@@ -272,7 +293,7 @@ def expert_table(rows: Sequence[Row], file: str) -> str:
     told = [f"{100 * low:.1f}–{100 * high:.1f}% for {wins}/{episodes}" for wins, episodes, low, high in intervals]
     text = (
         "**Experts**: successes, and mean steps. *Perturbed*: with bursts of [control noise](#experts). The 95% "
-        f"interval is {', '.join(told)}. {origin(rows, file)}"
+        f"interval (Wilson; nothing is learned here) is {', '.join(told)}. {origin(rows, file)}"
     )
     return below(text, ["task", *names, f"steps of each action, n = {size}"], lines)
 
@@ -360,9 +381,9 @@ def summary_table(results: Results) -> Table:
 
 
 def difference_list(rows: Sequence[Row], file: str) -> str:
-    """Return a sentence for whatever differs from the paper by more than 0.15."""
+    """Return a sentence for whatever differs from the paper, with the experiment that explains it, if there is one."""
     lines = []
-    for title, reasons in differences(Results(found(rows, file)).cells, quick=False).items():
+    for title, reasons in differences(Results(found(rows, file))).items():
         for why, cells in reasons.items():
             where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
             lines.append(f"- **{title}**, {where}: {why}")

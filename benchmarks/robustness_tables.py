@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from result_tables import NOTHING, Row, below, origin, tasks, with_interval
+from result_tables import NOTHING, OF_POLICIES, Row, below, origin, tasks, with_interval
 
 METHODS = {"bison": "BISON", "expert": "expert", "bison, rules shown": "BISON without completion"}
 SEEN_BY = {
@@ -30,7 +30,7 @@ def robustness_table(rows: Sequence[Row], file: str) -> str:
         for noise in noises
     ]
     text = (
-        "Successes with 10 objects while bursts of noise push the hand, by their amplitude, with 95% intervals. "
+        f"Successes with 10 objects while bursts of noise push the hand, by their amplitude, with {OF_POLICIES}. "
         "*No rule* counts the episodes that ended because no rule applied. One policy of each kind, learned from 200 "
         f"demonstrations with three objects. {origin(rows, file)}"
     )
@@ -78,7 +78,7 @@ def circle_table(rows: Sequence[Row], file: str) -> str:
     ]
     text = (
         "Undisturbed successes where blocks begin on each other's places: in Swap in a circle in every other episode, "
-        f"in Blocks with `start=circle` always. {origin(rows, file)}"
+        f"in Blocks with `start=circle` always, with {OF_POLICIES}. {origin(rows, file)}"
     )
     return below(text, ["task", "objects", *(METHODS[method] for method in methods)], lines)
 
@@ -108,7 +108,7 @@ def perception_table(rows: Sequence[Row], file: str) -> str:
     ]
     worlds = ", ".join(tasks(rows))
     text = (
-        f"Successes in {worlds} together, with 95% intervals; where they differ, with the worst of them. The policies "
+        f"Successes in {worlds} together, with {OF_POLICIES}; where they differ, with the worst of them. The policies "
         f"were learned from clean demonstrations. {origin(rows, file)}"
     )
     return below(text, header, lines)

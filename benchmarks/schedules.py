@@ -18,7 +18,7 @@ from pathlib import Path
 from policy_success import Candidate, Settings, run
 from result_files import Row, origin, replace_row
 
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.tabletop import TASKS
 
 SEEDS = (0, 1, 2)
@@ -26,10 +26,11 @@ KINDS = {"sizes": "n = 10", "perturbed": "n = 3, perturbed"}  # as they are call
 
 
 def successes(lines: Sequence[Row]) -> Row:
-    """Return how all policies did together."""
-    won, episodes = (sum(line[key] for line in lines) for key in ("successes", "episodes"))
-    interval = [round(bound, 4) for bound in wilson_interval(won, episodes)]
-    return {"successes": won, "episodes": episodes, "interval": interval}
+    """Return how all policies did together, with the interval over their training seeds."""
+    seeds = [Counts(line["successes"], line["episodes"]) for line in lines]
+    interval = [round(bound, 4) for bound in rate_interval(seeds)]
+    won, episodes = (sum(counts) for counts in zip(*seeds, strict=True))
+    return {"successes": won, "episodes": episodes, "interval": interval, "by_seed": [one.successes for one in seeds]}
 
 
 def make_row(task: str, epochs: int, lines: Sequence[Row]) -> Row:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from result_tables import NOTHING, Row, below, origin, tasks
+from result_tables import NOTHING, OF_SEEDS, Row, below, origin, tasks
 
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.intervals import Counts, rate_interval
 
 EXPERT = "expert"
 PUBLISHED = Path(__file__).parents[1] / "results" / "published.jsonl"
@@ -33,12 +33,14 @@ def environment(task: str) -> str:
 
 
 def successes(rows: Sequence[Row]) -> str:
-    """All episodes together, with their 95% interval in per cent."""
+    """All episodes together, with the 95% interval over training seeds in per cent; the expert's is Wilson's."""
     if not rows:
         return NOTHING
-    won = sum(row["success"] for row in rows)
-    low, high = wilson_interval(won, len(rows))
-    return f"{won}/{len(rows)} ({100 * low:.0f}–{100 * high:.0f}%)"
+    seeds: dict[int | None, list[bool]] = {}
+    for row in rows:
+        seeds.setdefault(row["training_seed"], []).append(row["success"])
+    low, high = rate_interval([Counts(sum(won), len(won)) for won in seeds.values()])
+    return f"{sum(row['success'] for row in rows)}/{len(rows)} ({100 * low:.0f}–{100 * high:.0f}%)"
 
 
 def by_seed(rows: Sequence[Row]) -> str:
@@ -68,8 +70,8 @@ def official_table(rows: Sequence[Row], file: str) -> str:
         lines.append([*about, str(LIMITS[environment(task)]), successes(expert)])
     text = (
         "Every official task, with its own start, goal, step limit and word for success. Successes of all training "
-        "seeds' policies together with the 95% interval (Wilson's, of episodes), then of each seed; mean steps of the "
-        f"episodes that succeeded. {origin(rows, file)}"
+        f"seeds' policies together, with {OF_SEEDS}, then of each seed; mean steps of the episodes that succeeded. "
+        f"The expert's interval is Wilson's. {origin(rows, file)}"
     )
     return below(text, ["task", "method", "successes", "by seed", "steps", "limit", "expert"], lines)
 
@@ -115,7 +117,7 @@ def size_table(rows: Sequence[Row], file: str) -> str:
             ours, expert = _split(rows, lambda row, key=(task, objects): (row["task"], row["objects"]) == key)  # type: ignore[misc]
             lines.append([task, str(objects), successes(ours), by_seed(ours), steps(ours), successes(expert)])
     text = (
-        "Successes by the number of objects, of all training seeds' policies together with the 95% interval (Wilson's, "
-        f"of episodes), then of each seed; mean steps of the episodes that succeeded. {origin(rows, file)}"
+        f"Successes by the number of objects, of all training seeds' policies together, with {OF_SEEDS}, then of each "
+        f"seed; mean steps of the episodes that succeeded. The expert's interval is Wilson's. {origin(rows, file)}"
     )
     return below(text, ["task", "objects", "successes", "by seed", "steps", "expert"], lines)

@@ -19,6 +19,7 @@ import domain_tables as domains
 import package_tables as package
 import result_tables as render
 import robustness_tables as robustness
+import statistics_tables as statistics
 import suite_tables as suites
 from result_tables import of_report
 
@@ -55,6 +56,7 @@ TABLES: Mapping[str, Place] = {
     "reproduction": Place(of_report(render.short_table), FOUND, "docs/results.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),
     "reproduction differences": Place(render.difference_list, FOUND, "docs/reproduction.md"),
+    "interval coverage": Place(statistics.coverage_table, "interval-coverage.jsonl", "docs/reproduction.md"),
     "reproduction sizes": Place(of_report(report.size_table), FOUND, "docs/reproduction.md"),
     "reproduction costs": Place(of_report(report.cost_table), FOUND, "docs/reproduction.md"),
     "reproduction causes": Place(of_report(report.cause_table), FOUND, "docs/reproduction.md"),

@@ -64,8 +64,9 @@ def test_success_differences_and_the_episodes_that_changed_are_told(
         ("total", "10/12", "10/12", "+0.0"),
     ]
     assert "p = 1 by McNemar's exact test" in lines[9]
-    assert lines[10].startswith("mean steps in the 9 episodes that both solve: A ")
-    assert lines[11:] == [
+    assert "for these two policies" in lines[10]
+    assert lines[11].startswith("mean steps in the 9 episodes that both solve: A ")
+    assert lines[12:] == [
         "2 episodes changed; to see what happens where one fails:",
         f"  success → drop: bilevel run --replay {shlex.quote(str(other))} --objects 2 --episode 1",
         f"  drop → success: bilevel run --replay {one} --objects 1 --episode 0",

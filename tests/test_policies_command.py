@@ -33,10 +33,11 @@ def shipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_the_list_has_sizes_and_successes(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "policies")
-    head, line = out.splitlines()
+    head, line, note = out.splitlines()
     assert (code, err) == (0, "")
     assert head.split() == ["policy", "rules", "parameters", "KB", "with", "3", "objects", "with", "10", "objects"]
     assert line.split()[:2] == ["tiny", "2"]
+    assert "Wilson" in note
     assert line.endswith("20/20 (83.9–100.0%)  19/20 (76.4–99.1%)")
     (row,) = json.loads(run(capsys, "policies", "--json")[1])["policies"]
     assert row["successes"]["10"] == {"successes": 19, "episodes": 20, "interval": [0.7639, 0.9911]}

@@ -86,6 +86,7 @@ class Compare:
             *table({**{str(size): row for size, row in found.by_objects.items()}, "total": total}),
             f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total.p_value:.3g} "
             "by McNemar's exact test",
+            "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
             *_steps(total),
             *self._episodes(found),
         ]

@@ -81,7 +81,8 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
         about = [row["name"], str(row["rules"]), f"{row['parameters']:,}", str(row["kilobytes"])]
         lines.append(about + [_success(row["successes"].get(size)) for size in sizes])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+    note = "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
+    return [*("  ".join(_aligned(line, widths)).rstrip() for line in lines), note]
 
 
 def _aligned(line: list[str], widths: list[int]) -> list[str]:

@@ -81,8 +81,11 @@ def _counts(changes: Changes) -> dict[str, int]:
     return {**asdict(changes), "unexpected": changes.unexpected}
 
 
+OF_POLICY = "intervals are Wilson's, for this policy alone; another training seed makes another policy"
+
+
 def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
-    """A 95% confidence interval for a success rate, which is right near 0 and 1 too."""
+    """A 95% interval for the success rate of one policy, by episodes that are independent; right near 0 and 1 too."""
     if episodes == 0:
         return 0.0, 1.0
     rate = successes / episodes
@@ -139,7 +142,7 @@ def table(records: Sequence[EpisodeRecord]) -> list[str]:
     rows = {**{str(size): row for size, row in rows_by_objects(records).items()}, "total": total}
     lines = [f"{'objects':>7}  {'successes':>9}  {'95% interval':>13}  {'mean steps':>10}  failures"]
     lines += [_line(name, row).rstrip() for name, row in rows.items()]
-    return [*lines, *_refinement(total.changes), *_recovery(total)]
+    return [*lines, OF_POLICY, *_refinement(total.changes), *_recovery(total)]
 
 
 def _line(name: str, row: Row) -> str:

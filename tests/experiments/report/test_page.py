@@ -114,7 +114,7 @@ def test_cells_show_ours_and_the_papers() -> None:
     assert not re.search("SmolVLA|paper 0.97", words), "what was not asked for has neither row nor column"
     whole = Reader(page_html(run_like(objects=(1,), seeds=(0,)))).words
     assert "SmolVLA not run paper 0.00" in whole
-    assert "colour 0.95 paper 0.00 It is as good as its network" in words
+    assert "colour 0.95 paper 0.00 Unexplained" in words
     assert "Tasks that were not run: blocks, blocks-noisy" in words
 
 

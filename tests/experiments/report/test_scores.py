@@ -13,17 +13,14 @@ from bilevel.experiments.paper import RATES, TASKS, paper_rate
 from bilevel.experiments.records import wilson_interval
 from bilevel.experiments.report.scores import Cell, Results, Score, score
 from bilevel.experiments.report.wording import (
-    HIGHER,
     OF_METHODS,
     OF_POLICIES,
-    differences,
-    differs,
     interval_note,
     numbers,
     outcome,
 )
 from bilevel.experiments.reproduction.findings import Findings
-from bilevel.experiments.reproduction.variants import USUAL, VARIANTS
+from bilevel.experiments.reproduction.variants import USUAL
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:
@@ -138,37 +135,6 @@ def test_what_is_missing_is_told() -> None:
     assert any("PureNN" in line for line in told)
     assert "Expert on blocks: 10 of 20 episodes." in told
     assert any("LAMA" in line for line in told)
-
-
-def test_a_difference_is_explained_only_where_it_is_large() -> None:
-    near = [row("blocks", "det-plan", 0, [size(1, 8)])]  # the paper has 0.90
-    assert differences(Results(Findings(about(), near, [])).cells, quick=False) == {}
-    far = [row("colour", "det-replan", 0, [size(1, 10)]), row("blocks", "bison", 0, [size(1, 10)])]
-    told = differences(Results(Findings(about(), far, [])).cells, quick=False)
-    assert {title: list(found) for title, found in told.items()} == {"DetReplan": [HIGHER["det-replan", "colour"]]}
-
-
-@pytest.mark.parametrize(("successes", "differing"), [(75, False), (74, True), (105, False), (106, True)])
-def test_exactly_as_much_as_that_is_not_worth_a_word(successes: int, differing: bool) -> None:
-    found = score([row("blocks", "det-plan", 0, [size(1, successes, 120)])])
-    assert differs(Cell(VARIANTS["det-plan"], "blocks", found, 0.775 if successes < 90 else 0.725)) is differing
-
-
-def test_less_than_the_paper_is_never_explained_by_strength() -> None:
-    weak = Findings(about(), [row("blocks", "bison", 0, [size(1, 5)])], [])
-    (why,) = differences(Results(weak).cells, quick=False)[VARIANTS["bison"].title]
-    assert why.startswith("Lower")
-    (quick,) = differences(Results(weak).cells, quick=True)[VARIANTS["bison"].title]
-    assert "small version" in quick
-
-
-def test_every_rival_has_a_reason_ready_in_every_world_where_it_can_be_better() -> None:
-    no_plan_there = {("det-plan", "factory"), ("ndt-plan", "factory")}  # a plan is never for what arrives later
-    no_plan_there |= {(f"{kind}-{how}", "gacha") for kind in ("det", "ndt") for how in ("plan", "replan")}
-    worlds = [task for task in TASKS if not task.endswith("-noisy")]
-    rivals = [method for method in RATES if not method.startswith("smolvla")]
-    lacking = {(method, world) for method in rivals for world in worlds} - set(HIGHER)
-    assert lacking == no_plan_there
 
 
 def test_the_outcome_is_one_sentence_about_what_there_is() -> None:

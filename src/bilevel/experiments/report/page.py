@@ -15,6 +15,7 @@ from markupsafe import Markup
 from bilevel.experiments.paper import ADDRESS, TITLE, in_order
 from bilevel.experiments.report import wording
 from bilevel.experiments.report.drawing import panel_svg, swatch
+from bilevel.experiments.report.explanations import LARGE, differences
 from bilevel.experiments.report.figures import figures
 from bilevel.experiments.report.looks import CAUSES, palette
 from bilevel.experiments.report.scores import Results
@@ -82,6 +83,8 @@ def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, objec
         "seeds": results.seeds,
         "results": results,
         "rows": rows,
+        "differences": differences(results),
+        "large": LARGE,
         "figures": drawn,
         "series": {row[0].variant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
         "causes": {name: cause.meaning for name, cause in CAUSES.items() if found[name]},

@@ -1,16 +1,15 @@
-"""What findings come to, in words: numbers as people read them, the outcome, and why it differs from the paper's."""
+"""What findings come to, in words: numbers as people read them, what intervals are, and the outcome."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.scores import Cell, Results
-from bilevel.experiments.reproduction.recipes import OURS, PAPER
+from bilevel.experiments.reproduction.recipes import PAPER
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
 from bilevel.policies.policy_folder import BISON
@@ -195,39 +194,3 @@ def in_text(variant: Variant) -> str:
     """Return the name of a method as it is written within a sentence."""
     name, comma, how = variant.title.partition(", ")
     return f"{name} {'in the' if variant.preset == PAPER else 'by'} {how}" if comma else name
-
-
-# Differences from the paper
-
-WORTH_A_WORD = 0.15
-
-_WHY = json.loads(asset("differences.json"))
-# What is known where ours is higher, by method and by world or, more precisely, by task.
-HIGHER: Mapping[tuple[str, str], str] = {
-    (method, world): why
-    for method, reasons in _WHY["higher"].items()
-    for worlds, why in reasons.items()
-    for world in worlds.split(", ")
-}
-
-
-def differences(rows: Sequence[Sequence[Cell]], quick: bool) -> dict[str, dict[str, list[Cell]]]:
-    """Return by method, then by the likely reason, all cells that differ by more than what is worth a word."""
-    found: dict[str, dict[str, list[Cell]]] = {}
-    for cell in (cell for row in rows for cell in row if cell.task and differs(cell)):
-        found.setdefault(cell.variant.title, {}).setdefault(_reason(cell, cell.task or "", quick), []).append(cell)
-    return found
-
-
-def differs(cell: Cell) -> bool:
-    """Whether the rate is further from the paper's than what is worth a word."""
-    return bool(cell.score) and cell.paper is not None and round(abs(cell.rate - cell.paper), 6) > WORTH_A_WORD
-
-
-def _reason(cell: Cell, task: str, quick: bool) -> str:
-    """Return why this cell differs, as far as we know."""
-    if cell.rate < (cell.paper or 0):
-        return str(_WHY["lower, small version" if quick else "lower"])
-    method, world = cell.variant.method, task.removesuffix("-noisy")
-    known = HIGHER.get((method, task)) or HIGHER.get((method, world)) or str(_WHY["unknown"])
-    return known + (f" {_WHY['refined']}" if cell.variant.preset == OURS else "")
