@@ -11,6 +11,7 @@ from generalised_problems import FOLDER, generalised_domain, generalised_problem
 from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.pddl import write_problem
 from command_line import run
+from tiny_demonstrations import shown
 
 
 def written(folder: Path, name: str, count: int) -> list[Path]:
@@ -78,3 +79,15 @@ def test_pruning_needs_problems(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     code, _, err = run(capsys, "rules", "learn", "--demonstrations", tmp_path, *output, "--prune", "always")
     assert (code, err.count("\n")) == (2, 1)
     assert "--prune always needs problems" in err
+
+
+def test_the_algorithm_as_printed_learns_from_demonstrations_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, logistics: list[Path]
+) -> None:
+    output = tmp_path / "printed.rules"
+    words = ("rules", "learn", "--output", output, "--algorithm", "printed")
+    assert run(capsys, *words, "--demonstrations", shown().folder)[0] == 0
+    assert any(len(rule.goal_condition) > 1 for rule in read_rules(output))
+    code, _, err = run(capsys, *words, *logistics)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--algorithm printed takes --demonstrations" in err

@@ -49,3 +49,13 @@ def test_rules_are_learned_above_a_network_that_is_kept(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(BadInput, match=message):
             learn_bilevel(shown(), tmp_path / "refused", other)
+
+
+def test_rules_of_the_printed_algorithm_stay_as_they_are(tmp_path: Path) -> None:
+    printed = msgspec.structs.replace(QUICK, algorithm="printed")
+    learned = learn(shown(), tmp_path / "printed", task=TINY, config=printed)
+    assert all(len(rule.goal_condition) > 1 for rule in learned.rules if not rule.state_condition & rule.goal_condition)
+    assert learned.card.settings["algorithm"] == "printed"
+    for further in ({"complete": True}, {"dagger": WITH_DAGGER.dagger}):
+        with pytest.raises(BadInput, match="without completion and without DAgger"):
+            learn(shown(), tmp_path / "more", task=TINY, config=msgspec.structs.replace(printed, **further))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
@@ -109,6 +109,7 @@ Json = Annotated[bool, tyro.conf.arg(help="Print one JSON object instead of text
 OptionalTask = Annotated[Optional[str], tyro.conf.arg(metavar="TASK")]
 LogTarget = Annotated[Optional[str], tyro.conf.arg(metavar="tensorboard=DIR|wandb=PROJECT")]
 WorkerCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
+Algorithm = Literal["single-goal", "printed"]  # by which rules are learned
 Bound = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
 
 

@@ -14,6 +14,7 @@ import tyro
 
 import bilevel
 from bilevel.commands.arguments import (
+    Algorithm,
     Output,
     ProblemFiles,
     WorkerCount,
@@ -26,7 +27,7 @@ from bilevel.commands.arguments import (
 from bilevel.files import write_atomically
 from bilevel.planning.planners import plan_function
 from bilevel.processes import Work, in_order, spread
-from bilevel.rules.learning import RuleLearner, learn_rules
+from bilevel.rules.learning import PRINTED, RuleLearner, learn_rules
 from bilevel.rules.pruning import Pruning, can_be_pruned, prune_rules
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import domain_line, format_rules
@@ -89,6 +90,9 @@ class LearnRules:
     prune: Prune = "auto"
     """Drop rules that the problems, and variants of them, can be solved without; `auto` does so where there are more
     than 40 rules."""
+    algorithm: Algorithm = "single-goal"
+    """Regress one goal at a time over what was observed; or `printed`: the whole goal over every outcome, as Algorithm
+    1 of the paper is printed, to see what comes of it. That takes --demonstrations."""
     workers: WorkerCount = None
     """How many processes plan at the same time (by default one for each core, where that saves time); the rules are the
     same for any number."""
@@ -124,6 +128,8 @@ class LearnRules:
             raise BadInput("no problems to learn from; name a domain and at least one problem file after it")
         if self.demonstrations is not None and self.prune == "always":
             raise BadInput("--prune always needs problems to try the rules on, but --demonstrations has none")
+        if self.demonstrations is None and self.algorithm == PRINTED:
+            raise BadInput("--algorithm printed takes --demonstrations: plans for problems have one goal at a time")
         require_at_least(1, orders=self.orders, workers=self.workers)
         require_at_least(0, patience=self.patience)
         if not 0 < self.time_limit <= MOST_SECONDS:
@@ -176,7 +182,7 @@ class LearnRules:
                 progress.track(summaries(dataset, dataset.domain), len(dataset), description="labelling"), Summary()
             )
         labelled = time.perf_counter()
-        rules = learn_rules(found.traces, dataset.domain)
+        rules = learn_rules(found.traces, dataset.domain, self.algorithm)
         seconds = {"labelling": labelled - began, "learning": time.perf_counter() - labelled}
         source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
         details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.ambiguous}

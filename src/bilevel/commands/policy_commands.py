@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 import tyro
 
 from bilevel.commands.arguments import (
+    Algorithm,
     DataFolder,
     Json,
     LogTarget,
@@ -86,6 +87,9 @@ class Learn:
     """How many rounds of DAgger; 0 for none (by default as the preset says)."""
     completion: Optional[Literal["on", "off"]] = None
     """Whether to add rules for what no demonstration shows (by default as the preset says: `best` does)."""
+    algorithm: Algorithm = "single-goal"
+    """How rules are learned: from one goal at a time; or `printed`, by Algorithm 1 as the paper prints it, to see what
+    comes of it (with --preset paper, or without completion and DAgger)."""
     recorded_actions: Optional[Literal["on", "off"]] = None
     """Before a change that no action explains, such as a teleport: whether steps count as what the expert was recorded
     to be doing, or are left out (by default as the preset says: `best` uses them, `paper` does not)."""
@@ -183,6 +187,7 @@ class Learn:
             config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
         if self.completion is not None:
             config = replace(config, complete=self.completion == "on")
+        config = replace(config, algorithm=self.algorithm)
         if self.recorded_actions is not None:
             config = replace(config, recorded_actions=self.recorded_actions == "on")
         if self.from_episodes and not config.complete:

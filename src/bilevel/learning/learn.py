@@ -49,6 +49,7 @@ from bilevel.policies.policy_folder import (
     count_parameters,
     symbols_of,
 )
+from bilevel.rules.learning import PRINTED
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.registry import registered_task
@@ -115,6 +116,8 @@ def learn_bilevel(
     """Learn both levels of a policy and write its folder."""
     config = options.settings
     require_actions(demonstrations)
+    if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
+        raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
     options = with_task(options, demonstrations)
     found = study(demonstrations, options.task, config, options.callback)
     if config.relevance:

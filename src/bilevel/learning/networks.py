@@ -29,6 +29,7 @@ from bilevel.lowlevel.network import ImitationNetwork, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
 from bilevel.policies.policy_folder import LearnedPolicy
+from bilevel.rules.learning import SINGLE_GOAL
 from bilevel.symbolic.domain import Problem
 from bilevel.tasks.task import Task
 
@@ -46,6 +47,7 @@ class LearningConfig(msgspec.Struct, frozen=True):
     rounds: int = 2  # of messages in the network
     complete: bool = False  # the rules, for what nobody has shown
     relevance: bool = False  # leave out arguments that play no part in how an action is done
+    algorithm: str = SINGLE_GOAL  # that rules are learned by, one of `ALGORITHMS`
     recorded_actions: bool = False  # use them for steps before changes that no action explains, which are else left out
     training: TrainingConfig = msgspec.field(default_factory=TrainingConfig)
     dagger: DaggerConfig = msgspec.field(default_factory=DaggerConfig)

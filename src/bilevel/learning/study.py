@@ -57,7 +57,7 @@ def study(
         parts.append(encode_episode(encoding, scenes[:-1], situations, targets, number))
         callback(Progress("labelling", number + 1, len(demonstrations)))
     traces = [trace for abstraction in abstractions for trace in abstraction.traces]
-    rules = learn_rules(traces, demonstrations.domain)
+    rules = learn_rules(traces, demonstrations.domain, config.algorithm)
     if not rules and not demonstrations.domain.adl:
         raise BadInput("the demonstrations show no rule: no goal is achieved by an action in them; see `bilevel check`")
     return Study(

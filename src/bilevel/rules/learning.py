@@ -1,6 +1,7 @@
 """From traces to rules: cut at every goal, regress, lift, and keep what is not said already.
 
-A pure function of the traces: the same traces give the same rules in the same order, byte for byte.
+A pure function of the traces: the same traces give the same rules in the same order, byte for byte. The paper's own
+algorithm, which does not give a working policy, is in `printed_algorithm`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,26 @@ from bilevel.rules.closures import MARK, closures_in, with_closures
 from bilevel.rules.engine.indexed_relations import IndexedRelation
 from bilevel.rules.engine.search import first_solution
 from bilevel.rules.engine.views import Literal, Relation
+from bilevel.rules.lifting import differences, lift
 from bilevel.rules.matching import Binding, join
+from bilevel.rules.printed_algorithm import printed_rules
 from bilevel.rules.rule import Rule, canonical, inequality
 from bilevel.rules.traces import Trace, TraceStep, segments
-from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, Domain, Facts, Outcome, Parameter, is_variable
-from bilevel.symbolic.semantics import Condition, GroundAction, regress, substitute_all
+from bilevel.symbolic.domain import EQUALITY, ROOT_TYPE, Atom, BadInput, Domain, Facts, Outcome, Parameter, is_variable
+from bilevel.symbolic.semantics import Condition, GroundAction, regress
+
+SINGLE_GOAL, PRINTED = ALGORITHMS = ("single-goal", "printed")
 
 
-def learn_rules(traces: Iterable[Trace], domain: Domain) -> tuple[Rule, ...]:
-    """Return the rules that the traces show, by priority and then by text."""
+def learn_rules(traces: Iterable[Trace], domain: Domain, algorithm: str = SINGLE_GOAL) -> tuple[Rule, ...]:
+    """Return the rules that the traces show, by priority and then by text.
+
+    With the `algorithm` "printed" they are those of Algorithm 1 as the paper prints it, to be compared with.
+    """
+    if algorithm not in ALGORITHMS:
+        raise BadInput(f"unknown algorithm '{algorithm}'; known ones: {', '.join(ALGORITHMS)}")
+    if algorithm == PRINTED:
+        return printed_rules(traces, domain)
     learner = RuleLearner(domain)
     for trace in traces:
         learner.add(trace)
@@ -149,49 +161,10 @@ def _kept_apart(condition: Condition, outcome: Outcome, types: _Types) -> Facts:
     pairs = [*product(sorted(deleted), sorted(condition.positive - outcome.add))]
     pairs += product(sorted(outcome.add), sorted(condition.negative - deleted))
     apart = set()
-    for differing in _differences(pairs):
+    for differing in differences(pairs):
         if differing and all(types.related(a, b) for a, b in differing):
             apart.add(inequality(*differing[0]))  # the first argument is most often the one that tells them apart
     return frozenset(apart)
-
-
-def _differences(pairs: Iterable[tuple[Atom, Atom]]) -> Iterator[list[tuple[str, str]]]:
-    """Yield for each pair of atoms of the same predicate the terms in which they differ."""
-    for one, other in pairs:
-        if one.predicate == other.predicate:
-            yield [(a, b) for a, b in zip(one.terms, other.terms, strict=True) if a != b]
-
-
-def lift(
-    priority: int,
-    condition: Condition,
-    goal: Facts,
-    action: GroundAction,
-    types: Mapping[str, str],
-    domain: Domain,
-) -> Rule:
-    """Return a rule with variables in place of objects, except constants that the schemas mention by name."""
-    arguments = action.action.arguments
-    implied = {inequality(a, b) for a in arguments for b in arguments if a != b} | _implied(goal, condition.positive)
-    stated = (inequality(*atom.terms) if atom.predicate == EQUALITY else atom for atom in condition.negative)
-    negative = frozenset(stated) - goal - implied  # an unachieved goal is absent anyway
-    everything = condition.positive | negative | goal
-    names = sorted({term for atom in everything for term in atom.terms} | set(arguments))
-    kept = domain.named_constants
-    variables = {name: f"?{i}" for i, name in enumerate(name for name in names if name not in kept)}
-    return Rule(
-        priority=priority,
-        variables=tuple(Parameter(v, types.get(name, ROOT_TYPE)) for name, v in variables.items()),
-        state_condition=substitute_all(condition.positive, variables),
-        goal_condition=substitute_all(goal, variables),
-        action=action.action._replace(arguments=tuple(variables.get(a, a) for a in arguments)),
-        negative_condition=substitute_all(negative, variables),
-    )
-
-
-def _implied(goal: Facts, state: Facts) -> Facts:
-    """Return what must differ because a goal is not achieved: with at(?c, ?l) and goal at(?c, ?m), ?l is not ?m."""
-    return frozenset(inequality(*found[0]) for found in _differences(product(goal, state)) if len(found) == 1)
 
 
 def without_subsumed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:

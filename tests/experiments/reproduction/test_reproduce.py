@@ -171,7 +171,7 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-paper, bison-recorded, "),
+        (("--methods", "bizon"), "unknown method 'bizon'; what can be reproduced: bison-printed, bison-paper, "),
         (("--tasks", "block"), "unknown task 'block'"),
         (("--parts", "tables"), "unknown part 'tables'; there are: table, memory, scaling, films, report"),
         (("--objects", "0"), "--objects: there can be 1 to "),

@@ -22,6 +22,7 @@ class Style:
 
 
 SERIES: Mapping[str, Style] = {
+    "bison-printed": Style("#4a9bd1", "#9ad2f5", "d", full=False),
     "bison-paper": Style("#4a9bd1", "#9ad2f5", full=False),
     "bison-recorded": Style("#4a9bd1", "#9ad2f5", "h", full=False),
     "bison-without-dagger": Style("#0072b2", "#56b4e9", "h"),

@@ -54,6 +54,8 @@ class Recipe:
 
 PAPERS_RECIPE = Recipe(PAPER, PAPER)
 OUR_RECIPE = Recipe(OURS, OURS)
+# The paper's network, and its algorithm for rules as it is printed.
+AS_PRINTED = Recipe("printed", PAPER, (("algorithm", "printed"),), network=PAPERS_RECIPE)
 # The paper's, but for the actions that were recorded, which the paper does not have.
 RECORDED = Recipe("recorded", PAPER, (("recorded_actions", True),))
 # Ours, but for DAgger: the same network as of the one before, with the rules completed.

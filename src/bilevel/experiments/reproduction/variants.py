@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bilevel.experiments.methods import METHODS, is_published, is_symbolic
 from bilevel.experiments.reproduction.recipes import (
+    AS_PRINTED,
     DRAWS_OF_MISSING,
     FIXED_TRAYS,
     OUR_RECIPE,
@@ -85,6 +86,7 @@ class Variant:
 def _variants() -> Iterator[Variant]:
     paper = Variant("bison-paper", BISON, PAPERS_RECIPE, ", paper's setting")
     ours, expert = Variant(BISON, BISON, OUR_RECIPE, ", our preset"), Variant(EXPERT, EXPERT)
+    yield Variant("bison-printed", BISON, AS_PRINTED, ", Algorithm 1 as printed")
     yield paper
     yield Variant("bison-recorded", BISON, RECORDED, ", paper's setting and recorded actions")
     yield Variant("bison-without-dagger", BISON, WITHOUT_DAGGER, ", our preset without DAgger")
