@@ -60,7 +60,7 @@ class Colour(TrayWorld):
     """n brown blocks, a tray for each of a few colours, a platform, a button.
 
     Which colour a block gets is drawn uniformly, so a tray has a spot for each block. What is seen of a tray is where
-    its next free spot is, or with `tray_position="fixed"` always its first, and from where to where its spots go; what
+    its next free spot is, or with another `tray_position` always its first, and from where to where its spots go; what
     is seen of the table is where the next block can be put aside.
     """
 
@@ -139,6 +139,7 @@ class Colour(TrayWorld):
     def react(self, observation: Observation) -> bool:
         changed = self.is_pressed(observation) and self._press(observation)
         changed |= self.move(self.strayed(observation), "return")
+        changed |= self.move_on(observation)
         return changed | (bool(self.teleport_rate) and self.teleport(self.achieved(observation)))
 
     def _press(self, observation: Observation) -> bool:

@@ -83,7 +83,7 @@ class Gacha(TrayWorld):
 
     The button makes a block when the box is empty and closed. A block of any colour belongs on the tray of its colour,
     where it replaces the one before. `draw` says among which colours nature draws: all, or those whose trays are empty.
-    What is seen of a tray is where its next free spot is, or with `tray_position="fixed"` always its first.
+    What is seen of a tray is where its next free spot is, or with another `tray_position` always its first.
     """
 
     scene_spec = SPEC
@@ -173,7 +173,7 @@ class Gacha(TrayWorld):
         rolled = self.is_pressed(observation) and self._roll(observation, home)
         replaced = self._replace(home)
         teleported = bool(self.teleport_rate) and not rolled and self._teleport(observation, home)
-        return rolled or replaced or teleported
+        return self.move_on(observation) or rolled or replaced or teleported
 
     def _snap_lid(self) -> None:
         """A detent at both ends of the lid's way, or it would bounce off and creep back."""
