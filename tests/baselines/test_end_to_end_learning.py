@@ -24,7 +24,7 @@ from bilevel.tasks.controls import Control
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
 from tiny_demonstrations import EPISODES, QUICK, WITH_DAGGER, shown
-from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE
+from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE, control
 
 METHODS = list(ENCODINGS)
 PRACTICE = partial(SceneEnv, TINY, 2)
@@ -184,3 +184,26 @@ def test_steps_for_which_the_expert_knows_nothing_are_left_out(tmp_path: Path) -
     assert (len(found), len(found.counts)) == (0, 0)
     joined = GraphSamples.concatenate([samples(), found])
     assert len(joined) == len(samples())
+
+
+def test_some_episodes_begin_with_random_actions_that_the_expert_carries_out(tmp_path: Path) -> None:
+    env, ours = SceneEnv(TINY, 2), learner(tmp_path)
+    apprentice, alone = ours.begin(env), ours.begin(env)
+    led: list[bool] = []
+    controls: list[Control] = []
+
+    def watch(transition: Transition) -> None:
+        action = apprentice.policy.action
+        led.append(action is not None)
+        controls.append(transition.control)
+        expected = alone.policy.act(transition.scene) if action is None else control(transition.scene, action)
+        assert np.array_equal(transition.control, expected)
+
+    for actions in (3, 0):  # the first episode begins so, and the next one does not
+        led.clear()
+        apprentice.scramble(actions, np.random.default_rng(0))
+        alone.policy.reset(env.reset(1))
+        rollout(env, apprentice.policy, 1, callback=watch, stop=lambda: len(led) == 120)
+        assert any(led) is bool(actions)
+        assert not led[-1]
+        assert led == sorted(led, reverse=True)

@@ -1,7 +1,8 @@
 """Learning an end-to-end policy from demonstrations, as bilevel ones are learned, but for what is imitated.
 
 A demonstration shows the controls of an expert that both decides and acts. In DAgger, too, the teacher decides by
-itself what to do: it sees what the learner sees, and says what it would do next.
+itself what to do: it sees what the learner sees, and says what it would do next. As for a bilevel learner, some
+episodes begin with random actions, which the expert carries out, so that a rival sees as much as BISON does.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from bilevel.baselines.end_to_end import END_TO_END, EndToEndPolicy, LearnedEndToEnd
 from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamples, encode_graphs
 from bilevel.baselines.graph_network import EndToEndNetwork
 from bilevel.baselines.sizes import matching_hidden
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import label
+from bilevel.learning.asking import random_action
 from bilevel.learning.dagger import Apprentice
 from bilevel.learning.learn import make_card, practice_for, require_actions, with_task, write_curve
 from bilevel.learning.networks import Callback, LearningOptions, Progress, silent, train_network
@@ -24,12 +28,47 @@ from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.lowlevel.encoding import Situation, encoding_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.lowlevel.training import Trained
-from bilevel.policies.policy import expert_policy
+from bilevel.policies.policy import ControllingExpert, LabellingPolicy, expert_policy
 from bilevel.policies.policy_folder import NetworkShape
-from bilevel.tasks.controls import Controls
+from bilevel.symbolic.domain import Action, Domain
+from bilevel.tasks.controls import Control, Controls
 from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
+
+
+class LedAtFirst(LabellingPolicy):
+    """A network, and an expert that carries out a few random actions before it, if that is wanted."""
+
+    def __init__(self, network: EndToEndPolicy, expert: ControllingExpert, domain: Domain) -> None:
+        super().__init__(network.labels)
+        self._network, self._expert, self._domain = network, expert, domain
+        self._random_actions, self._rng = 0, np.random.default_rng(0)
+
+    def scramble(self, actions: int, rng: np.random.Generator) -> None:
+        """Begin the next episode with so many random actions."""
+        self._random_actions, self._rng = actions, rng
+
+    def reset(self, scene: Scene) -> None:
+        super().reset(scene)
+        self.action = self._draw(scene)
+
+    def act(self, scene: Scene) -> Control:
+        """Return the expert's control for a random action while some are due, then the network's."""
+        before = self.state, self.goal
+        super().reset(scene)
+        if self.action is not None and (self.state, self.goal) != before:
+            self.action = self._draw(scene)
+        if self.action is None:
+            return self._network.act(scene)
+        return self._expert.control(scene, self.state, self.goal, self.action)
+
+    def _draw(self, scene: Scene) -> Action | None:
+        """Return the next random action, as long as some are due."""
+        if self._random_actions == 0:
+            return None
+        self._random_actions -= 1
+        return random_action(self._domain, self.state, scene.objects, self._rng)
 
 
 @dataclass(frozen=True)
@@ -44,8 +83,12 @@ class EndToEndLearner:
 
     def begin(self, env: SceneEnv) -> Apprentice:
         """Return the policy as it is now, beside an expert that answers."""
-        policy = EndToEndPolicy(self.encoding, self.controls, self.weights, self.rounds, env.labels)
-        return Apprentice(policy, expert_policy(env).act)
+        network = EndToEndPolicy(self.encoding, self.controls, self.weights, self.rounds, env.labels)
+        expert, teacher = env.expert, expert_policy(env).act
+        if expert is None or expert.control is None or env.task.domain.adl:
+            return Apprentice(network, teacher)
+        policy = LedAtFirst(network, ControllingExpert(expert.control), env.task.domain)
+        return Apprentice(policy, teacher, policy.scramble)
 
     def encode(
         self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
