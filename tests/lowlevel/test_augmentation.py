@@ -103,15 +103,29 @@ def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
     return Samples(objects[:, 0, :3], np.arange(count) // 4, globals_, np.arange(count) % 2, objects)
 
 
-def table_after(symmetry: Symmetry, jitter: float = 0.0, symmetries: bool = True) -> tuple[Array, Array, Samples]:
+def table_after(symmetry: Symmetry) -> tuple[Array, Array, Samples]:
     encoding = encoding_of(DOMAIN, spec_with(symmetry))
     network, ours = network_of(encoding), drawn_samples(encoding)
     table = network.table(ours)
     before = table[0].numpy().copy()
-    change = augmentation(network.columns(), table, 0, symmetries, jitter)
+    change = augmentation(network.columns(), table, 0)
     assert change is not None
     change(0, 0)
     return before, table[0].numpy(), ours
+
+
+def test_each_pass_shows_other_images_in_the_same_table() -> None:
+    """A step that was recorded on a GPU reads where the table was when it was recorded."""
+    network = network_of(encoding_of(DOMAIN, spec_with(MIRROR, SWAP)))
+    (table,) = network.table(drawn_samples(network.encoding))
+    change, place, passes = augmentation(network.columns(), [table], 0), table.data_ptr(), []
+    assert change is not None
+    for number in (0, 1, 0):
+        change(0, number)
+        passes.append(table.clone())
+    assert table.data_ptr() == place
+    assert torch.equal(passes[0], passes[2])
+    assert not torch.equal(passes[0], passes[1])
 
 
 def test_an_exception_stays_as_it_is_and_some_of_the_others_change() -> None:
@@ -125,18 +139,7 @@ def replace_exception(symmetry: Mirror, name: str) -> Mirror:
     return Mirror(symmetry.features, symmetry.controls, (name,))
 
 
-def test_jitter_leaves_controls_and_symbols_as_they_are() -> None:
-    before, after, _ = table_after(MIRROR, jitter=0.1, symmetries=False)
-    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR))).columns()
-    assert columns is not None
-    changed = (before != after).any(axis=0)
-    assert changed.tolist() == [column is not None and column.part != "control" for column in columns.columns]
-    assert np.abs(after - before).std() < 0.1
-
-
-ALL = TrainingConfig(
-    epochs=2, batch=8, updates=30, weight_decay=0.1, average=0.9, huber=0.1, symmetries=True, jitter=0.05
-)
+ALL = TrainingConfig(epochs=2, batch=8, updates=30, symmetries=True)
 
 
 @pytest.mark.parametrize("pauses", [0, 1, 6])
@@ -161,7 +164,7 @@ def test_discrete_controls_have_no_images() -> None:
     columns = network.columns()
     assert columns is not None
     assert not columns.symmetries
-    assert augmentation(columns, network.table(drawn_samples(network.encoding)), 0, True, 0.0) is None
+    assert augmentation(columns, network.table(drawn_samples(network.encoding)), 0) is None
 
 
 def test_few_samples_are_gone_over_more_often() -> None:
@@ -169,7 +172,7 @@ def test_few_samples_are_gone_over_more_often() -> None:
     encoding = encoding_of(DOMAIN, spec_with())
     make = partial(GraphNetwork, encoding, CONTROLS, 4)
     config = TrainingConfig(epochs=2, batch=8, updates=30)
-    for updates, steps in ((0, 8), (8, 8), (9, 16), (30, 32)):
+    for updates, steps in ((0, 8), (8, 8), (11, 8), (13, 16), (30, 32)):
         training = Training(drawn_samples(encoding), make, 0, replace_updates(config, updates), None)
         while not training.done:
             training.learn()

@@ -1,12 +1,13 @@
-"""Showing the same samples in other forms: as their images under the spec's symmetries, and with noise on what is seen.
+"""Showing each sample as one of its images under the spec's symmetries.
 
-A network looks up its samples in a table; here, that table is written anew before each pass over the samples. What it
-then holds depends on the seed, the epoch and the pass alone, so that a run can be taken up again bit by bit.
+A network looks up its samples in a table; here, that table is written anew before each pass over the samples, in place,
+so that a step that was recorded on a GPU finds it. What it then holds depends on the seed, the epoch and the pass
+alone, so that a run can be taken up again bit by bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from bilevel.lowlevel.table_columns import CONTROL, COSINE, TableColumn, TableCo
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.spec import Mirror, Symmetry
 
+ROWS_AT_ONCE = 1 << 16  # of a table, so that its images take little memory
 _APART = 3  # keeps these random numbers apart from those that order the samples
 
 
@@ -78,39 +80,33 @@ def images(symmetries: Sequence[Symmetry], columns: Sequence[TableColumn | None]
 class Augmentation:
     """Writes a table anew, in place, before each pass."""
 
-    def __init__(self, columns: TableColumns, table: Tensor, seed: int, symmetries: bool, jitter: float) -> None:
-        self._table, self._original, self._seed, self._jitter = table, table.clone(), seed, jitter
+    def __init__(self, columns: TableColumns, table: Tensor, seed: int) -> None:
+        self._table, self._original, self._seed = table, table.clone(), seed
         self._done: tuple[int, int] | None = None
-        self._noisy = [number for number, column in enumerate(columns.columns) if column and column.part != CONTROL]
-        self._seen = self._original[:, self._noisy] != 0  # what an object does not have stays 0
-        self._groups = []  # of samples that have the same images
-        for name, place in columns.schemas.items() if symmetries else ():
+        found: list[Image] = []
+        self._first = np.zeros(len(table), np.int64)  # for each sample, where its images begin among all
+        self._count = np.ones(len(table), np.int64)  # and how many it has
+        for name, place in columns.schemas.items():
             holding = [symmetry for symmetry in columns.symmetries if name not in symmetry.except_for]
-            rows = np.flatnonzero(self._original[:, place].cpu().numpy())
-            self._groups.append((rows, images(holding, columns.columns)))
+            rows, ours = self._original[:, place].cpu().numpy() > 0, images(holding, columns.columns)
+            self._first[rows], self._count[rows] = len(found), len(ours)
+            found += ours
+        self._sources = torch.from_numpy(np.stack([one.sources for one in found])).to(table.device)
+        self._factors = torch.from_numpy(np.stack([one.factors for one in found])).to(table.device)
 
     def __call__(self, epoch: int, number: int) -> None:
         """Write the table for a pass of an epoch, unless it is there."""
         if self._done == (epoch, number):
             return
         self._done = epoch, number
-        rng, device = np.random.default_rng([self._seed, epoch, number, _APART]), self._table.device
-        self._table.copy_(self._original)
-        for rows, choices in self._groups:
-            drawn = rng.integers(len(choices), size=len(rows))
-            for each, one in enumerate(choices[1:], 1):
-                which = torch.from_numpy(rows[drawn == each]).to(device)
-                sources, factors = torch.from_numpy(one.sources).to(device), torch.from_numpy(one.factors).to(device)
-                self._table[which] = self._original[which][:, sources] * factors
-        if self._jitter:
-            noise = rng.standard_normal((len(self._table), len(self._noisy)), np.float32) * np.float32(self._jitter)
-            self._table[:, self._noisy] += torch.from_numpy(noise).to(device) * self._seen
+        drawn = self._first + np.random.default_rng([self._seed, epoch, number, _APART]).integers(self._count)
+        for rows in torch.split(torch.arange(len(drawn)), ROWS_AT_ONCE):
+            which, here = torch.from_numpy(drawn[rows]).to(self._table.device), rows.to(self._table.device)
+            self._table[here] = self._original[here].gather(1, self._sources[which]) * self._factors[which]
 
 
-def augmentation(
-    columns: TableColumns | None, table: Sequence[Tensor], seed: int, symmetries: bool, jitter: float
-) -> Callable[[int, int], None] | None:
-    """Return what writes a table anew for a pass of an epoch; `None` where it stays as it is."""
-    if columns is None or not (jitter or (symmetries and columns.symmetries)):
+def augmentation(columns: TableColumns | None, table: Sequence[Tensor], seed: int) -> Augmentation | None:
+    """Return what writes a table anew for a pass of an epoch; `None` where nothing is known to be symmetric."""
+    if columns is None or not columns.symmetries:
         return None
-    return Augmentation(columns, table[0], seed, symmetries, jitter)
+    return Augmentation(columns, table[0], seed)

@@ -2,13 +2,15 @@
 
 An action names what it is about, and some of that plays no part in the movement: to pick a block up, it does not matter
 what it lies on. A network that is told of it anyway sees, in a few demonstrations, a pattern where there is none. So,
-for each schema, its controls are predicted by a smooth function of what is seen, once with an argument and once
-without, for stretches that the function was not fitted to; an argument that does not help there is not told.
+for each schema, its controls are predicted by a smooth function of what is seen of some of the arguments, for episodes
+that the function was not fitted to. An argument is left out where others predict clearly better; in doubt it stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +19,20 @@ from bilevel.lowlevel.encoding import Encoding, Samples
 from bilevel.tasks.scene import Array
 
 MOST_SAMPLES = 400  # of a schema: what is fitted takes the cube of it
+MOST_ARGUMENTS = 6  # of a schema: what is tried doubles with each
 FOLDS = 5
 LENGTHS = (0.4, 0.8, 1.6)  # scales of the kernel, in standard deviations, by the root of the dimensions
 NOISE = 1e-2  # variance of the controls that nothing explains
-HELPS = 0.75  # an argument helps where the error with it is below so much of the error without it
-HARMS = 2.0  # from one demonstration, in which places do not change, one is left out only where it does harm
+ENOUGH = 0.75  # some arguments suffice where the least error of any is at least so much of the error with them
+NEARLY = 0.5  # and nearly do where it is at least so much: what is told apart must be so beyond noise
 _APART = 4  # keeps these random numbers apart from others of the same seed
 
 
 def irrelevant_arguments(samples: Samples, encoding: Encoding) -> dict[str, frozenset[int]]:
     """Return for each schema the numbers of arguments that do not help to predict its controls.
 
-    One argument always stays. Those that the network is not told of already are not among them.
+    One argument always stays, and from a single demonstration all do. Those that the network is not told of already are
+    not among them.
     """
     found: dict[str, frozenset[int]] = {}
     for index, name in enumerate(encoding.schemas):
@@ -58,22 +62,26 @@ def _told(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list
 
 
 def _dropped(samples: Samples, encoding: Encoding, chosen: NDArray[np.int64]) -> list[int]:
-    """Leave out, one after the other, the argument without which the error is least, while that is no loss."""
-    told, size = _told(samples, encoding, chosen), encoding.features.object_size
-    if len(told) < 2:
+    """The numbers of arguments that are in none of the smallest sets that suffice, nor in one that nearly does.
+
+    Where each of two arguments would do, as a block and the box that it lies in, both stay. Where none is needed, as in
+    a movement that was always the same, the demonstrations do not say which one matters, and all stay.
+    """
+    told, episodes = _told(samples, encoding, chosen), np.unique(samples.episodes[chosen])
+    if len(episodes) < 2 or not 2 <= len(told) <= MOST_ARGUMENTS:
         return []
-    task = _prediction(samples, chosen, encoding, size)
-    left, dropped = list(range(len(told))), []
-    error = task.error(left)
-    while len(left) > 1:
-        errors = {place: task.error([other for other in left if other != place]) for place in left}
-        place = min(errors, key=lambda one: (errors[one], one))
-        if error < task.required * errors[place]:
-            break
-        left.remove(place)
-        dropped.append(told[place])
-        error = errors[place]
-    return sorted(dropped)
+    task = _prediction(samples, chosen, encoding)
+    errors = {places: task.error(places) for places in _subsets(len(told))}
+    least = min(errors.values())
+    size = next(len(places) for places, error in errors.items() if least >= ENOUGH * error)
+    near = [places for places, error in errors.items() if len(places) == size and least >= NEARLY * error]
+    kept = frozenset[int]().union(*near)
+    return [number for place, number in enumerate(told) if kept and place not in kept]
+
+
+def _subsets(count: int) -> list[frozenset[int]]:
+    """All sets of the first numbers, the smaller ones first."""
+    return [frozenset(places) for size in range(count + 1) for places in combinations(range(count), size)]
 
 
 @dataclass(frozen=True)
@@ -84,11 +92,10 @@ class _Prediction:
     arguments: Array  # (samples, arguments, numbers), standardised
     targets: Array  # (samples, outputs), less their mean
     folds: NDArray[np.int64]  # (samples,)
-    required: float  # an argument stays where the error with it is below so much of the error without it
 
-    def error(self, places: list[int]) -> float:
+    def error(self, places: Iterable[int]) -> float:
         """Return the mean squared error of predictions for folds that they were not made from."""
-        parts = [self.agent, *(self.arguments[:, place] for place in places)]
+        parts = [self.agent, *(self.arguments[:, place] for place in sorted(places))]
         seen = np.concatenate(parts, axis=1).astype(np.float64)
         seen = seen[:, seen.std(axis=0) > 0]
         squares = (seen**2).sum(axis=1)
@@ -105,20 +112,15 @@ class _Prediction:
         return total / self.targets.size
 
 
-def _prediction(samples: Samples, chosen: NDArray[np.int64], encoding: Encoding, size: int) -> _Prediction:
-    """Some of the samples of a schema. A fold holds whole episodes, or of a single one whole stretches of an action."""
-    several = samples.episodes[chosen[0]] != samples.episodes[chosen[-1]]
-    breaks = np.diff(samples.episodes[chosen]) != 0 if several else np.diff(chosen) != 1
-    stretches = np.concatenate([[0], np.cumsum(breaks)])
-    order = np.random.default_rng(_APART).permutation(stretches[-1] + 1)
-    folds = order[stretches] % min(FOLDS, max(stretches[-1] + 1, 2))
-    step = max(1, len(chosen) // MOST_SAMPLES)
-    chosen, folds = chosen[::step], folds[::step]
+def _prediction(samples: Samples, chosen: NDArray[np.int64], encoding: Encoding) -> _Prediction:
+    """Some of the samples of a schema, with whole episodes in a fold."""
+    episodes, places = np.unique(samples.episodes[chosen], return_inverse=True)
+    order = np.random.default_rng(_APART).permutation(len(episodes))
+    some = np.unique(np.linspace(0, len(chosen) - 1, MOST_SAMPLES).astype(np.int64))
+    chosen, folds = chosen[some], (order[places] % min(FOLDS, len(episodes)))[some]
     agent = samples.globals[chosen][:, : encoding.features.agent_size]
-    seen, targets = samples.objects[chosen][..., :size], samples.targets[chosen]
-    return _Prediction(
-        _standardised(agent), _standardised(seen), targets - targets.mean(axis=0), folds, HELPS if several else HARMS
-    )
+    seen, targets = samples.objects[chosen][..., : -encoding.arity], samples.targets[chosen]
+    return _Prediction(_standardised(agent), _standardised(seen), targets - targets.mean(axis=0), folds)
 
 
 def _standardised(numbers: Array) -> Array:

@@ -5,7 +5,6 @@ Some episodes are set aside, and the network of the epoch that does best on them
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from bilevel.lowlevel.augmentation import augmentation
 from bilevel.lowlevel.encoding import ImitationSamples
@@ -42,12 +40,8 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
     set_aside: int = 10  # every tenth episode, for validation
     device: str = AUTO  # what to train on: cpu, cuda, or auto for a GPU where there is one
-    updates: int = 0  # at least, over all epochs: with few samples, an epoch goes over them several times
-    weight_decay: float = 0.0
-    average: float = 0.0  # decay of the moving average of the weights, which is what is kept; 0 for none
-    huber: float = 0.0  # errors beyond it count by their size instead of their square; 0 for squares
+    updates: int = 0  # about so many at least, over all epochs: with few samples, an epoch goes over them several times
     symmetries: bool = False  # show each sample as one of its images under the spec's symmetries
-    jitter: float = 0.0  # noise on what is seen, in standard deviations
     hold_out_from: int = 2  # episodes; of fewer, none is set aside, and the loss is that on what is learned from
 
 
@@ -99,12 +93,11 @@ class Training:
         self._samples, self._tests = len(learned), len(held_out)
         self._batch = min(config.batch, self._samples)
         self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
-        passes = max(1, math.ceil(config.updates / (config.epochs * self._per_pass)))
+        passes = max(1, round(config.updates / (config.epochs * self._per_pass)))
         self._batches = passes * self._per_pass  # of an epoch
-        self._augmentation = augmentation(self.network.columns(), self._learned, seed, config.symmetries, config.jitter)
-        self._average = copy.deepcopy(self.network) if config.average else self.network
+        self._augmentation = augmentation(self.network.columns(), self._learned, seed) if config.symmetries else None
         self._rate = torch.tensor(config.learning_rate, device=self.device)
-        self._optimiser = _adam(self.network, self._rate, config.weight_decay)
+        self._optimiser = _adam(self.network, self._rate)
         self._index = torch.zeros(self._batch, dtype=torch.int64, device=self.device)
         self._loss = torch.zeros((), device=self.device)  # summed over the batches of an epoch
         self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
@@ -147,7 +140,7 @@ class Training:
         self._number = 0
         self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation, float(self._rate)))
         if validation < self._best_loss:
-            self._best, self._best_loss, self._best_epoch = weights_of(self._average), validation, self.epoch
+            self._best, self._best_loss, self._best_epoch = weights_of(self.network), validation, self.epoch
         return self.curve[-1]
 
     def result(self) -> Trained:
@@ -162,29 +155,19 @@ class Training:
 
     def _step(self) -> None:
         """Learn from the samples at the index."""
-        loss = self._loss_of(*self.network.predict(self._learned, self._index))
+        loss = self.network.loss(*self.network.predict(self._learned, self._index))
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
         self._loss += loss.detach()
-        if self._average is not self.network:
-            with torch.no_grad():
-                means: list[Tensor] = list(self._average.parameters())
-                now: list[Tensor] = list(self.network.parameters())
-                torch._foreach_lerp_(means, now, 1 - self.config.average)
-
-    def _loss_of(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        if self.config.huber and not self.network.is_choice:
-            return functional.smooth_l1_loss(outputs, targets, beta=self.config.huber)
-        return self.network.loss(outputs, targets)
 
     @torch.no_grad()
     def _validate(self) -> float:
         """The loss on the episodes that are set aside."""
-        total, network = 0.0, self._average
+        total, network = 0.0, self.network
         network.eval()
         for index in torch.split(torch.arange(self._tests, device=self.device), network.rows_at_once):
-            total += float(self._loss_of(*network.predict(self._held_out, index))) * len(index)
+            total += float(network.loss(*network.predict(self._held_out, index))) * len(index)
         network.train()
         return total / self._tests
 
@@ -231,8 +214,6 @@ class Training:
         tensors = {"loss": self._loss, **dict(self.network.named_parameters())}
         for name, parameter in self.network.named_parameters():
             tensors |= {f"{name} {part}": moment for part, moment in self._optimiser.state[parameter].items()}
-        if self._average is not self.network:
-            tensors |= {f"{name} average": mean for name, mean in self._average.named_parameters()}
         return tensors
 
 
@@ -252,16 +233,15 @@ def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> Imi
         return make_network()
 
 
-def _adam(network: ImitationNetwork, rate: Tensor, decay: float) -> torch.optim.AdamW:
+def _adam(network: ImitationNetwork, rate: Tensor) -> torch.optim.Adam:
     """Adam with all it remembers in place, so that it can be saved and restored before the first step.
 
     Fused, one operation does all of a step, where torch has that: on a CPU it does from version 2.4 on.
     """
-    parameters = list(network.parameters())
     try:
-        optimiser = torch.optim.AdamW(parameters, rate, weight_decay=decay, fused=True, capturable=rate.is_cuda)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
     except RuntimeError:
-        optimiser = torch.optim.AdamW(parameters, rate, weight_decay=decay, capturable=rate.is_cuda)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
     for parameter in network.parameters():
         moments = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
         optimiser.state[parameter] = {"step": torch.zeros((), device=parameter.device), **moments}
