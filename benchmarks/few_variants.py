@@ -11,7 +11,8 @@ from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 
-BEFORE = LearningConfig(training=TrainingConfig(epochs=8, device="cpu"))  # `best` as it was, without DAgger
+# `best` as it was, without DAgger
+BEFORE = LearningConfig(recorded_actions=True, training=TrainingConfig(epochs=8, device="cpu"))
 
 
 def but(config: LearningConfig, **changes: Any) -> LearningConfig:

@@ -340,15 +340,31 @@ def test_options_of_training_are_used_and_kept(
     assert run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF, *options)[0] == 0
     card = read_policy(tmp_path / "policy").card
     assert (card.network.hidden, card.settings["hidden"], card.summary["device"]) == (8, 8, "cpu")
-    training = {"epochs": EPOCHS, "batch": 16, "learning_rate": 0.01, "device": "cpu"}
+    training = {"epochs": EPOCHS, "updates": 0, "batch": 16, "learning_rate": 0.01, "device": "cpu"}
     assert training.items() <= card.settings["training"].items()
     first, *_, last = (json.loads(line) for line in (tmp_path / "policy" / "training.jsonl").read_text().splitlines())
     assert 0 < last["learning_rate"] < first["learning_rate"] < 0.01
 
 
+def test_options_for_few_demonstrations_are_used_and_kept(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"put": frozenset([0])}
+    monkeypatch.setattr("bilevel.learning.study.irrelevant_arguments", lambda samples, encoding: found)
+    options = ("--updates", 200, "--hidden", 4, "--symmetries", "on", "--relevance", "on")
+    code, out, _ = run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF, *options)
+    card = read_policy(tmp_path / "policy").card
+    assert code == 0
+    assert card.settings["relevance"]
+    assert {"updates": 200, "symmetries": True}.items() <= card.settings["training"].items()
+    assert card.summary["irrelevant"] == card.spec["untold"] == {"put": ["?p"]}
+    assert "\nleft out, as it plays no part in how the action is done: ?p in put\n" in out
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
+        (("--updates", -1), "--updates must be at least 0, but is -1"),
         (("--hidden", 0), "--hidden must be at least 1, but is 0"),
         (("--hidden", 10**9), "--hidden must be at most 100000, but is 1000000000"),
         (("--batch-size", 0), "--batch-size must be at least 1, but is 0"),

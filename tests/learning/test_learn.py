@@ -275,6 +275,8 @@ def test_the_papers_preset_is_the_papers_and_ours_has_dagger() -> None:
     assert (paper.recorded_actions, best.recorded_actions) == (False, True)
     assert best.dagger.rounds > 0
     assert best.training.epochs < paper.training.epochs
+    assert (paper.relevance, paper.training.symmetries, paper.training.updates) == (False, False, 0)
+    assert paper.training.hold_out_from == 2
 
 
 def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_few_samples_are_gone_over_more_often() -> None:
     encoding = encoding_of(DOMAIN, spec_with())
     make = partial(GraphNetwork, encoding, CONTROLS, 4)
     config = TrainingConfig(epochs=2, batch=8, updates=30)
-    for updates, steps in ((0, 8), (8, 8), (11, 8), (13, 16), (30, 32)):
+    for updates, steps in ((0, 8), (8, 8), (15, 8), (16, 16), (33, 32)):
         training = Training(drawn_samples(encoding), make, 0, replace_updates(config, updates), None)
         while not training.done:
             training.learn()

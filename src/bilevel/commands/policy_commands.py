@@ -73,7 +73,17 @@ class Learn:
     seed: int = 0
     """Decides the first weights, the order of the samples, and how DAgger rollouts begin."""
     epochs: OptionalCount = None
-    """How often training goes over the demonstrations (by default as the preset says)."""
+    """How often training goes over the demonstrations (by default as the preset says: `best` goes over few ones more
+    often)."""
+    updates: OptionalCount = None
+    """Go over few demonstrations as often as fits into so many steps of training; 0 for as often as --epochs says (by
+    default as the preset says: `best` 5000 without --epochs)."""
+    relevance: Optional[Literal["on", "off"]] = None
+    """Whether to leave out arguments of actions that play no part in how these are done (by default as the preset says:
+    `best` does)."""
+    symmetries: Optional[Literal["on", "off"]] = None
+    """Whether to train on mirrored samples, too, where the task's spec names symmetries (by default as the preset says:
+    `best` does)."""
     batch_size: OptionalCount = None
     """How many samples each step of training is made of (by default 128)."""
     learning_rate: Rate = None
@@ -110,7 +120,7 @@ class Learn:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds)
+        require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds, updates=self.updates)
         require_at_least(1, epochs=self.epochs, workers=self.workers, batch_size=self.batch_size, hidden=self.hidden)
         require_positive(learning_rate=self.learning_rate)
         from bilevel.commands.unfinished import finish, go_on_with
@@ -177,19 +187,23 @@ class Learn:
         if self.hidden is not None and self.hidden > MAX_HIDDEN:
             raise BadInput(f"--hidden must be at most {MAX_HIDDEN}, but is {self.hidden}")
         find_device(self.device)
-        training = {"epochs": self.epochs, "batch": self.batch_size, "learning_rate": self.learning_rate}
-        given = {name: value for name, value in training.items() if value is not None}
-        config = replace(config, training=replace(config.training, device=self.device, **given))
-        if self.hidden is not None:
-            is_bilevel = find_method(self.method).training == BILEVEL
-            config = replace(config, **{"hidden" if is_bilevel else "end_to_end_hidden": self.hidden})
-        if self.dagger_rounds is not None:
-            config = replace(config, dagger=replace(config.dagger, rounds=self.dagger_rounds))
-        if self.completion is not None:
-            config = replace(config, complete=self.completion == "on")
-        config = replace(config, algorithm=self.algorithm)
-        if self.recorded_actions is not None:
-            config = replace(config, recorded_actions=self.recorded_actions == "on")
+        training = _given(
+            epochs=self.epochs,
+            updates=0 if self.updates is None and self.epochs is not None else self.updates,
+            symmetries=_switch(self.symmetries),
+            batch=self.batch_size,
+            learning_rate=self.learning_rate,
+        )
+        is_bilevel = find_method(self.method).training == BILEVEL
+        both = _given(
+            complete=_switch(self.completion),
+            relevance=_switch(self.relevance),
+            recorded_actions=_switch(self.recorded_actions),
+            **{"hidden" if is_bilevel else "end_to_end_hidden": self.hidden},
+        )
+        config = replace(config, algorithm=self.algorithm, **both)
+        config = replace(config, training=replace(config.training, device=self.device, **training))
+        config = replace(config, dagger=replace(config.dagger, **_given(rounds=self.dagger_rounds)))
         if self.from_episodes and not config.complete:
             raise BadInput("--from-episodes is for completing rules: add --completion on")
         return config
@@ -265,6 +279,7 @@ class Learn:
             self.json,
             learned.texts().get("rules.txt", ""),
             _domain_line(found.get("domain")),
+            _irrelevant_line(found.get("irrelevant", {})),
             f"{what} of {learned.parameters} parameters; {sources}",
             f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
             f"written to {self.output} in {seconds:.1f} s",
@@ -273,12 +288,27 @@ class Learn:
         )
 
 
+def _given(**options: float | None) -> dict[str, Any]:
+    """Only the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _switch(word: str | None) -> bool | None:
+    return None if word is None else word == "on"
+
+
 def _domain_line(found: Mapping[str, Any] | None) -> str:
     """Say what was learned of the domain, if anything was."""
     if found is None:
         return ""
     seen = (f"{name} {sum(counts)}" for name, counts in found["seen"].items())
     return f"the domain was learned: {', '.join(seen)}; {count(found['dropped'], 'change')} left out"
+
+
+def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
+    """Say which arguments of actions the network is not told of, if any."""
+    named = ", ".join(f"{' '.join(parameters)} in {name}" for name, parameters in found.items())
+    return f"left out, as it plays no part in how the action is done: {named}" if named else ""
 
 
 class _Watch:

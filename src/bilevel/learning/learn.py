@@ -158,6 +158,7 @@ def learn_bilevel(
         "traces": found.traces,
         "exogenous": found.exogenous,
         "ambiguous": found.ambiguous,
+        "irrelevant": found.irrelevant,
         "rules_shown": known.shown,
         "completion": known.statement,
     }

@@ -56,7 +56,11 @@ class LearningConfig(msgspec.Struct, frozen=True):
 PRESETS: Mapping[str, LearningConfig] = {
     "paper": LearningConfig(),
     "best": LearningConfig(
-        complete=True, recorded_actions=True, training=TrainingConfig(epochs=8), dagger=DaggerConfig(rounds=2)
+        complete=True,
+        relevance=True,
+        recorded_actions=True,
+        training=TrainingConfig(epochs=8, updates=5000, symmetries=True, hold_out_from=10),
+        dagger=DaggerConfig(rounds=2),
     ),
 }
 
@@ -171,7 +175,9 @@ class _Trainer:
         """Train on the demonstrations, or further after a round of DAgger."""
         config, folder = self.options.settings.training, self.options.checkpoints
         if round_:
-            config = msgspec.structs.replace(config, epochs=self.options.settings.dagger.epochs)
+            epochs = self.options.settings.dagger.epochs
+            updates = config.updates * epochs // config.epochs
+            config = msgspec.structs.replace(config, epochs=epochs, updates=updates)
         training = Training(samples, self.make_network, self.options.seed, config, initial)
         run = fingerprint(training, samples)
         path = folder / f"{run[:16]}.safetensors" if folder else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from bilevel.demonstrations.dataset import Demonstrations
@@ -31,6 +31,7 @@ class Study:
     exogenous: int  # changes that no action explains
     ambiguous: int  # changes that several actions explain
     longest: dict[str, int]  # demonstration of each schema, in steps
+    irrelevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # parameters that are left out, by schema
 
 
 def study(
@@ -76,13 +77,14 @@ def without_irrelevant(demonstrations: Demonstrations, found: Study) -> tuple[De
     """Leave arguments untold that play no part in how their actions are done, as far as the samples show."""
     spec, domain = demonstrations.spec, demonstrations.domain
     more = irrelevant_arguments(found.samples, found.encoding)
-    untold = {name: tuple(parameters) for name, parameters in spec.untold.items()}
-    for name, numbers in more.items():
-        parameters = domain.schemas[name].parameters
-        untold[name] = (*untold.get(name, ()), *(parameters[number].name for number in sorted(numbers)))
+    irrelevant = {
+        name: tuple(domain.schemas[name].parameters[number].name for number in sorted(numbers))
+        for name, numbers in more.items()
+    }
+    untold = {name: (*spec.untold.get(name, ()), *irrelevant.get(name, ())) for name in {**spec.untold, **irrelevant}}
     spec = replace(spec, untold=untold)
-    samples = without(found.samples, found.encoding, more)
-    return demonstrations.with_spec(spec), replace(found, encoding=encoding_of(domain, spec), samples=samples)
+    samples, encoding = without(found.samples, found.encoding, more), encoding_of(domain, spec)
+    return demonstrations.with_spec(spec), replace(found, encoding=encoding, samples=samples, irrelevant=irrelevant)
 
 
 def longest_actions(abstractions: Iterable[Abstraction]) -> dict[str, int]:

@@ -40,7 +40,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
     set_aside: int = 10  # every tenth episode, for validation
     device: str = AUTO  # what to train on: cpu, cuda, or auto for a GPU where there is one
-    updates: int = 0  # about so many at least, over all epochs: with few samples, an epoch goes over them several times
+    updates: int = 0  # over all epochs: one goes over few samples as often as fits into so many, and at least once
     symmetries: bool = False  # show each sample as one of its images under the spec's symmetries
     hold_out_from: int = 2  # episodes; of fewer, none is set aside, and the loss is that on what is learned from
 
@@ -93,7 +93,7 @@ class Training:
         self._samples, self._tests = len(learned), len(held_out)
         self._batch = min(config.batch, self._samples)
         self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
-        passes = max(1, round(config.updates / (config.epochs * self._per_pass)))
+        passes = max(1, config.updates // (config.epochs * self._per_pass))
         self._batches = passes * self._per_pass  # of an epoch
         self._augmentation = augmentation(self.network.columns(), self._learned, seed) if config.symmetries else None
         self._rate = torch.tensor(config.learning_rate, device=self.device)
@@ -119,7 +119,7 @@ class Training:
     def learn(self, seconds: float = math.inf) -> Epoch | None:
         """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it.
 
-        An epoch goes over every sample once, or as often as makes enough updates, in an order that depends on the seed
+        An epoch goes over every sample once, or where they are few several times, in an order that depends on the seed
         and the epoch alone.
         """
         end, batches, order = time.monotonic() + seconds, self._batches, self._order()
