@@ -32,7 +32,8 @@ from result_files import Row, origin, read_rows
 
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.learning.learn import learn, study
+from bilevel.learning.learn import learn
+from bilevel.learning.study import study
 from bilevel.policies.policy import BilevelPolicy, expert_policy
 from bilevel.policies.policy_folder import LearnedPolicy
 from bilevel.policies.recovery import NO_RECOVERY

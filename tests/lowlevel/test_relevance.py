@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bilevel.learning.learn import study, without_irrelevant
+from bilevel.learning.study import study, without_irrelevant
 from bilevel.lowlevel.encoding import Samples, encoding_of
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.tasks.scene import Array
