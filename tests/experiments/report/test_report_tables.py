@@ -7,7 +7,8 @@ import io
 import re
 
 import pytest
-from synthetic import about, large_problems, row, run_like, size
+from msgspec.structs import replace
+from synthetic import TRAINING, about, large_problems, row, run_like, size
 
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import TASKS
@@ -19,6 +20,7 @@ from bilevel.experiments.report.tables import (
     as_csv,
     as_latex,
     as_markdown,
+    cost_table,
     main_table,
     markdown_grid,
     scaling_table,
@@ -127,3 +129,16 @@ def test_tables_are_the_same_every_time(render: object) -> None:
     assert [render(table) for table in tables(Results(FINDINGS))] == [
         render(table) for table in tables(Results(FINDINGS))
     ]
+
+
+def test_sizes_of_networks_are_told_where_they_are_known() -> None:
+    def costs(parameters: int | None) -> Table:
+        trained = replace(TRAINING, parameters=parameters)
+        rows = [row("blocks", name, 0, [size(1, 4, 4)], training=trained) for name in ("bison", "det-replan-dagger")]
+        return cost_table(Results(Findings(about(), [*rows, row("blocks", "expert", 0, [size(1, 4, 4)])], [])))
+
+    table = costs(30_660)
+    assert table.header[:3] == ["method", "success", "parameters"]
+    assert [line[2] for line in table.lines] == ["30,660", "–", "30,660"]
+    assert "that of our preset" in table.caption
+    assert "parameters" not in costs(None).header

@@ -92,7 +92,7 @@ class Costs:
     score: Score  # over all sizes
     objects: int  # the largest number that there is, for what follows
     largest: Score | None
-    measured: Mapping[str, float | None]  # seconds and mebibytes of training, microseconds and mebibytes of inference
+    measured: Mapping[str, float | None]  # size of the network, time and memory of training and of inference
     networks: Sequence[int]  # as many as were trained side by side
     devices: Sequence[str]
 
@@ -230,6 +230,7 @@ class Results:
                 sizes = [size for row in rows for size in row.sizes if size.objects == objects]
                 trainings = [row.training for row in rows if row.training]
                 measured = {
+                    "parameters": _median(training.parameters for training in trainings),
                     "training_seconds": _median(training.seconds for training in trainings),
                     "training_mebibytes": _median(training.peak_mebibytes for training in trainings),
                     "policy_microseconds": _median(size.policy_microseconds for size in sizes),

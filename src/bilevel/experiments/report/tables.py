@@ -12,6 +12,7 @@ from statistics import median
 
 import msgspec
 
+from bilevel.experiments.methods import METHODS
 from bilevel.experiments.report.scores import Cell, Costs, Results, Score
 from bilevel.experiments.report.wording import (
     COSTS,
@@ -27,6 +28,7 @@ from bilevel.experiments.report.wording import (
     seconds,
 )
 from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.recipes import OURS
 from bilevel.policies.changes import REASONS
 
 TOTAL = "total"
@@ -114,8 +116,11 @@ def cost_table(results: Results) -> Table:
     """Return what each method takes: medians over tasks and seeds."""
     totals = results.costs()
     lines = []
+    sizes = any(found.measured["parameters"] for found in totals)  # which older results do not tell
     for found in totals:
-        measured = [(found.measured[cost.name], cost.show) for cost in COSTS]
+        measured: list[tuple[float | None, Callable[[float], str]]]
+        measured = [(found.measured["parameters"], "{:,.0f}".format)] if sizes else []
+        measured += [(found.measured[cost.name], cost.show) for cost in COSTS]
         shown = (NOTHING if value is None else show(value) for value, show in measured)
         lines.append([found.variant.title, rate(found.score.rate), *shown])
     records = [_cost_record(found, task) for task in (None, *results.tasks) for found in results.costs(task)]
@@ -124,9 +129,11 @@ def cost_table(results: Results) -> Table:
         "planning included. Methods that plan run on the network of BISON in the paper's setting."
     )
     shared = [f"{found.variant.title}{found.trained_how}" for found in totals if max(found.networks, default=1) > 1]
+    if any(METHODS[found.variant.method].planners and found.variant.preset == OURS for found in totals):
+        caption += " Where a title says so, it is that of our preset."
     if shared:
         caption += f" Times of training are shared: {'; '.join(shared)}."
-    header = ["method", "success", *(cost.column for cost in COSTS)]
+    header = ["method", "success", *(["parameters"] if sizes else []), *(cost.column for cost in COSTS)]
     return Table("costs", "Time and memory", caption, header, lines, records)
 
 

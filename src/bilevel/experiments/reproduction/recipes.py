@@ -21,6 +21,7 @@ class World:
 
 USUAL_WORLD = World()
 FIXED_TRAYS = World("fixed-trays", (("tray_position", "fixed"),))
+BELTS = World("belts", (("tray_position", "belt"),))  # seen as fixed ones are, and there is always room
 DRAWS_OF_MISSING = World("missing-draws", (("draw", "empty"),))
 
 

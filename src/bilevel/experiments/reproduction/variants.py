@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from bilevel.experiments.methods import METHODS, is_published, is_symbolic
+from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.reproduction.recipes import (
     AS_PRINTED,
+    BELTS,
     DRAWS_OF_MISSING,
     FIXED_TRAYS,
     OUR_RECIPE,
@@ -83,40 +84,43 @@ class Variant:
         return Train(task, learner, self.recipe, seed)
 
 
-def _variants() -> Iterator[Variant]:
-    paper = Variant("bison-paper", BISON, PAPERS_RECIPE, ", paper's setting")
-    ours, expert = Variant(BISON, BISON, OUR_RECIPE, ", our preset"), Variant(EXPERT, EXPERT)
+PAPERS = Variant("bison-paper", BISON, PAPERS_RECIPE, ", paper's setting")
+OURS, EXPERTS = Variant(BISON, BISON, OUR_RECIPE, ", our preset"), Variant(EXPERT, EXPERT)
+
+
+def _usual() -> Iterator[Variant]:
+    """Yield what is measured unless somebody asks for something else: all that needs no download."""
     yield Variant("bison-printed", BISON, AS_PRINTED, ", Algorithm 1 as printed")
-    yield paper
+    yield PAPERS
     yield Variant("bison-recorded", BISON, RECORDED, ", paper's setting and recorded actions")
     yield Variant("bison-without-dagger", BISON, WITHOUT_DAGGER, ", our preset without DAgger")
-    yield from (ours, expert)
+    yield from (OURS, EXPERTS)
     for name, method in METHODS.items():
-        if name not in (BISON, EXPERT) and not is_symbolic(method):
-            yield Variant(name, name, PAPERS_RECIPE if method.training else None)
+        if name != BISON and method.training:
+            yield Variant(name, name, PAPERS_RECIPE)
             if method.training == END_TO_END:
                 yield Variant(f"{name}-dagger", name, OUR_RECIPE, " with DAgger")
             elif method.replan:
                 yield Variant(f"{name}-dagger", name, OUR_RECIPE, ", on the network of our preset")
+    for one in (PAPERS, OURS, EXPERTS):
+        yield one.in_world(FIXED_TRAYS, ", trays without a free spot")
+
+
+def _further() -> Iterator[Variant]:
+    """Yield what is measured where somebody asks for it."""
+    yield from (Variant(name, name) for name, method in METHODS.items() if is_published(method))
     yield Variant("det-replan-search", "det-replan", PAPERS_RECIPE, ", built-in search", planner="search")
     yield Variant("expert-estimating", EXPERT, OUR_RECIPE, " with state estimation")
-    for one in (paper, ours, expert):
-        yield one.in_world(FIXED_TRAYS, ", trays without a free spot")
-    for one in (ours, expert):
+    rival = Variant("pddl-nn-dagger", "pddl-nn", OUR_RECIPE, " with DAgger")
+    yield rival.in_world(FIXED_TRAYS, ", trays without a free spot")
+    for one in (PAPERS, OURS, EXPERTS):
+        yield one.in_world(BELTS, ", trays that are belts")
+    for one in (OURS, EXPERTS):
         yield one.in_world(DRAWS_OF_MISSING, ", draws of missing colours")
 
 
-VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}
-
-# What is measured unless somebody asks for something else: all that needs neither a download nor a GPU to be run.
-USUAL = tuple(
-    name
-    for name, variant in VARIANTS.items()
-    if not is_published(METHODS[variant.method])
-    and variant.world != DRAWS_OF_MISSING
-    and name not in ("det-replan-search", "expert-estimating")
-)
-
+USUAL = tuple(variant.name for variant in _usual())
+VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in (*_usual(), *_further())}
 # The rows that the paper's table has, with ours beside BISON's.
 PAPERS_ROWS = (
     "bison-paper", BISON, EXPERT, "det-plan", "det-replan", "ndt-plan", "ndt-replan", "pddl-nn", "pure-nn",
