@@ -35,7 +35,8 @@ class BenchmarkHard(ExperimentOptions):
     tasks: Names = ()
     """Tasks (by default blocks, factory, colour, gacha and swap); where objects teleport, their noisy twins."""
     objects: Numbers = None
-    """How many objects there are on axes that are not about their number (by default 10, or 3 if quick)."""
+    """How many objects there are on axes that are not about their number (by default 10, for perception 5, and 3 if
+    quick)."""
     quick: bool = False
     """A smaller version, labelled as such: 50 demonstrations, short training, 3 objects, 3 episodes, 1 seed. What you
     give besides counts instead."""
@@ -69,12 +70,13 @@ class BenchmarkHard(ExperimentOptions):
             if task not in TASKS:
                 raise BadInput(f"unknown task '{task}'; tasks of the hard suite: {', '.join(TASKS)}")
         tasks = tuple(dict.fromkeys(self.tasks or TASKS))
-        objects, episodes, seeds = ("3", 3, 1) if self.quick else ("10", 10, 3)
+        objects, episodes, seeds = ("3", 3, 1) if self.quick else (None, 4, 3)
+        given = self.objects or objects
         return HardSelection(
             axes=tuple(axis.name for axis in find_axes(self.axes)),
             tasks=tasks,
             methods=tuple(find_variant(name).name for name in dict.fromkeys(self.methods or METHODS)),
-            objects=parse_numbers(self.objects or objects, max(map(room, tasks))),
+            objects=parse_numbers(given, max(map(room, tasks))) if given else (),
             episodes=self.episodes or episodes,
             seeds=self.seeds or seeds,
         )

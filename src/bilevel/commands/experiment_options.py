@@ -38,7 +38,7 @@ class ExperimentOptions:
     """Train on a GPU, each training with this share of one: 0.25 for four at a time. With 0, on CPUs, and to the same
     bits on every machine of a kind. On a machine with several GPUs, start a run for each, with CUDA_VISIBLE_DEVICES."""
     episodes: Count = None
-    """Of each kind, with each seed (by default 10)."""
+    """Of each kind, with each seed (by default 10, or 3 if quick; 4 in a benchmark)."""
     seeds: Count = None
     """How many networks of each kind, each in worlds of its own (by default 3)."""
     epochs: Count = None

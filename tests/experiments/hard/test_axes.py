@@ -63,7 +63,7 @@ def test_every_axis_has_a_ceiling_but_where_time_is_measured(axis: Axis) -> None
 
 
 def test_what_is_as_usual_is_shared_among_axes_and_with_the_table() -> None:
-    for name in ("control-noise", "budget", "shown", "demonstrations"):
+    for name in ("control-noise", "budget", "shown"):
         assert {"evaluate blocks/bison-0/10", "train blocks/bison-best-0"} <= units(along(name))
     assert "evaluate blocks-noisy/bison-0/10" in units(along("teleports"))
     assert units(along("objects")) == units(along("deciding", "objects"))
@@ -73,12 +73,13 @@ def test_policies_that_learned_from_less_are_others() -> None:
     given = HardSelection(axes=["demonstrations", "shown"], tasks=["blocks"], methods=["bison", "det-replan"], seeds=1)
     found = hard_request(given, EXPERIMENT).units
     trained = {unit.policy.rpartition("/")[2] for unit in found if isinstance(unit, Train)}
-    fewer = [1, 2, 5, 10, 20, 50]
-    assert trained == {f"bison-{preset}{ending}-0" for preset in ("best", "paper") for ending in (
-        "", "-shown1", "-shown2", *(f"-{number}" for number in fewer),
-    )}  # fmt: skip
+    shown = {f"bison-{name}{ending}-0" for name in ("best", "paper") for ending in ("", "-shown1", "-shown2")}
+    alone = ("paper", "recorded", "without-dagger")  # the last takes the network of the one before
+    fewer = {f"bison-{name}-{number}-0" for name in alone for number in (1, 2, 5, 10, 20, 50)}
+    assert trained == shown | fewer | {"bison-recorded-0", "bison-without-dagger-0"}
     evaluated = {unit.outputs[1] for unit in found if isinstance(unit, Evaluate)}
     assert "episodes/blocks/det-replan-demonstrations5-0/10.jsonl" in evaluated
+    assert "episodes/blocks/bison-without-dagger-demonstrations5-0/10.jsonl" in evaluated
     assert "episodes/blocks/bison-shown1-0/10.jsonl" in evaluated
 
 
@@ -100,6 +101,12 @@ def test_what_cannot_be_measured_is_said_and_left_out() -> None:
     with pytest.raises(BadInput, match="there is nothing to measure: deciding: none of --methods can be measured"):
         hard_request(nobody, EXPERIMENT)
     assert "add expert to --methods" in left_out(HardSelection(axes=["budget"], methods=["bison"]), EXPERIMENT)[0]
+
+
+def test_a_planner_that_is_taken_anyway_is_not_measured_twice() -> None:
+    given = HardSelection(axes=["symbols", "deciding"], tasks=["blocks", "gacha"], methods=["det-replan"])
+    found = {(point.curve.task, point.curve.variant) for point in points(given, EXPERIMENT)}
+    assert found == {("blocks", "det-replan"), ("blocks", "det-replan-search"), ("gacha", "det-replan")}
 
 
 def test_names_of_axes() -> None:

@@ -37,7 +37,7 @@ class Stubborn:
 
 
 LEARNED = [("rules", task) for task in ("blocks", "colour", "gacha", "swap")]
-PLANNED = [("search", task) for task in ("blocks", "colour", "swap")]
+PLANNED = [("search", task) for task in ("blocks", "colour", "gacha", "swap")]
 
 
 @pytest.mark.parametrize(("method", "task"), [*LEARNED, *PLANNED])

@@ -47,6 +47,7 @@ class Axis:
     # What is run for a method that is asked for, where that is not the method itself; by `OTHERS` for all others.
     methods: Mapping[str, Sequence[str]] | None = None
     in_symbols: bool = False  # without a world
+    objects: int = 10  # unless a user says otherwise, where the axis is not about their number
 
     def variants(self, method: str) -> Sequence[str]:
         """Return what is run on this axis where a method is asked for: mostly the method itself."""
@@ -65,7 +66,10 @@ DOMAINS = {task: task for task in ("blocks", "colour", "gacha", "swap")}  # that
 
 METHODS = ("bison", "bison-paper", "expert", "det-replan", "ndt-replan", "pddl-nn")
 # The expert has no state estimation of its own. As a ceiling it takes that of a policy, which is what others have.
+SEEN = 5  # objects: with more, networks that do all have nothing to lose
 SEEING = {method: (method,) for method in METHODS} | {"expert": ("expert-estimating",)}
+# DAgger asks the expert for more than the demonstrations.
+ALONE = {method: (method,) for method in METHODS} | {"bison": ("bison-without-dagger",)}
 DECIDING = {name: (name,) for name in ("bison", "ndt-replan")} | {"det-replan": ("det-replan", "det-replan-search")}
 
 
@@ -142,49 +146,54 @@ _ROWS = (
         "perception-noise",
         "standard deviation of each coordinate",
         "Where objects are seen is off, by another amount at each step.",
-        (0, 0.01, 0.02, 0.03, 0.05),
+        (0, 0.01, 0.05, 0.1, 0.2),
         _perception("noise"),
         STILL,
         show=_centimetres,
         methods=SEEING,
+        objects=SEEN,
     ),
     Axis(
         "perception-missed",
         "probability that an object is not seen",
         "Objects are not seen, each of them at each step with this probability.",
-        (0, 0.1, 0.3, 0.5, 0.7),
+        (0, 0.1, 0.5, 0.9, 0.98),
         _perception("missed"),
         STILL,
         show=_percent,
         methods=SEEING,
+        objects=SEEN,
     ),
     Axis(
         "perception-occluded",
         "distance from the hand within which nothing is seen",
         "The hand hides what is near to it.",
-        (0, 0.04, 0.08, 0.12, 0.16),
+        (0, 0.04, 0.12, 0.2, 0.3),
         _perception("occluded"),
         STILL,
         show=_centimetres,
         methods=SEEING,
+        objects=SEEN,
     ),
     Axis(
         "perception-delay",
         "steps by which scenes are late",
         "What is seen is how it was some steps ago.",
-        (0, 5, 10, 20, 40),
+        (0, 3, 6, 10, 15),
         _perception("delay"),
         STILL,
         methods=SEEING,
+        objects=SEEN,
     ),
     Axis(
         "demonstrations",
         "demonstrations",
-        "Policies learn from fewer demonstrations.",
+        "Policies learn from fewer demonstrations, and from nothing else: ours without DAgger.",
         (1, 2, 5, 10, 20, 50, 200),
         lambda number: Setting(demonstrations=int(number)),
         STILL,
         is_log=True,
+        methods=ALONE,
     ),
     Axis(
         "shown",

@@ -17,6 +17,7 @@ from bilevel.experiments.reproduction.measurements import VariantUnit
 from bilevel.experiments.reproduction.units import Callback
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
+from bilevel.methods.methods import MethodOptions
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.policy_folder import read_policy
 from bilevel.rules.rule_policy import RulePolicy
@@ -30,6 +31,7 @@ from bilevel.tabletop.problems import generate_problem
 from bilevel.tasks.task import Task
 from bilevel.versions import versions
 
+LIMIT = 20.0  # seconds for all decisions about a problem
 NO_ACTION, NOT_APPLICABLE, TIME, STEPS = "no action", "not applicable", "time", "steps"  # why it was not solved
 
 
@@ -87,6 +89,11 @@ def solve_symbols(
     return SymbolicEpisode(0, reason is None, reason, actions, round(seconds, 6), round(longest, 6))
 
 
+def time_limit(experiment: Experiment) -> float:
+    """Return how many seconds there are for a problem."""
+    return min(LIMIT, experiment.lama_seconds)
+
+
 class SymbolicResults(msgspec.Struct, frozen=True):
     """What is in the file of a unit."""
 
@@ -116,7 +123,7 @@ class SolveSymbols(VariantUnit):
     def expected_seconds(self, experiment: Experiment) -> float:
         """Planners run out of time from about a hundred objects on."""
         share = min(1.0, (self.objects / 150) ** 2) if METHODS[self.variant.method].planners else 0.0
-        return 0.5 + self.problems * (share * experiment.lama_seconds + 1e-6 * self.objects**2)
+        return 0.5 + self.problems * (share * time_limit(experiment) + 1e-6 * self.objects**2)
 
     def results(self, folder: ExperimentFolder) -> SymbolicResults | None:
         """Return what was found, if it is there and of the policy that is there now."""
@@ -133,7 +140,7 @@ class SolveSymbols(VariantUnit):
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         known = self.results(folder)
         episodes = list(known.episodes) if known else []
-        task, limit = TASKS[self.task], folder.experiment.lama_seconds
+        task, limit = TASKS[self.task], time_limit(folder.experiment)
         while len(episodes) < self.problems:
             number = len(episodes)
             rng = random.Random(evaluation_seed(self.seed, self.objects, number))
@@ -148,7 +155,8 @@ class SolveSymbols(VariantUnit):
     def _high(self, folder: ExperimentFolder, task: Task, limit: float) -> HighLevel:
         method = METHODS[self.variant.method]
         if method.planners:
-            planner = PLANNERS[self.variant.planner or method.planners[0]]
-            return PlannedPolicy(task.domain, planner, replan=method.replan, time_limit=limit)
+            planning = method.planning(MethodOptions(planner=self.variant.planner), task.domain)
+            assert planning is not None
+            return PlannedPolicy(task.domain, PLANNERS[planning.planner], replan=method.replan, time_limit=limit)
         policy = read_policy(folder.path / self.inputs[0])
         return RulePolicy(policy.rules, task.domain, commit=policy.card.commit)

@@ -14,8 +14,9 @@ from bilevel.methods.methods import END_TO_END
 from bilevel.tasks.task import STEPS_PER_OBJECT
 
 # Guesses, in seconds of one core of the machine on which they were measured: what matters is their ratio.
-STEPS = {"blocks": 276, "factory": 590, "colour": 611, "gacha": 1123}  # of an expert with three objects, noisy or not
-USUAL_STEPS = 600  # of a task that was not measured
+STEPS = {"blocks": 92, "factory": 197, "colour": 204, "swap": 130}  # of an expert for each object, noisy or not
+USUAL_STEPS = 200  # of a task that was not measured
+ROLL = 340  # steps until Gacha's next block is put away
 STEP = 0.36e-3  # of a world and who acts in it
 LABEL = 80e-6  # for each step of a demonstration
 LEARN = {"pddl-nn": 110e-6, "pure-nn": 90e-6}  # for each sample of an epoch
@@ -107,7 +108,10 @@ def _corrected(taken: float, guessed: float, expected: float, usual: float) -> f
 
 
 def _steps(task: str, objects: int) -> float:
-    return STEPS.get(task.removesuffix("-noisy"), USUAL_STEPS) * objects / 3
+    world = task.removesuffix("-noisy")
+    if world == "gacha":  # so many draws until each of n colours out of n + 2 has come
+        return ROLL * (objects + 2) * sum(1 / number for number in range(1, objects + 1))
+    return STEPS.get(world, USUAL_STEPS) * objects
 
 
 def _training(unit: Train, experiment: Experiment) -> float:
@@ -118,7 +122,8 @@ def _training(unit: Train, experiment: Experiment) -> float:
         return samples * LABEL
     config = experiment.config(recipe)
     dagger = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
-    seconds = samples * LABEL + samples * learn * config.training.epochs
+    seen = max(samples * config.training.epochs, config.training.updates * config.training.batch)
+    seconds = samples * LABEL + seen * learn
     return seconds + dagger * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + dagger) * learn
 
 
