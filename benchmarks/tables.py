@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import domain_tables as domains
+import hard_tables as hard
 import package_tables as package
 import result_tables as render
 import robustness_tables as robustness
@@ -23,6 +24,7 @@ import statistics_tables as statistics
 import suite_tables as suites
 from result_tables import of_report
 
+from bilevel.experiments.hard.axes import AXES
 from bilevel.experiments.report import tables as report
 from bilevel.files import write_atomically
 
@@ -33,14 +35,18 @@ class Place(NamedTuple):
     render: render.Render
     results: str
     file: str
+    may_lack: bool = False  # results, as long as nobody has measured them
 
     def text(self, results: Path) -> str:
+        if self.may_lack and not (results / self.results).exists():
+            return "Not measured yet."
         lines = (results / self.results).read_text(encoding="utf-8").splitlines()
         text = self.render([json.loads(line) for line in lines], self.results)
         return text.replace("](results/", "](../results/") if self.file.startswith("docs/") else text
 
 
-FOUND = "reproduction.jsonl"
+FOUND, HARD = "reproduction.jsonl", "hard.jsonl"
+SUCCESS_AXES = [axis.name for axis in AXES.values() if "success" in axis.measures]
 TABLES: Mapping[str, Place] = {
     "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
     "pretrained": Place(package.pretrained_table, "pretrained.jsonl", "docs/results.md"),
@@ -85,6 +91,12 @@ TABLES: Mapping[str, Place] = {
     "learned differences": Place(domains.difference_table, "learned-domains.jsonl", "docs/domains.md"),
     "equivalence": Place(domains.equivalence_table, "domain-equivalence.jsonl", "docs/domains.md"),
     "demonstrations": Place(render.demonstration_table, "demonstrations.jsonl", "docs/demonstrations.md"),
+    **{f"hard: {name}": Place(hard.of_axis(name), HARD, "docs/hard.md", True) for name in SUCCESS_AXES},
+    "hard: time to solve": Place(hard.of_time("symbols", "seconds"), HARD, "docs/hard.md", True),
+    "hard: time to decide": Place(hard.of_time("deciding", "decision"), HARD, "docs/hard.md", True),
+    "hard: pauses": Place(hard.of_time("deciding", "pause"), HARD, "docs/hard.md", True),
+    "hard: falling behind": Place(hard.falling_behind, HARD, "docs/hard.md", True),
+    "hard: demonstrations needed": Place(hard.demonstrations_needed, HARD, "docs/hard.md", True),
 }
 
 

@@ -23,6 +23,7 @@ PAGES = (
     "docs/rules.md",
     "docs/suites.md",
     "docs/domains.md",
+    "docs/hard.md",
 )
 TABLE = re.compile(r"(<!-- table: [^\n]* -->\n).*?(<!-- end of table -->\n)", re.DOTALL)
 

@@ -103,6 +103,8 @@ MAY_SAY_NO = (
 
 NOT_RUN: Mapping[str, str] = {
     "^bilevel reproduce": "an experiment of hours",
+    "^bilevel benchmark hard": "an experiment of hours",
+    "^bilevel report build/hard": "what an experiment of hours has found",
     "^bilevel vla": "a model of gigabytes, to be downloaded",
     "--method smolvla": "a model of gigabytes, to be downloaded",
 }

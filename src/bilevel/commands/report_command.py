@@ -1,4 +1,4 @@
-"""The command that makes a page to look at from what `bilevel reproduce` has found."""
+"""The command that makes pages to look at from what was found in experiments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ class Report:
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 
     The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
-    Markdown and LaTeX, and the figures as PDF and PNG.
+    Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found has a page like it, with
+    -hard in its name where both have worked in one folder.
 
     Example: bilevel report build/reproduction --output build/report.html
     """
 
     source: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR|FILE.jsonl")]
-    """Folder of `bilevel reproduce`, which may still be at work in it, or a file of findings alone, without films."""
+    """Folder of `bilevel reproduce` or `bilevel benchmark hard`, which may still be at work in it, or a file of what
+    was found alone, without films."""
     output: Output
     """Where to write the page."""
     files: Annotated[Optional[Path], tyro.conf.arg(metavar="DIR")] = None

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bilevel.planning import fast_downward
+from bilevel.policies.body import Body
 from bilevel.policies.episode_run import EpisodeRun
 from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.policies.pretrained import find_folder, pretrained_policy
 from bilevel.policies.recovery import Recovery
+from bilevel.policies.waiting import WaitingPolicy
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.estimation import Estimation
 from bilevel.tasks.estimator import Estimator
@@ -155,7 +157,7 @@ class Method:
 
 
 def _expert(method: Method, options: MethodOptions) -> EvaluatedPolicy:
-    """The expert sees as a learned policy does, where one is named for its estimation."""
+    """The expert sees as a learned policy does, and waits as one does, where one is named for its estimation."""
     if options.estimation in (None, OFF):
         return EvaluatedPolicy(method.name, expert_policy)
     if options.estimation == ON:
@@ -166,7 +168,9 @@ def _expert(method: Method, options: MethodOptions) -> EvaluatedPolicy:
 
 
 def _make_expert(estimation: Estimation, env: SceneEnv) -> ObservedPolicy:
-    return expert_policy(env, Estimator(env.task.spec, estimation))
+    policy = expert_policy(env, Estimator(env.task.spec, estimation))
+    body = Body(env.controls, env.task.switches, named=env.task.still)
+    return WaitingPolicy(policy, body) if isinstance(policy, BilevelPolicy) else policy
 
 
 def _estimation_in(folder: Path) -> Estimation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import pytest
@@ -53,6 +54,11 @@ def test_all_axes_together_have_units_with_outputs_of_their_own_after_those_that
         known.update(unit.outputs)
         if isinstance(unit, Evaluate):
             assert 1 <= unit.objects <= room(unit.task)
+
+
+def test_units_can_be_sent_to_others() -> None:
+    found = hard_request(HardSelection(seeds=1), EXPERIMENT).units
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 @pytest.mark.parametrize("axis", ROWS, ids=[axis.name for axis in ROWS])

@@ -79,7 +79,8 @@ def test_where_curves_pass_a_limit() -> None:
     behind = hard_tables(RESULTS)[BEHIND]
     assert ["blocks, BISON, our preset", "not up to 20", "not up to 20"] in behind.lines
     (learned,) = RESULTS.curves(AXES["demonstrations"]).values()
-    ours, points = VARIANTS["bison"], learned[VARIANTS["bison"]]
+    ours = VARIANTS["bison-without-dagger"]
+    points = learned[ours]
     assert least_for(ours, points) is None
     assert least_for(ours, dict.fromkeys(points, points[1])) == 1
     assert least_for(ours, {1: points[1], 5: points[200], 20: points[1], 50: points[1]}) == 20

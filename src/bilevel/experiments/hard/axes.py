@@ -179,7 +179,7 @@ _ROWS = (
         "perception-delay",
         "steps by which scenes are late",
         "What is seen is how it was some steps ago.",
-        (0, 3, 6, 10, 15),
+        (0, 5, 10, 15, 20),
         _perception("delay"),
         STILL,
         methods=SEEING,

@@ -77,14 +77,19 @@ def write_curves(folder: ExperimentFolder) -> None:
 
 def read_curves(path: Path) -> Curves:
     """Read what `Curves.lines` wrote; `BadInput` for anything else."""
+    return parse_curves(read_text(path).splitlines(), str(path))
+
+
+def parse_curves(lines: Iterable[str], where: str) -> Curves:
+    """Read lines; `BadInput`, which says where they come from, for any that is none of the hard suite's."""
     kind: Any = About | FoundCurve
     found: list[About | FoundCurve] = [
-        decode(line, kind, f"{path}, line {number}: not a line that `bilevel benchmark hard` wrote")
-        for number, line in enumerate(read_text(path).splitlines(), 1)
+        decode(line, kind, f"{where}, line {number}: not a line that `bilevel benchmark hard` wrote")
+        for number, line in enumerate(lines, 1)
     ]
     abouts = [line for line in found if isinstance(line, About)]
     if len(abouts) != 1:
-        raise BadInput(f"{path}: a line that says how it was made is missing")
+        raise BadInput(f"{where}: a line that says how it was made is missing")
     return Curves(abouts[0], [line for line in found if isinstance(line, FoundCurve)])
 
 

@@ -124,7 +124,10 @@ def _by_value(curve: FoundCurve) -> Points:
 
 def score(variant: Variant, points: Sequence[FoundPoint]) -> Score:
     """Return the successes with each seed; the expert is one policy, whatever the seed."""
-    by_seed = {point.seed: Counts(point.successes, point.episodes) for point in points}
+    by_seed: dict[int, Counts] = {}
+    for point in points:
+        successes, episodes = by_seed.get(point.seed, Counts(0, 0))
+        by_seed[point.seed] = Counts(successes + point.successes, episodes + point.episodes)
     digests = {(seed, None if variant.method == EXPERT else str(seed)) for seed in by_seed}
     return Score(by_seed, frozenset(("", seed, digest) for seed, digest in digests))
 

@@ -22,7 +22,7 @@ from bilevel.experiments.report.hard_results import (
     time_of,
 )
 from bilevel.experiments.report.tables import Record, Table, Text
-from bilevel.experiments.report.wording import NOTHING, per_cent, seconds
+from bilevel.experiments.report.wording import NOTHING, interval, per_cent, rate, seconds
 from bilevel.experiments.reproduction.variants import Variant
 
 NEEDED, BEHIND = "hard-demonstrations-needed", "hard-falling-behind"
@@ -84,6 +84,30 @@ def _time_cell(measure: TimeMeasure, may_give_up: bool, variant: Variant, points
     ends: Record = {"seconds": time.middle, "low": min(time.by_seed), "high": max(time.by_seed)}
     gave_up = may_give_up and not time.solved
     return _Cell(Text(seconds(time.middle), "unsolved" if gave_up else ""), {**ends, "solved": int(time.solved)})
+
+
+def pooled_table(results: HardResults, axis: Axis) -> Table:
+    """Return a line for each method, for all tasks together, and a column for each value that all tasks have."""
+    pooled: dict[Variant, Points] = {}
+    places = results.curves(axis)
+    for curves in places.values():
+        for variant, points in curves.items():
+            for value, found in points.items():
+                pooled.setdefault(variant, {}).setdefault(value, []).extend(found)
+    lines: list[list[Text | str]] = []
+    records: list[Record] = []
+    values = sorted(set.intersection(*(set(points) for _, _, points in _rows(results, axis)))) if places else []
+    for variant, by_value in pooled.items():
+        scores = {value: score(variant, by_value[value]) for value in values}
+        lines.append([variant.title, *(Text(rate(one.rate), f"({interval(one.interval)})") for one in scores.values())])
+        for value, one in scores.items():
+            counted: Record = {"successes": one.successes, "episodes": one.episodes, "rate": one.rate}
+            records.append({"method": variant.name, "value": value, **counted})
+    tasks = ", ".join(dict.fromkeys(place.task for place in places))
+    whose = f"{tasks} together{results.objects(axis)}, with 95% intervals over training seeds"
+    caption = f"{axis.about} The success rate of {whose}, by {axis.title}."
+    header = ["method", *map(axis.show, values)]
+    return Table(f"hard-{axis.name}-pooled", f"Success: {axis.name}", caption, header, lines, records)
 
 
 # Where they pass a limit
