@@ -6,20 +6,24 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from bilevel.experiments.hard.curves import read_curves
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import paper_rate
-from bilevel.experiments.report.explanations import differences
+from bilevel.experiments.report.explanations import differences, first_of, in_curves, in_table
+from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown, markdown_grid
-from bilevel.experiments.report.wording import rate, scope
+from bilevel.experiments.report.wording import completeness, rate, scope
 from bilevel.experiments.reproduction.findings import Findings, parse_findings
 
 Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
 
 NOTHING = "–"
+HARD = Path(__file__).parents[1] / "results" / "hard.jsonl"
 PRESETS = {"paper": "paper's setting", "best": "our preset"}
 KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "perturbed": "n = 3, perturbed"}
 
@@ -352,7 +356,8 @@ def of_report(make: Callable[[Results], Table]) -> Render:
         findings = found(rows, file)
         table, about = make(Results(findings)), findings.about
         machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
-        made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
+        made = f"{completeness(findings)} Made by `{about.command}` on machines with {machines}"
+        made += f": [`results/{file}`](results/{file})."
         return f"{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
 
     return render
@@ -383,7 +388,9 @@ def summary_table(results: Results) -> Table:
 def difference_list(rows: Sequence[Row], file: str) -> str:
     """Return a sentence for whatever differs from the paper, with the experiment that explains it, if there is one."""
     lines = []
-    for title, reasons in differences(Results(found(rows, file))).items():
+    results = Results(found(rows, file))
+    curves = [in_curves(HardResults(read_curves(HARD)))] if HARD.exists() else []
+    for title, reasons in differences(results, first_of(in_table(results), *curves)).items():
         for why, cells in reasons.items():
             where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
             lines.append(f"- **{title}**, {where}: {why}")

@@ -38,7 +38,7 @@ class Reproduce(ExperimentOptions):
     """A smaller version, labelled as such, which ends within 30 minutes on two cores: the rows of the paper and ours,
     50 demonstrations, short training, 1, 3 and 6 objects, 3 episodes, 1 seed. What you give besides counts instead."""
     parts: Names = PARTS
-    """What to make: the table, memory (what each row needs), scaling (large problems for rules and LAMA), films (an
+    """What to make: the table, memory (what each row needs), scaling (large problems for rules and planners), films (an
     episode of each task), report."""
 
     def run(self) -> int:

@@ -110,6 +110,10 @@ class Reproduction:
         there = f", {progress.there} were there" if progress.there else ""
         spent = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in taken.items())
         missing = "; no report: there are no results" if self.request.page else ""
+        lacking, asked = len(failed) + len(left), count(range(progress.total), "unit")
+        whole = (
+            f"incomplete: {lacking} of {asked} asked for are missing" if lacking else f"complete: all {asked} are there"
+        )
         answer(
             {
                 "output": str(self.output),
@@ -117,6 +121,7 @@ class Reproduction:
                 "already_there": progress.there,
                 "failed": failed,
                 "not_done": left,
+                "complete": not lacking,
                 "left_out": list(self.request.left_out),
                 "seconds": round(seconds, 1),
                 "worker_seconds": {kind: round(seconds, 1) for kind, seconds in taken.items()},
@@ -124,6 +129,7 @@ class Reproduction:
             },
             self.json,
             f"{count(progress.done, 'unit')} of work done in {duration(seconds)}{there}",
+            whole,
             f"where the time went, all workers together: {spent}" if spent else "",
             f"findings: {self.output / self.request.findings}{f'; report: {page}' if page else missing}",
         )

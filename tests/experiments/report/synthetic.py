@@ -12,7 +12,7 @@ from bilevel.experiments.machines import Machine
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.reproduction.findings import About, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import Experiment
-from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.large_problems import Scaling
 from bilevel.experiments.reproduction.variants import PAPERS_ROWS, VARIANTS
 
 BLOCKS_RULES = """# Rules for the domain blocks

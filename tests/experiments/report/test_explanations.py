@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from synthetic import about, row, size
+from synthetic_curves import curves_like
 
+from bilevel.experiments.hard.axes import AXES
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.explanations import (
     UNEXPLAINED,
@@ -13,9 +15,12 @@ from bilevel.experiments.report.explanations import (
     Place,
     differences,
     differs,
+    first_of,
+    in_curves,
     in_table,
     known_explanations,
 )
+from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.scores import Cell, Results, Score, score
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.variants import VARIANTS
@@ -86,9 +91,23 @@ def test_an_experiment_may_be_a_condition_of_the_hard_suite() -> None:
     assert reasons(found, explanation(Place(condition="teleports 0.001"))) == [UNEXPLAINED]
 
 
+def test_points_of_the_hard_suite_are_found_by_axis_and_value() -> None:
+    look_up = in_curves(HardResults(curves_like(["teleports"], ["blocks"], ["bison", "det-replan"])))
+    usual, often = (look_up("bison", "blocks-noisy", f"teleports {rate:g}") for rate in (0.0005, 0.001))
+    assert usual
+    assert often
+    assert usual.episodes == often.episodes
+    assert look_up("bison", "blocks-noisy", "") is None
+    assert first_of(lambda *_: None, look_up)("bison", "blocks-noisy", "teleports 0.001") == often
+
+
 def test_what_is_looked_for_exists() -> None:
     for one in known_explanations():
         named = {*one.rows, *(place.row for place in (one.usual, one.changed) if place.row)}
         assert named <= set(VARIANTS)
         assert set(one.tasks) <= set(TASKS)
         assert one.usual != one.changed
+        for condition in {place.condition for place in (one.usual, one.changed)} - {""}:
+            axis, value = condition.split()
+            assert f"{axis} {float(value):g}" == condition
+            assert float(value) in AXES[axis].values

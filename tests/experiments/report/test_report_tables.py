@@ -8,10 +8,11 @@ import re
 
 import pytest
 from msgspec.structs import replace
-from synthetic import TRAINING, about, large_problems, row, run_like, size
+from synthetic import TRAINING, about, large_problems, row, run_like, scaling, size
 
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import TASKS
+from bilevel.experiments.report.figures import solving_time
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.tables import (
     FORMATS,
@@ -108,8 +109,16 @@ def test_time_outs_are_told() -> None:
     rules, lama = grid(table)[2:]
     assert rules[0] == "blocks, Rules (BISON)"
     assert "out of time" not in rules
-    assert lama[-2:] == ["out of time", "–"]
+    assert lama[-2:] == ["out of time", "not run"]
     assert [line["timed_out"] for line in parsed(table)].count("1") == 1
+
+
+def test_what_a_planner_cannot_do_is_told_apart_from_what_was_not_tried() -> None:
+    lama = replace(scaling("gacha", "lama", 3, 0.0), solved=False, reason="no model")
+    found = [scaling("gacha", "rules", 3, 0.1), scaling("gacha", "rules", 10, 0.1), lama]
+    assert grid(scaling_table(Results(Findings(about(), [], found))))[3:] == [["gacha, LAMA", "no model", "not run"]]
+    (panel,) = solving_time(Results(Findings(about(), [], found))).panels
+    assert [series.key for series in panel.series] == ["rules"]
 
 
 def test_odd_characters_break_no_table() -> None:

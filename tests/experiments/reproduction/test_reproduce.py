@@ -32,7 +32,7 @@ def told(capsys: Capture, folder: Path, *arguments: str) -> dict[str, Any]:
     code, out, err = reproduce(capsys, folder, *arguments, "--json")
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
-    assert (found["failed"], found["not_done"]) == ({}, [])
+    assert (found["failed"], found["not_done"], found["complete"]) == ({}, [], True)
     return found
 
 
@@ -52,6 +52,7 @@ def findings(folder: Path) -> Findings:
 
 def test_the_findings_are_those_of_the_episodes(undisturbed: Path) -> None:
     found = findings(undisturbed)
+    assert (len(found.about.asked), found.missing()) == (1, [])
     assert [(row.variant, row.task, row.seed) for row in found.rows] == [
         ("bison-paper", "blocks", 0),
         ("expert", "blocks", 0),
@@ -135,6 +136,7 @@ def test_what_fails_is_tried_twice_and_listed_and_the_rest_is_done(folder: Path,
     code, out, err = reproduce(capsys, folder, *more)
     assert code == 1
     assert out.startswith("1 unit of work done in ")
+    assert "incomplete: 1 of" in out.splitlines()[1]
     (line,) = [line for line in err.splitlines() if "failed twice" in line]
     assert line.startswith(f"failed twice: evaluate blocks/bison-paper-0/01: {weights}")
     (failure,) = findings(folder).about.failures
@@ -149,7 +151,7 @@ def test_what_fails_is_tried_twice_and_listed_and_the_rest_is_done(folder: Path,
     assert code == 1
     assert list(told["failed"]) == ["collect blocks"]
     assert told["not_done"] == ["train blocks/bison-paper-0", "evaluate blocks/bison-paper-0/01"]
-    assert (told["done"], told["already_there"]) == (0, 1)
+    assert (told["done"], told["already_there"], told["complete"]) == (0, 1, False)
 
     (folder / "demonstrations").unlink()
     found = json.loads(reproduce(capsys, folder, *more, "--json")[1])

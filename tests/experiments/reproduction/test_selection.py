@@ -12,12 +12,12 @@ from bilevel.experiments.paper import TASKS
 from bilevel.experiments.reproduction import selection
 from bilevel.experiments.reproduction.folder import QUICK, Experiment
 from bilevel.experiments.reproduction.forecast import Forecast
-from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.large_problems import PLANNERS, PLANNERS_SIZES, SCALED, SIZES, Scale
+from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory
 from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
 from bilevel.experiments.reproduction.selection import (
-    SCALED,
-    SIZES,
     Selection,
+    asked_for,
     left_out,
     require_methods,
     room,
@@ -46,12 +46,11 @@ def test_the_whole_experiment() -> None:
     assert kinds["collect"] == len(TASKS) + len(with_trays)
     assert kinds["train"] == 3 * (9 * len(TASKS) + 2 * len(with_trays))  # five times bison, the rivals twice
     sizes = {task: min(10, room(task)) for task in TASKS}
-    trays = [name for name in USUAL if name.endswith("-trays")]
-    assert kinds["evaluate"] == 3 * (
-        (len(USUAL) - len(trays)) * sum(sizes.values()) + len(trays) * sum(sizes[task] for task in with_trays)
-    )
+    rows = [(name, task) for name in USUAL for task in TASKS if VARIANTS[name].is_for(task)]
+    assert len(rows) == (len(USUAL) - 4) * len(TASKS) + 3 * len(with_trays) + 2  # LAMA alone is for Gacha
+    assert kinds["evaluate"] == 3 * sum(sizes[task] for _, task in rows)
     assert kinds["film"] == len(TASKS)
-    assert kinds["scale"] >= len(SCALED) * len(SIZES)
+    assert kinds["scale"] == len(SCALED) * (len(SIZES) + len(PLANNERS) * len(PLANNERS_SIZES))
     assert len(set(units)) == len(units) == len({unit.name for unit in units})
     assert len({name for unit in units for name in unit.outputs}) == sum(len(unit.outputs) for unit in units)
 
@@ -98,6 +97,15 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "missing", lambda method: "no planner")
     assert left_out(ALL) == ["LAMA on large problems: no planner"]
     assert left_out(wanted("bison")) == []
+    assert {unit.solver for unit in select_units(ALL) if isinstance(unit, Scale)} == {"rules", "search"}
+
+
+def test_what_findings_must_have_is_that_of_the_units() -> None:
+    asked = asked_for(select_units(wanted("bison", "det-replan-lama", parts=["table", "memory", "scaling"])))
+    assert asked.rows == {"blocks": ["bison"], "gacha": ["bison", "det-replan-lama"]} == asked.memory
+    assert (asked.sizes["gacha"], asked.episodes, list(asked.seeds)) == ([1, 10], 10, [0, 1])
+    assert asked.problems["gacha"]["rules"] == list(SIZES)
+    assert set(asked.problems["blocks"]) == {"rules", "lama", "search"}
 
 
 def test_memory_of_each_row_is_measured_once_with_as_many_objects_as_it_is_measured_with() -> None:

@@ -15,7 +15,8 @@ from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction import measurements as module
 from bilevel.experiments.reproduction.conditions import Condition
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
-from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Scale
+from bilevel.experiments.reproduction.large_problems import Scale
+from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory
 from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE, World
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import Collect, Train, TrainingCost

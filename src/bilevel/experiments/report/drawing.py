@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import matplotlib
 from matplotlib.figure import Figure as Sheet
-from matplotlib.transforms import ScaledTranslation, Transform
+from matplotlib.transforms import ScaledTranslation
 
 from bilevel.experiments.report.charts import Figure, Mark, Panel, Series
 from bilevel.experiments.report.coincidence import Run, band_runs, line_runs, side_by_side
@@ -150,9 +150,10 @@ def _draw_line(axes: Any, panel: Panel, series: Series) -> None:
     for run in line_runs(panel, series):
         _plot(axes, run.marks, {**named, **look, "marker": "", **_in_turn(run)})
     cross = {"color": look["color"], "linestyle": "", "marker": "x", "markersize": 7, "markeredgewidth": 1.8}
-    for mark, place, number in side_by_side(panel, series):
-        aside = {"transform": _beside(axes, panel, mark, place, number)}
-        _plot(axes, [mark], {**named, **aside, **(cross if mark.gave_up else {**look, "linestyle": ""})})
+    for shift, shifted in _shifted(axes, panel, series).items():
+        aside = {**named, "transform": axes.transData + ScaledTranslation(shift / 72, 0, axes.figure.dpi_scale_trans)}
+        _plot(axes, [mark for mark in shifted if not mark.gave_up], {**aside, **look, "linestyle": ""})
+        _plot(axes, [mark for mark in shifted if mark.gave_up], {**aside, **cross})
 
 
 def _draw_ceiling(axes: Any, panel: Panel, series: Series) -> None:
@@ -173,15 +174,16 @@ def _in_turn(run: Run) -> dict[str, Any]:
     return {"linestyle": (DASH * run.place, (DASH, DASH * (run.number - 1))), "dash_capstyle": "butt"}
 
 
-def _beside(axes: Any, panel: Panel, mark: Mark, place: int, number: int) -> Transform:
-    """Return where a marker is drawn which is this one of so many that coincide."""
-    values = sorted({one.x for series in panel.series for one in series.marks})
-    pixels = axes.transData.transform([(value, mark.y) for value in values])[:, 0]
+def _shifted(axes: Any, panel: Panel, series: Series) -> dict[float, list[Mark]]:
+    """Return the marks by how many points they are drawn to the right, each beside those at the same place."""
+    values = sorted({mark.x for one in panel.series for mark in one.marks})
+    pixels = axes.transData.transform([(value, panel.y.high) for value in values])[:, 0]
     room = min((b - a for a, b in pairwise(pixels)), default=math.inf) * 72 / axes.figure.dpi  # points
-    apart = min(BESIDE, CROWDED * room / number)
-    shift = (place - (number - 1) / 2) * apart
-    moved: Transform = axes.transData + ScaledTranslation(shift / 72, 0, axes.figure.dpi_scale_trans)
-    return moved
+    found: dict[float, list[Mark]] = {}
+    for mark, place, number in side_by_side(panel, series):
+        shift = (place - (number - 1) / 2) * min(BESIDE, CROWDED * room / number)
+        found.setdefault(shift, []).append(mark)
+    return found
 
 
 def _draw_points(axes: Any, series: Series) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from bilevel.experiments.intervals import Interval
+from bilevel.experiments.report.hard_results import HardResults
+from bilevel.experiments.report.hard_results import score as points_score
 from bilevel.experiments.report.scores import Cell, Results, Score, score
 from bilevel.experiments.report.wording import asset, interval, rate
 from bilevel.json_files import decode
@@ -51,6 +53,27 @@ def in_table(results: Results) -> Lookup:
 
     def look_up(row: str, task: str, condition: str) -> Score | None:
         return score([one for one in results.rows(task=task) if one.variant == row]) if not condition else None
+
+    return look_up
+
+
+def in_curves(results: HardResults) -> Lookup:
+    """Return what finds the points of the hard suite, whose condition is the name of an axis and a value along it."""
+    known = {
+        (variant.name, place.task, f"{axis.name} {value:g}"): points_score(variant, points)
+        for axis in results.axes
+        for place, curves in results.curves(axis).items()
+        for variant, by_value in curves.items()
+        for value, points in by_value.items()
+    }
+    return lambda row, task, condition: known.get((row, task, condition))
+
+
+def first_of(*lookups: Lookup) -> Lookup:
+    """Return what asks one after the other, until one of them knows."""
+
+    def look_up(row: str, task: str, condition: str) -> Score | None:
+        return next((found for one in lookups if (found := one(row, task, condition))), None)
 
     return look_up
 

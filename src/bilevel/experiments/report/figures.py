@@ -7,9 +7,9 @@ from dataclasses import replace
 from statistics import median
 
 from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series, log_axis
-from bilevel.experiments.report.scores import Costs, Results, Score
+from bilevel.experiments.report.scores import Costs, Results, Score, is_in_paper
 from bilevel.experiments.report.wording import COSTS, SOLVERS, Cost, interval, mebibytes, plural, rate, seconds
-from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.large_problems import NO_MODEL, Scaling
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
 
@@ -21,7 +21,8 @@ MANY = 6  # numbers of objects on an axis, from which only every second is named
 
 def figures(results: Results) -> dict[str, Figure]:
     """Return all figures that there is something to show for, by name."""
-    found = [by_objects(results), against_costs(results), causes_of_failure(results)] if results.findings.rows else []
+    makers = (by_objects, variants_by_objects, against_costs, causes_of_failure)
+    found = [make(results) for make in makers] if results.findings.rows else []
     if results.findings.scaling:
         found.append(solving_time(results))
     return {figure.name: figure for figure in found if figure.panels or figure.bars}
@@ -38,7 +39,7 @@ def rate_panel(title: str, x: Axis, curves: Mapping[Variant, Mapping[float, Scor
 
 def _rate_series(variant: Variant, scores: Mapping[float, Score]) -> Series:
     marks = [_rate_mark(x, scores[x]) for x in sorted(scores)]
-    return Series(variant.name, variant.title, marks, is_ceiling=variant.name == EXPERT)
+    return Series(variant.name, variant.title, marks, is_ceiling=variant.method == EXPERT)
 
 
 def _rate_mark(x: float, score: Score) -> Mark:
@@ -48,16 +49,26 @@ def _rate_mark(x: float, score: Score) -> Mark:
 
 
 def by_objects(results: Results) -> Figure:
-    """Return a panel for each task with a curve for each method along the number of objects."""
+    """Return a panel for each task with a curve for each method of the paper's table along the number of objects."""
+    return Figure("success-by-objects", _along_objects(results, [one for one in results.variants if is_in_paper(one)]))
+
+
+def variants_by_objects(results: Results) -> Figure:
+    """Return the same for the rows that the paper's table does not have."""
+    others = [variant for variant in results.variants if not is_in_paper(variant)]
+    return Figure("variants-by-objects", _along_objects(results, others))
+
+
+def _along_objects(results: Results, variants: Sequence[Variant]) -> list[Panel]:
     sizes = results.sizes
     named = [size for size in sizes if len(sizes) <= MANY or size % 2 == sizes[-1] % 2 or size == sizes[0]]
     ticks = {float(size): str(size) for size in named}
     x = Axis("number of objects", min(sizes) - 0.4, max(sizes) + 0.4, ticks, name=_objects)
     panels = [
-        rate_panel(task, x, {variant: _along(results.by_size(variant, task)) for variant in results.variants})
+        rate_panel(task, x, {variant: _along(results.by_size(variant, task)) for variant in variants})
         for task in results.tasks
     ]
-    return Figure("success-by-objects", panels)
+    return [panel for panel in panels if panel.series]
 
 
 def _along(scores: Mapping[int, Score]) -> dict[float, Score]:
@@ -80,7 +91,7 @@ def against_costs(results: Results) -> Figure:
 def _cost_panel(results: Results, cost: Cost) -> Panel:
     found = [(task, one) for task in (*results.tasks, None) for one in results.costs(task)]
     series = []
-    for variant in results.variants:
+    for variant in filter(is_in_paper, results.variants):
         marks = [_cost_mark(cost, one, task) for task, one in found if one.variant == variant]
         if known := [mark for mark in marks if mark]:
             series.append(Series(variant.name, variant.title, known))
@@ -102,29 +113,30 @@ def _cost_mark(cost: Cost, costs: Costs, task: str | None) -> Mark | None:
     return Mark(value, score.rate, tip, faint=task is not None)
 
 
-# Rules against LAMA
+# Rules against planners, as problems grow
 
 
 def solving_time(results: Results) -> Figure:
-    """Return a panel for each task with the time that rules and LAMA take as problems grow."""
-    sizes = [one.objects for one in results.findings.scaling]
-    x = replace(log_axis("number of objects", sizes, "{:,.0f}".format), name=_objects)
-    y = log_axis("time to solve", [one.seconds for one in results.findings.scaling], seconds)
+    """Return a panel for each task with the time that rules and planners take; there is no mark without a model."""
+    tried = [one for one in results.findings.scaling if one.failure != NO_MODEL]
+    x = replace(log_axis("number of objects", [one.objects for one in tried], "{:,.0f}".format), name=_objects)
+    y = log_axis("time to solve", [one.seconds for one in tried], seconds)
     panels: dict[str, list[Series]] = {}
     for (task, solver), by_size in results.large_problems.items():
-        marks = [_time_mark(found) for found in by_size.values()]
-        panels.setdefault(task, []).append(Series(solver, SOLVERS[solver], marks))
+        marks = [_time_mark(found) for found in by_size.values() if all(one in tried for one in found)]
+        if marks:
+            panels.setdefault(task, []).append(Series(solver, SOLVERS[solver], marks))
     return Figure("solving-time", [Panel(task, x, y, series) for task, series in panels.items()], size="wide")
 
 
 def _time_mark(found: Sequence[Scaling]) -> Mark:
     """Return the median, where a problem was solved more than once."""
     time = median(one.seconds for one in found)
-    gave_up = any(one.timed_out or not one.solved for one in found)
-    told = f"out of time after {seconds(time)}" if any(one.timed_out for one in found) else f"unsolved, {seconds(time)}"
+    failures = [one.failure for one in found if one.failure]
     actions, memory = max(one.actions for one in found), max(one.peak_mebibytes for one in found)
     solved = f"{seconds(time)} ({actions:,} actions, {mebibytes(memory)})"
-    return Mark(found[0].objects, time, told if gave_up else solved, gave_up=gave_up)
+    told = f"{failures[0]} after {seconds(time)}" if failures else solved
+    return Mark(found[0].objects, time, told, gave_up=bool(failures))
 
 
 # Causes of failure

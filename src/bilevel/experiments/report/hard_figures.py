@@ -12,8 +12,7 @@ from bilevel.experiments.report.charts import Axis, Figure, Mark, Panel, Series,
 from bilevel.experiments.report.figures import rate_panel
 from bilevel.experiments.report.hard_results import TIMES, HardResults, Points, Time, TimeMeasure, score, time_of
 from bilevel.experiments.report.wording import seconds
-from bilevel.experiments.reproduction.variants import VARIANTS, Variant
-from bilevel.methods.methods import EXPERT
+from bilevel.experiments.reproduction.variants import Variant
 
 LIMIT = "limit"  # the style of a line that is no method's
 MARGIN = 0.04  # of an axis, beyond its first value and its last
@@ -66,9 +65,7 @@ def _rates(title: str, x: Axis, curves: Mapping[Variant, Points]) -> Panel:
     scores = {
         variant: {value: score(variant, found) for value, found in points.items()} for variant, points in curves.items()
     }
-    panel = rate_panel(title, x, scores)
-    ceilings = [replace(one, is_ceiling=VARIANTS[one.key].method == EXPERT) for one in panel.series]
-    return replace(panel, series=ceilings)
+    return rate_panel(title, x, scores)
 
 
 def _times(measure: TimeMeasure, places: list[dict[Variant, Points]], may_give_up: bool) -> Callable[..., Panel]:

@@ -31,6 +31,7 @@ SERIES: Mapping[str, Style] = {
     "expert-estimating": Style("#6b7280", "#a3abb8", "x", full=False),
     "det-plan": Style("#e08a2e", "#f6b26b", "^", full=False),
     "det-replan": Style("#c8500a", "#ff8a3d", "^"),
+    "det-replan-lama": Style("#c8500a", "#ff8a3d", "d", full=False),
     "det-replan-search": Style("#8f3b06", "#ffb27d", "v"),
     "det-replan-dagger": Style("#8f3a07", "#ffb58a", ">"),
     "ndt-plan": Style("#35b78f", "#7fe0c0", "s", full=False),
@@ -53,6 +54,7 @@ SERIES: Mapping[str, Style] = {
     "expert-missing-draws": Style("#6b7280", "#a3abb8", "1", full=False),
     "rules": Style("#0072b2", "#56b4e9"),
     "lama": Style("#c8500a", "#ff8a3d", "^", full=False),
+    "search": Style("#8f3b06", "#ffb27d", "s", full=False),
     "limit": Style("#171a21", "#e8ebf0", "", full=False),  # no method: what is too much
 }
 

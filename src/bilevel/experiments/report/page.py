@@ -12,11 +12,13 @@ import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from bilevel.experiments.hard.curves import Curves
 from bilevel.experiments.paper import ADDRESS, TITLE, in_order
 from bilevel.experiments.report import wording
 from bilevel.experiments.report.drawing import panel_svg, swatch
-from bilevel.experiments.report.explanations import LARGE, differences
+from bilevel.experiments.report.explanations import LARGE, differences, first_of, in_curves, in_table
 from bilevel.experiments.report.figures import figures
+from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.looks import CAUSES, palette
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural, spread
@@ -36,13 +38,17 @@ def page_html(
     films: Sequence[Film] | None = None,
     files_folder: str | None = None,
     other_page: str | None = None,
+    curves: Curves | None = None,
 ) -> str:
     """Return the whole page.
 
     There are no films, not even none, where there is but a file of findings; `files_folder` is the name of the folder
-    with tables and figures, and `other_page` that of the page about the hard suite, if there is one.
+    with tables and figures, and `other_page` that of the page about the hard suite, if there is one. Its `curves` may
+    explain what differs from the paper.
     """
-    values = _values(findings, films)
+    results = Results(findings)
+    known = [in_table(results), *([in_curves(HardResults(curves))] if curves else [])]
+    values = {**_values(results, films), "differences": differences(results, first_of(*known)), "large": LARGE}
     return environment().get_template("report.html").render(values, files_folder=files_folder, other_page=other_page)
 
 
@@ -70,9 +76,9 @@ def shared_values() -> dict[str, object]:
     }
 
 
-def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, object]:
+def _values(results: Results, films: Sequence[Film] | None) -> dict[str, object]:
     """Return what templates know, functions among it."""
-    results, about = Results(findings), findings.about
+    about = results.findings.about
     rows = results.cells if results.variants else []
     drawn, found = figures(results), results.outcomes()
     return {
@@ -83,8 +89,6 @@ def _values(findings: Findings, films: Sequence[Film] | None) -> dict[str, objec
         "seeds": results.seeds,
         "results": results,
         "rows": rows,
-        "differences": differences(results),
-        "large": LARGE,
         "figures": drawn,
         "series": {row[0].variant.name for row in rows} | {s.key for figure in drawn.values() for s in figure.legend},
         "causes": {name: cause.meaning for name, cause in CAUSES.items() if found[name]},

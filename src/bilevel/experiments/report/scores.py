@@ -12,7 +12,8 @@ from bilevel.experiments.intervals import Counts, Interval, rate_difference_inte
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS, in_order, paper_rate
 from bilevel.experiments.reproduction.findings import Finding, Findings
-from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.large_problems import Scaling
+from bilevel.experiments.reproduction.recipes import USUAL_WORLD
 from bilevel.experiments.reproduction.variants import PAPERS_ROWS, USUAL, VARIANTS, Variant
 from bilevel.methods.methods import EXPERT
 
@@ -123,7 +124,7 @@ def _compared(column: Sequence[Cell]) -> list[Cell]:
 
     The best is nothing where it cannot be told from a method that always fails.
     """
-    rivals = [(cell, cell.score) for cell in column if cell.score and cell.variant.name != EXPERT]  # it is a bound
+    rivals = [(cell, cell.score) for cell in column if cell.score and _is_rival(cell.variant)]
     best = max((score for _, score in rivals), key=lambda score: score.rate, default=None)
     if best is None or not best.less(_always_failing(best))[0] > 0:
         return list(column)
@@ -131,11 +132,17 @@ def _compared(column: Sequence[Cell]) -> list[Cell]:
     return [replace(cell, is_best=True) if cell in equals else cell for cell in column]
 
 
+def _is_rival(variant: Variant) -> bool:
+    """Whether a row is compared with others: the expert is a bound, and another world is another task."""
+    return variant.method != EXPERT and variant.world == USUAL_WORLD
+
+
 def _always_failing(score: Score) -> Score:
     return Score({seed: Counts(0, counts.episodes) for seed, counts in score.by_seed.items()})
 
 
-def _is_in_paper(variant: Variant) -> bool:
+def is_in_paper(variant: Variant) -> bool:
+    """Whether a row is one of the paper's table, or ours beside BISON's."""
     return variant.name in PAPERS_ROWS or is_published(METHODS[variant.method])
 
 
@@ -217,7 +224,7 @@ class Results:
         """Return one cell; a total is over all tasks that were measured, the paper's over its own."""
         rows = self.rows(variant, task)
         is_whole = task is not None or {row.task for row in rows} == set(self.tasks)
-        has_rate = (task is not None or self.tasks == list(TASKS)) and _is_in_paper(variant)
+        has_rate = (task is not None or self.tasks == list(TASKS)) and is_in_paper(variant)
         paper = paper_rate(variant.method, task) if has_rate else None
         return Cell(variant, task, score(rows) if is_whole else None, paper)
 
@@ -248,13 +255,19 @@ class Results:
             lines.append(f"Tasks that were not run: {', '.join(absent)}.")
         if lacking := [VARIANTS[name].title for name in USUAL if VARIANTS[name] not in self.variants]:
             lines.append(f"Methods that were not run: {'; '.join(lacking)}.")
+        lines += self.findings.missing() if self.findings.about.asked else self._fewer_episodes()
+        lines += [f"{name}: damaged, or of a policy that is there no more." for name in self.findings.about.left_out]
+        if not self.findings.scaling:
+            lines.append("Large problems, for which rules and planners are timed, were not run.")
+        return lines
+
+    def _fewer_episodes(self) -> list[str]:
+        """Return of what there are fewer episodes than of others, where it is not known what was asked for."""
         pairs = [(variant, task) for variant in self.variants for task in self.tasks if variant.is_for(task)]
         episodes = {pair: sum(row.episodes for row in self.rows(*pair)) for pair in pairs}
         full = max(episodes.values(), default=0)
-        for (variant, task), number in episodes.items():
-            if number < full:
-                lines.append(f"{variant.title} on {task}: {number or 'none'} of {full} episodes.")
-        lines += [f"{name}: damaged, or of a policy that is there no more." for name in self.findings.about.left_out]
-        if not self.findings.scaling:
-            lines.append("Large problems, for which rules and LAMA are timed, were not run.")
-        return lines
+        return [
+            f"{variant.title} on {task}: {number or 'none'} of {full} episodes."
+            for (variant, task), number in episodes.items()
+            if number < full
+        ]

@@ -27,7 +27,7 @@ from bilevel.experiments.report.wording import (
     scope,
     seconds,
 )
-from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.large_problems import Scaling
 from bilevel.experiments.reproduction.recipes import OURS
 from bilevel.policies.changes import REASONS
 
@@ -178,13 +178,17 @@ def cause_table(results: Results) -> Table:
 
 
 def scaling_table(results: Results) -> Table:
-    """Return how long rules and LAMA take as problems grow."""
+    """Return how long rules and planners take as problems grow."""
     sizes = sorted({one.objects for one in results.findings.scaling})
     lines = [
         [f"{task}, {SOLVERS[solver]}", *(_solving(by_size.get(size, ())) for size in sizes)]
         for (task, solver), by_size in results.large_problems.items()
     ]
-    caption = "Time to solve problems of symbols alone, by number of objects, on one core."
+    limit = results.findings.about.experiment.lama_seconds
+    caption = (
+        "CPU time to solve problems of symbols alone, by number of objects, on one core. A planner is out of time "
+        f"after {limit:g} s by the wall clock, and has no model where it cannot express what may happen."
+    )
     header = ["task, solver", *(f"{size:,}" for size in sizes)]
     records = [_scaling_record(one) for one in results.findings.scaling]
     return Table("solving-time", "Solving time", caption, header, lines, records)
@@ -192,15 +196,18 @@ def scaling_table(results: Results) -> Table:
 
 def _solving(found: Sequence[Scaling]) -> str:
     if not found:
-        return NOTHING
-    if any(one.timed_out for one in found):
-        return "out of time"
-    return seconds(median(one.seconds for one in found)) if all(one.solved for one in found) else "unsolved"
+        return "not run"
+    failures = [one.failure for one in found if one.failure]
+    return failures[0] if failures else seconds(median(one.seconds for one in found))
 
 
 def _scaling_record(one: Scaling) -> Record:
-    values = {name: value for name, value in msgspec.structs.asdict(one).items() if name not in ("versions", "machine")}
-    return {**values, "solved": int(one.solved), "timed_out": int(one.timed_out)}
+    values = {
+        name: value
+        for name, value in msgspec.structs.asdict(one).items()
+        if name not in ("versions", "machine", "reason")
+    }
+    return {**values, "solved": int(one.solved), "timed_out": int(one.timed_out), "failure": one.failure}
 
 
 # Formats

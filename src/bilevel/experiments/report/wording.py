@@ -9,6 +9,7 @@ from importlib.resources import files
 from bilevel.experiments.methods import METHODS, is_published
 from bilevel.experiments.paper import TASKS
 from bilevel.experiments.report.scores import Cell, Results
+from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.recipes import PAPER
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
@@ -16,7 +17,7 @@ from bilevel.policies.policy_folder import BISON
 from bilevel.rules.explanation.wording import listed
 
 NOTHING = "–"
-SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA"}
+SOLVERS = {"rules": "Rules (BISON)", "lama": "LAMA", "search": "built-in search"}
 
 
 def rate(value: float) -> str:
@@ -114,7 +115,7 @@ OF_POLICIES = "Intervals (95%, Wilson) are those of the policies that were run, 
 NOT_LEARNED = "That of a policy which no seed changes, such as the expert, is Wilson's."
 SET_OFF = (
     "Set off are the best rate of each column and all that cannot be told from it (the 95% interval of the difference "
-    "holds 0), the expert aside; nothing where the best cannot be told from none at all."
+    "holds 0), the expert and rows in other worlds aside; nothing where the best cannot be told from none at all."
 )
 COINCIDENCE = (
     "Where curves coincide, they are drawn in turns as dashes of each, and their markers side by side; all are where "
@@ -140,6 +141,14 @@ def scope(results: Results) -> str:
         f"{plural(len(results.tasks), 'task')}, {ranges(results.sizes)} objects, "
         f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
     )
+
+
+def completeness(findings: Findings) -> str:
+    """Return whether all that was asked for is there, in a sentence."""
+    if not findings.about.asked:
+        return "Whether that is all that was asked for is not recorded."
+    missing = findings.missing()
+    return f"Not complete, missing: {' '.join(missing)}" if missing else "Complete: all that was asked for is there."
 
 
 def absence(cell: Cell) -> str:

@@ -64,7 +64,7 @@ def write_table_report(source: Path, output: Path, folder: Path | None, other_pa
     """Write the page about the paper's table; `other_page` is the name of the one about the hard suite, if any."""
     findings = read_source(source)
     films = read_films(source / FILMS) if source.is_dir() else None
-    page = page_html(findings, films, _beside(folder), other_page)
+    page = page_html(findings, films, _beside(folder), other_page, _curves_beside(source))
     results = Results(findings)
     return _write(output, page, folder, tables(results), figures(results).values())
 
@@ -102,6 +102,14 @@ def report_files(tables: Iterable[Table], figures: Iterable[Figure]) -> Iterator
     for figure in figures:
         for suffix in PICTURES:
             yield f"{figure.name}.{suffix}", figure_bytes(figure, suffix)
+
+
+def _curves_beside(source: Path) -> Curves | None:
+    """Return what is there of the hard suite beside the table; `None` where that is nothing yet."""
+    try:
+        return read_hard_source(source) if has_curves(source) else None
+    except NothingFound:
+        return None
 
 
 # What a report is made from

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 import msgspec
 
 from bilevel.experiments.machines import Machine
+from bilevel.experiments.reproduction.completeness import Asked, missing_episodes, missing_problems
 from bilevel.experiments.reproduction.folder import (
     Experiment,
 )
-from bilevel.experiments.reproduction.measurements import Scaling
+from bilevel.experiments.reproduction.large_problems import Scaling
 from bilevel.experiments.reproduction.units import Cost
 from bilevel.json_files import Amount, Count, Plain, decode
 from bilevel.symbolic.domain import BadInput
@@ -91,6 +92,7 @@ class About(msgspec.Struct, frozen=True, tag_field="kind", tag="about"):
     rules: Mapping[str, str]  # the text of the rules that were learned, by task
     dates: Sequence[str] = ()  # the days on which runs were started, in their order
     left_out: Sequence[str] = ()  # files of the folder that are damaged, or of a policy that is there no more
+    asked: Sequence[Asked] = ()  # what runs were asked for; nothing where that was not kept
 
 
 Line = About | Finding | Scaling
@@ -102,6 +104,24 @@ class Findings(msgspec.Struct, frozen=True):
     about: About
     rows: Sequence[Finding]
     scaling: Sequence[Scaling]
+
+    def missing(self) -> list[str]:
+        """Return what was asked for and is not there, a sentence each; ask `about.asked` whether that is known."""
+        episodes = {
+            (row.task, row.variant, row.seed, size.objects): size.episodes for row in self.rows for size in row.sizes
+        }
+        memory = {(row.task, row.variant) for row in self.rows for size in row.sizes if size.peak_mebibytes is not None}
+        problems = {(one.task, one.solver, one.objects) for one in self.scaling}
+        lines: dict[str, None] = {}
+        for asked in self.about.asked:
+            for (task, row), (there, wanted) in missing_episodes(asked, episodes).items():
+                lines[f"{row} on {task}: {there or 'none'} of {wanted} episodes."] = None
+            for task, rows in asked.memory.items():
+                if unmeasured := [row for row in rows if (task, row) not in memory]:
+                    lines[f"Memory on {task}: {', '.join(unmeasured)}."] = None
+            for task, solver, sizes in missing_problems(asked, problems):
+                lines[f"Large problems of {task}, {solver}: {', '.join(f'{size:,}' for size in sizes)} objects."] = None
+        return list(lines)
 
     def lines(self) -> str:
         """Return one line of JSON for each of them."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 
 from bilevel.experiments.methods import METHODS
 from bilevel.experiments.reproduction.folder import Experiment
-from bilevel.experiments.reproduction.measurements import LAMA, Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.large_problems import RULES, Scale
+from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory
 from bilevel.experiments.reproduction.units import Collect, Train, Unit
 from bilevel.methods.methods import END_TO_END
 from bilevel.tasks.task import STEPS_PER_OBJECT
@@ -65,7 +66,7 @@ class Forecast:
         if isinstance(unit, MeasureMemory):
             return 1.0 + _episode(unit, experiment)
         if isinstance(unit, Scale):
-            return experiment.lama_seconds / 4 if unit.solver == LAMA else 1.0
+            return 1.0 if unit.solver == RULES else experiment.lama_seconds / 4
         return unit.expected_seconds(experiment)
 
     def begin(self, unit: Unit) -> None:

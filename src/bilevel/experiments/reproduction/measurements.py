@@ -1,44 +1,34 @@
-"""Units that measure: episodes in worlds, memory, large problems without a world; and films to look at."""
+"""Units that measure: episodes in worlds, and memory; and films to look at."""
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
 from bilevel.baselines.end_to_end import read_any
-from bilevel.cpu_time import cpu_seconds
 from bilevel.experiments.evaluation import Evaluation, read_results
-from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak, programs_peak
+from bilevel.experiments.machines import Machine, machine
 from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.conditions import PLAIN, Condition
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
-from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Train, Unit
+from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Unit
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.planning.planner import Status
-from bilevel.planning.planners import planner_named
-from bilevel.policies.policy_folder import POLICY, read_policy
+from bilevel.policies.policy_folder import POLICY
 from bilevel.policies.recovery import parse_recovery
-from bilevel.rules.solving import solve
 from bilevel.seeds import evaluation_seed
-from bilevel.symbolic.domain import BadInput, Problem
+from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
-from bilevel.tabletop.problems import generate_problem
 from bilevel.versions import versions
-
-RULES, LAMA = "rules", "lama"
-SCALING_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -173,52 +163,6 @@ class MeasureMemory(VariantUnit):
         write_atomically(folder.path / self.outputs[0], encode(found, indent=0))
 
 
-class Scaling(msgspec.Struct, frozen=True, tag_field="kind", tag="scaling"):
-    """How long a large problem took, symbols alone."""
-
-    task: str
-    solver: str  # rules or lama
-    objects: Count
-    seconds: Amount  # on one core
-    solved: bool
-    timed_out: bool
-    actions: Count
-    peak_mebibytes: Amount
-    versions: Mapping[str, str]
-    machine: Machine
-
-
-@dataclass(frozen=True)
-class Scale(Unit):
-    """Measure how long learned rules, or LAMA, take for a large problem of the task's domain."""
-
-    kind: ClassVar[str] = "scale"
-    needs_own_process: ClassVar[bool] = True
-    solver: str
-    objects: int
-    training: Train | None = None  # of the rules, for `RULES`
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (f"scaling/{self.task}-{self.solver}-{self.objects}.json",)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return (self.training.policy,) if self.training else ()
-
-    def is_done(self, folder: ExperimentFolder) -> bool:
-        return read_intact(folder.path / self.outputs[0], Scaling) is not None
-
-    def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        if self.training:
-            measured = measure_rules(self.task, self.objects, folder.path / self.training.policy)
-        else:
-            measured = measure_lama(self.task, self.objects, folder.experiment.lama_seconds)
-        known = versions([] if self.training else ["up-fast-downward"])
-        found = Scaling(self.task, self.solver, self.objects, **measured, versions=known, machine=machine())
-        write_atomically(folder.path / self.outputs[0], encode(found, indent=0))
-
-
 @dataclass(frozen=True)
 class Film(VariantUnit):
     """Film an episode to look at; what has a timeline has a film."""
@@ -241,9 +185,6 @@ class Film(VariantUnit):
         write_atomically(timeline, make_film(policy, task, FILMED, seed, film, self.variant.name).text())
 
 
-# What they measure
-
-
 @cache
 def _digest(policy: Path, changed: int) -> str:
     return read_any(policy).digest
@@ -252,37 +193,3 @@ def _digest(policy: Path, changed: int) -> str:
 def _changed(policy: Path) -> int:
     """Tell a policy from one that was there before."""
     return (policy / POLICY).stat().st_mtime_ns
-
-
-def measure_rules(task: str, objects: int, policy: Path) -> dict[str, Any]:
-    """Measure the CPU seconds of learned rules on a large problem, on one core."""
-    domain, rules = TASKS[task].domain, read_policy(policy).rules
-    example = _problem(task, min(objects, 100), "example")
-    solve(domain, example, rules)  # the engine writes its program for such problems
-    problem = _problem(task, objects, SCALING_SEED)
-    forget_peak()
-    began = cpu_seconds()
-    solution = solve(domain, problem, rules, seed=SCALING_SEED)
-    seconds = cpu_seconds() - began
-    return _measured(seconds, solution.is_solved, len(solution.plan.actions), own_peak())
-
-
-def measure_lama(task: str, objects: int, limit: float) -> dict[str, Any]:
-    """Measure the CPU seconds of LAMA's first plan for the same problem; its limit is on the wall clock."""
-    problem = _problem(task, objects, SCALING_SEED)
-    began = cpu_seconds()
-    result = planner_named(LAMA)(TASKS[task].domain, problem, limit)
-    seconds = cpu_seconds() - began
-    if result.status is Status.ERROR:
-        raise BadInput(result.message)
-    solved, timed_out = result.status is Status.SOLVED, result.status is Status.TIMED_OUT
-    return _measured(seconds, solved, len(result.steps), programs_peak(), timed_out)
-
-
-def _problem(task: str, objects: int, seed: int | str) -> Problem:
-    return generate_problem(TASKS[task].domain.name, objects, random.Random(seed))
-
-
-def _measured(seconds: float, solved: bool, actions: int, peak: float, timed_out: bool = False) -> dict[str, Any]:
-    measured = {"seconds": round(seconds, 4), "solved": solved, "timed_out": timed_out}
-    return {**measured, "actions": actions, "peak_mebibytes": peak}

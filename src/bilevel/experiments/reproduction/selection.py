@@ -8,8 +8,18 @@ from itertools import product
 
 from bilevel.experiments.methods import METHODS, missing
 from bilevel.experiments.paper import TASKS as PAPERS_TASKS
+from bilevel.experiments.reproduction.completeness import Asked
 from bilevel.experiments.reproduction.folder import FINDINGS, ExperimentFolder
-from bilevel.experiments.reproduction.measurements import LAMA, RULES, Evaluate, Film, MeasureMemory, Scale
+from bilevel.experiments.reproduction.large_problems import (
+    LAMA,
+    PLANNERS,
+    PLANNERS_SIZES,
+    RULES,
+    SCALED,
+    SIZES,
+    Scale,
+)
+from bilevel.experiments.reproduction.measurements import Evaluate, Film, MeasureMemory
 from bilevel.experiments.reproduction.recipes import OUR_RECIPE, USUAL_WORLD
 from bilevel.experiments.reproduction.summary import write_findings
 from bilevel.experiments.reproduction.units import Train, Unit
@@ -17,11 +27,6 @@ from bilevel.experiments.reproduction.variants import USUAL, VARIANTS, Variant
 from bilevel.policies.policy_folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
-
-SCALED = ("blocks", "colour", "gacha")  # the tasks whose domains differ
-SIZES = (3, 10, 30, 100, 300, 1000, 3000, 10_000)
-LAMAS_SIZES = tuple(size for size in SIZES if size <= 300)  # it does not get beyond
-LAMAS_TASKS = ("blocks", "colour")  # of Gacha, whose blocks come into being, it has no model
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,35 @@ def find_task_names(names: Sequence[str]) -> list[str]:
 def request(selection: Selection) -> Request:
     """Return what a run has to do; `BadInput` for a method that lacks something here, before any work is done."""
     require_methods(selection.variants)
-    return Request(select_units(selection), left_out(selection), "report.html" if "report" in selection.parts else None)
+    units, page = select_units(selection), "report.html" if "report" in selection.parts else None
+    return Request(units, left_out(selection), page, note=asked_for(units).note)
+
+
+def asked_for(units: Iterable[Unit]) -> Asked:
+    """Return what findings must have to be complete."""
+    rows: dict[str, dict[str, None]] = {}  # in their order, each once
+    memory: dict[str, dict[str, None]] = {}
+    sizes: dict[str, dict[int, None]] = {}
+    problems: dict[str, dict[str, list[int]]] = {}
+    seeds, episodes = set(), 0
+    for unit in units:
+        if isinstance(unit, Evaluate):
+            rows.setdefault(unit.task, {})[unit.variant.name] = None
+            sizes.setdefault(unit.task, {})[unit.objects] = None
+            seeds.add(unit.seed)
+            episodes = max(episodes, unit.episodes)
+        elif isinstance(unit, MeasureMemory):
+            memory.setdefault(unit.task, {})[unit.variant.name] = None
+        elif isinstance(unit, Scale):
+            problems.setdefault(unit.task, {}).setdefault(unit.solver, []).append(unit.objects)
+    return Asked(
+        rows={task: list(names) for task, names in rows.items()},
+        sizes={task: list(numbers) for task, numbers in sizes.items()},
+        episodes=episodes,
+        seeds=sorted(seeds),
+        memory={task: list(names) for task, names in memory.items()},
+        problems=problems,
+    )
 
 
 def require_methods(variants: Sequence[Variant]) -> None:
@@ -100,7 +133,7 @@ def _not_shown(selection: Selection) -> Iterator[str]:
         yield f"{' and '.join(asked)}: they are made with policies of BISON, which is not among --methods"
     elif scaling and not set(SCALED).intersection(selection.tasks):
         yield f"large problems: they are those of {', '.join(SCALED)}, none of which is among --tasks"
-    elif scaling and set(LAMAS_TASKS) & set(selection.tasks) and (lacking := missing(METHODS[LAMA])):
+    elif scaling and (lacking := missing(METHODS[LAMA])):
         yield f"LAMA on large problems: {lacking}"
 
 
@@ -154,5 +187,5 @@ def _is_shown(variant: Variant) -> bool:
 
 def _large_problems(task: str, training: Train | None) -> Iterator[Scale]:
     yield from (Scale(task, RULES, size, training) for size in SIZES)
-    if task in LAMAS_TASKS and missing(METHODS[LAMA]) is None:
-        yield from (Scale(task, LAMA, size) for size in LAMAS_SIZES)
+    planners = [planner for planner in PLANNERS if planner != LAMA or missing(METHODS[LAMA]) is None]
+    yield from (Scale(task, planner, size) for planner in planners for size in PLANNERS_SIZES)

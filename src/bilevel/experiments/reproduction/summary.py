@@ -13,6 +13,7 @@ import msgspec
 from bilevel.experiments.machines import Machine
 from bilevel.experiments.paper import in_order
 from bilevel.experiments.records import EpisodeRecord, make_row
+from bilevel.experiments.reproduction.completeness import SELECTED, Asked
 from bilevel.experiments.reproduction.findings import About, Failure, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import (
     FINDINGS,
@@ -20,7 +21,8 @@ from bilevel.experiments.reproduction.folder import (
     Run,
     read_intact,
 )
-from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Memory, Scaling
+from bilevel.experiments.reproduction.large_problems import Scaling
+from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemory, Memory
 from bilevel.experiments.reproduction.recipes import OUR_RECIPE, PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import Cost, Train
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
@@ -40,7 +42,9 @@ def summarise(folder: ExperimentFolder, command: str) -> Findings:
     scaling.sort(key=lambda one: (order.index(one.task), one.solver, one.objects))
     rows = list(_findings(files))
     rules = {task: rules for task in files.tasks("policies") if (rules := _rules(folder, task)) is not None}
-    about = msgspec.structs.replace(say_how(files, command, [one.machine for one in scaling]), rules=rules)
+    asked = files.read_all(f"{SELECTED}/*.json", Asked)
+    about = say_how(files, command, [one.machine for one in scaling])
+    about = msgspec.structs.replace(about, rules=rules, asked=asked)
     return Findings(about, rows, scaling)
 
 

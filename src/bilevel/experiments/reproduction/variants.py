@@ -37,6 +37,7 @@ class Variant:
     ending: str = ""  # of its title
     world: World = USUAL_WORLD
     planner: str | None = None  # where that is not the usual one of its method
+    tasks: tuple[str, ...] = ()  # that it is for, where it differs from another row on these alone
 
     @property
     def preset(self) -> str | None:
@@ -64,8 +65,9 @@ class Variant:
         return OFF if self.as_in_paper and METHODS[self.method].training != END_TO_END else None
 
     def is_for(self, task: str) -> bool:
-        """Return whether a task has the world of this row."""
-        return all(name in TASKS[task].arguments for name, _ in self.world.arguments)
+        """Return whether a task has the world of this row, and is one of its tasks."""
+        has_world = all(name in TASKS[task].arguments for name, _ in self.world.arguments)
+        return has_world and (not self.tasks or task in self.tasks)
 
     def in_world(self, world: World, ending: str) -> Variant:
         """Return the same, learned and run in another world."""
@@ -102,6 +104,8 @@ def _usual() -> Iterator[Variant]:
                 yield Variant(f"{name}-dagger", name, OUR_RECIPE, " with DAgger")
             elif method.replan:
                 yield Variant(f"{name}-dagger", name, OUR_RECIPE, ", on the network of our preset")
+    new_objects = tuple(name for name, task in TASKS.items() if task.domain.makes_objects)
+    yield Variant("det-replan-lama", "det-replan", PAPERS_RECIPE, ", LAMA alone", planner="lama", tasks=new_objects)
     for one in (PAPERS, OURS, EXPERTS):
         yield one.in_world(FIXED_TRAYS, ", trays without a free spot")
 
