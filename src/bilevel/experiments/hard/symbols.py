@@ -74,7 +74,7 @@ class _Watch:
         self._began = cpu_seconds(), time.perf_counter()
 
     def end(self, gave_up: bool) -> None:
-        """Note that it ends. What a planner took that was killed at the limit is known by the clock on the wall alone."""
+        """Note that it ends. What a planner took that was killed at the limit is known from the wall clock alone."""
         taken = cpu_seconds() - self._began[0]
         if gave_up:
             taken = max(taken, min(time.perf_counter() - self._began[1], self._limit))
