@@ -1,14 +1,14 @@
 """How few demonstrations suffice: success of networks that were trained in different ways, from few demonstrations.
 
     python benchmarks/few_demonstrations.py --workers 2                                # everything: hours on 2 cores
-    python benchmarks/few_demonstrations.py --tasks blocks --variants before now --demonstrations 5 --seeds 1
+    python benchmarks/few_demonstrations.py --tasks blocks --variants before centre --demonstrations 5 --seeds 1
     python benchmarks/few_demonstrations.py --workers 16 --seconds 500 --estimate      # only says how long it takes
 
 Collects three-object demonstrations of each task once. Then each unit learns a policy from the first of them, by one
 variant and from one seed, and runs it in episodes with more objects that it has not seen. A line of JSON for each unit
 is written as soon as it is done, and a unit whose line is there is not done again, so an interrupted run can be taken
 up. Where few demonstrations do not show all rules, `--rules all` takes those that all demonstrations show, so that what
-is measured is the network alone.
+is measured is the network alone; so does `--recovery off`, with which an episode ends where nothing changes any more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ LEARNED, ALL = "learned", "all"
 
 # Seconds on one core, measured: of a step of an episode, and of an update
 STEP, UPDATE, START = 0.0006, 0.0018, 4.0
-STEPS = {"blocks": 900, "factory": 2400, "colour": 3300, "gacha": 4700}  # of an expert, at 10 objects
+STEPS = {"blocks": 900, "factory": 1900, "colour": 2100, "gacha": 8300}  # of an expert, at 10 objects
+NOISY = 2  # times as many where there are teleports
+BUDGET = 3  # times as many as an expert's mean are the steps of an episode, unless others are given
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,18 @@ class Unit:
 
     def seconds(self) -> float:
         """Return about how long it takes on one core."""
-        steps = STEPS[self.task.removesuffix("-noisy")] * self.objects / 10 * (2 if "noisy" in self.task else 1)
+        steps = expert_steps(self.task, self.objects)
         learning = 0.0
         if self.variant != EXPERT:
             config = VARIANTS[self.variant]
             first = max(config.training.updates, config.training.epochs * self.demonstrations * steps / 3 / 128)
             learning = first * UPDATE + config.dagger.rounds * (config.dagger.episodes * 0.5 + first * UPDATE)
         return START + learning + self.episodes * steps * STEP
+
+
+def expert_steps(task: str, objects: int) -> int:
+    """Return about how many steps an expert takes."""
+    return STEPS[task.removesuffix("-noisy")] * objects * (NOISY if "noisy" in task else 1) // 10
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
@@ -202,7 +209,8 @@ def units_of(given: argparse.Namespace) -> Iterator[Unit]:
                     continue
                 for task in given.tasks:
                     shown = 0 if variant == EXPERT else count
-                    measured = given.objects, given.episodes, given.rules, given.recovery == "on", given.longest
+                    longest = given.longest or BUDGET * expert_steps(task, given.objects)
+                    measured = given.objects, given.episodes, given.rules, given.recovery == "on", longest
                     yield Unit(variant, task, shown, seed, *measured)
 
 
@@ -254,7 +262,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--rules", choices=[LEARNED, ALL], default=LEARNED)
     parser.add_argument("--recovery", choices=["on", "off"], default="on")
-    parser.add_argument("--longest", type=int, default=10**9, help="steps of an episode, before it is given up")
+    parser.add_argument("--longest", type=int, help="steps of an episode (by default three times an expert's)")
     parser.add_argument("--collected", type=int, default=50, help="demonstrations of each task in all")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after so long")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import domain_tables as domains
+import few_tables as few
 import hard_tables as hard
 import package_tables as package
 import result_tables as render
@@ -54,6 +55,8 @@ TABLES: Mapping[str, Place] = {
     "failures": Place(render.failure_table, "policies.jsonl", "docs/policies.md"),
     "refinement": Place(render.refinement_table, "policies.jsonl", "docs/policies.md"),
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),
+    "how few": Place(few.curve_table, "few-demonstrations.jsonl", "docs/policies.md"),
+    "what helps": Place(few.ablation_table, "few-demonstrations.jsonl", "docs/policies.md"),
     "learning times": Place(render.learning_table, "learning.jsonl", "docs/policies.md"),
     "step times": Place(render.step_table, "step-speed.jsonl", "docs/policies.md"),
     "large problems": Place(render.large_problem_table, "large-problems.jsonl", "docs/architecture.md"),

@@ -52,9 +52,11 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.tasks.scene import Scene as Scene
     from bilevel.tasks.spec import Angle as Angle
     from bilevel.tasks.spec import LabelOnly as LabelOnly
+    from bilevel.tasks.spec import Mirror as Mirror
     from bilevel.tasks.spec import Position as Position
     from bilevel.tasks.spec import Scalar as Scalar
     from bilevel.tasks.spec import Spec as Spec
+    from bilevel.tasks.spec import Swap as Swap
     from bilevel.tasks.task import Expert as Expert
     from bilevel.tasks.task import Task as Task
 
@@ -84,7 +86,7 @@ _MODULES = {
     "symbolic.pddl": ["read_domain", "read_problem"],
     "tasks.registry": ["find_task", "register_task"],
     "tasks.scene": ["Scene"],
-    "tasks.spec": ["Angle", "LabelOnly", "Position", "Scalar", "Spec"],
+    "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Swap"],
     "tasks.task": ["Expert", "Task"],
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
