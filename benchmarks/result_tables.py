@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from bilevel.experiments.hard.curves import read_curves
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import paper_rate
-from bilevel.experiments.report.explanations import differences, first_of, in_curves, in_table
-from bilevel.experiments.report.hard_results import HardResults
-from bilevel.experiments.report.scores import Results
-from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown, markdown_grid
-from bilevel.experiments.report.wording import completeness, rate, scope
-from bilevel.experiments.reproduction.findings import Findings, parse_findings
+from bilevel.experiments.report.tables import filled, markdown
 
 Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
 
 NOTHING = "–"
-HARD = Path(__file__).parents[1] / "results" / "hard.jsonl"
 PRESETS = {"paper": "paper's setting", "best": "our preset"}
 KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "perturbed": "n = 3, perturbed"}
 
@@ -339,70 +329,3 @@ def demonstration_table(rows: Sequence[Row], file: str) -> str:
     )
     times = ("collecting, s", "learning, s")
     return below(text, ["task", "golden rules", "steps", "MB", *times, "cuts", "events", "no action", "another"], lines)
-
-
-# The whole experiment
-
-
-def found(rows: Sequence[Row], file: str) -> Findings:
-    """Return the findings of an experiment."""
-    return parse_findings((json.dumps(row) for row in rows), file)
-
-
-def of_report(make: Callable[[Results], Table]) -> Render:
-    """Return what renders a table of the report, with where it comes from."""
-
-    def render(rows: Sequence[Row], file: str) -> str:
-        findings = found(rows, file)
-        table, about = make(Results(findings)), findings.about
-        machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
-        made = f"{completeness(findings)} Made by `{about.command}` on machines with {machines}"
-        made += f": [`results/{file}`](results/{file})."
-        return f"{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
-
-    return render
-
-
-def short_table(results: Results) -> Table:
-    """Return the main table of the report with rates alone, for a page with little room."""
-    table = main_table(results)
-    lines = [[replace(cell, more="") if isinstance(cell, Text) else cell for cell in line] for line in table.lines]
-    return replace(table, caption=f"{scope(results)}; in italics what the paper reports.", lines=lines)
-
-
-def summary_table(results: Results) -> Table:
-    """Return each method's success in each world, still and noisy together, and what a step of it takes."""
-    worlds = list(dict.fromkeys(task.removesuffix("-noisy") for task in results.tasks))
-    costs = {found.variant: found.measured["policy_microseconds"] for found in results.costs()}
-    lines: list[list[Text | str]] = []
-    for variant, row in ((row[0].variant, row) for row in results.cells if row[0].score):
-        scores = [[c.score for c in row if c.task and c.score and c.task.startswith(world)] for world in worlds]
-        rates = [sum(s.successes for s in found) / sum(s.episodes for s in found) for found in scores]
-        step = costs[variant]
-        lines.append([variant.title, *map(rate, rates), NOTHING if step is None else f"{step:.0f} µs"])
-    caption = f"{scope(results)}, still and noisy together; a step with {max(results.sizes)} objects."
-    header = ["method", *map(str.capitalize, worlds), "a step"]
-    return Table("summary", "Success rates", caption, header, lines, [])
-
-
-def difference_list(rows: Sequence[Row], file: str) -> str:
-    """Return a sentence for whatever differs from the paper, with the experiment that explains it, if there is one."""
-    lines = []
-    results = Results(found(rows, file))
-    curves = [in_curves(HardResults(read_curves(HARD)))] if HARD.exists() else []
-    for title, reasons in differences(results, first_of(in_table(results), *curves)).items():
-        for why, cells in reasons.items():
-            where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
-            lines.append(f"- **{title}**, {where}: {why}")
-    return "\n".join(filled(line).replace("\n", "\n  ") for line in lines)
-
-
-def reproduction_speed_table(rows: Sequence[Row], file: str) -> str:
-    """Return where the time of the BISON rows goes, a line for each part of the work."""
-    total = sum(row["minutes"] for row in rows)
-    lines = [[row["what"], f"{row['minutes']:.1f}", f"{100 * row['minutes'] / total:.0f}%", row["how"]] for row in rows]
-    text = (
-        "**The rows of BISON, our preset**, from nothing: 8 tasks, 24 networks, 2,400 episodes. Minutes on two cores, "
-        f"{total:.0f} in all: [`results/{file}`](results/{file})."
-    )
-    return below(text, ["what", "minutes", "part", "how it was measured"], lines)

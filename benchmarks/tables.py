@@ -19,11 +19,12 @@ import domain_tables as domains
 import few_tables as few
 import hard_tables as hard
 import package_tables as package
+import reproduction_tables as reproduction
 import result_tables as render
 import robustness_tables as robustness
 import statistics_tables as statistics
 import suite_tables as suites
-from result_tables import of_report
+from reproduction_tables import of_report
 
 from bilevel.experiments.hard.axes import AXES
 from bilevel.experiments.report import tables as report
@@ -61,16 +62,16 @@ TABLES: Mapping[str, Place] = {
     "step times": Place(render.step_table, "step-speed.jsonl", "docs/policies.md"),
     "large problems": Place(render.large_problem_table, "large-problems.jsonl", "docs/architecture.md"),
     "start-up": Place(render.startup_table, "startup.jsonl", "docs/architecture.md"),
-    "summary": Place(of_report(render.summary_table), FOUND, "README.md"),
-    "reproduction": Place(of_report(render.short_table), FOUND, "docs/results.md"),
+    "summary": Place(of_report(reproduction.summary_table), FOUND, "README.md"),
+    "reproduction": Place(of_report(reproduction.short_table), FOUND, "docs/results.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),
-    "reproduction differences": Place(render.difference_list, FOUND, "docs/reproduction.md"),
+    "reproduction differences": Place(reproduction.difference_list, FOUND, "docs/reproduction.md"),
     "interval coverage": Place(statistics.coverage_table, "interval-coverage.jsonl", "docs/reproduction.md"),
     "reproduction sizes": Place(of_report(report.size_table), FOUND, "docs/reproduction.md"),
     "reproduction costs": Place(of_report(report.cost_table), FOUND, "docs/reproduction.md"),
     "reproduction causes": Place(of_report(report.cause_table), FOUND, "docs/reproduction.md"),
     "solving time": Place(of_report(report.scaling_table), FOUND, "docs/reproduction.md"),
-    "reproduction speed": Place(render.reproduction_speed_table, "reproduction-speed.jsonl", "docs/reproduction.md"),
+    "reproduction speed": Place(reproduction.speed_table, "reproduction-speed.jsonl", "docs/reproduction.md"),
     "thinking": Place(render.thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Place(render.fond_table, "fond.jsonl", "docs/planning.md"),
     "growing families": Place(render.fond_family_table, "fond-families.jsonl", "docs/planning.md"),

@@ -19,6 +19,7 @@ from bilevel.experiments.report.wording import (
     NOTHING,
     SET_OFF,
     SOLVERS,
+    WHOSE,
     absence,
     interval,
     interval_note,
@@ -69,7 +70,7 @@ def tables(results: Results) -> list[Table]:
 
 def main_table(results: Results) -> Table:
     """Return the success rates of all methods on all tasks, with the paper's."""
-    caption = f"{scope(results)}. In italics what the paper reports. {interval_note(results)} {SET_OFF}"
+    caption = f"{scope(results)}. In italics what the paper reports. {WHOSE} {interval_note(results)} {SET_OFF}"
     lines: list[list[Text | str]] = [[row[0].variant.title, *map(_text, row)] for row in results.cells]
     records: list[Record] = [
         {"method": cell.variant.name, "task": cell.task or TOTAL, **_score_record(cell.score), "paper": cell.paper}

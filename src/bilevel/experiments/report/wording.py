@@ -117,6 +117,7 @@ SET_OFF = (
     "Set off are the best rate of each column and all that cannot be told from it (the 95% interval of the difference "
     "holds 0), the expert and rows in other worlds aside; nothing where the best cannot be told from none at all."
 )
+WHOSE = "Worlds, experts and how often things teleport are ours; the paper's figures are of other worlds."
 COINCIDENCE = (
     "Where curves coincide, they are drawn in turns as dashes of each, and their markers side by side; all are where "
     "their values are."
