@@ -32,6 +32,7 @@ NEEDED: Mapping[str, str] = {
     "evaluate": f"{TASK} --policy policy --output out --objects 1 --episodes 1 --workers 1",
     "compare": "results.jsonl other.jsonl",
     "reproduce": "--output out",
+    "benchmark hard": "--output out",
     "report": "findings.jsonl --output out.html --page-only",
     "rules learn": "delivery.pddl two.pddl --output out",
     "rules complete": "rules.txt delivery.pddl two.pddl --output out",
@@ -43,7 +44,7 @@ NEEDED: Mapping[str, str] = {
     "problem": "blocks --output out --objects 3",
 }
 # What fuzzing would not come back from: these commands and options are read, and not carried out.
-ONLY_READ = {"vla set-up", "vla fetch", "reproduce"}
+ONLY_READ = {"vla set-up", "vla fetch", "reproduce", "benchmark hard"}
 NEVER = {"view", "workers", "backend", "address", "device", "video", "sheet", "wandb", "tensorboard", "log"}
 SLOW = {
     "learn": 0.05,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from bilevel.experiments.hard.axes import AXES
-from bilevel.experiments.hard.curves import read_curves
+from bilevel.experiments.hard.curves import read_curves, summarise_curves
+from bilevel.experiments.reproduction.folder import ExperimentFolder, read_experiment
 from command_line import run
 
 TINY = ("--episodes", "2", "--seeds", "1", "--workers", "1", "--demonstrations", "4", "--epochs", "1", "--no-report")
@@ -50,6 +51,11 @@ def test_curves_are_measured_and_added_to(tmp_path: Path, capsys: Capture) -> No
     assert out.splitlines()[-1] == f"findings: {folder / 'curves.jsonl'}; report: {folder / 'hard.html'}"
     assert read_curves(folder / "curves.jsonl").curves == found.curves
     assert (folder / "report-files/hard-budget.md").is_file()
+
+    (folder / "episodes/blocks/expert-0/01-control-noise-2.jsonl").write_text("no episode\n")
+    left = summarise_curves(ExperimentFolder(folder, read_experiment(folder)), "")
+    assert left.about.left_out == ["episodes/blocks/expert-0/01-control-noise-2.jsonl"]
+    assert [point.value for point in left.curves[0].points] == [0, 0.5, 1, 1.5]
 
 
 @pytest.mark.parametrize(

@@ -150,15 +150,20 @@ class _Episode(NamedTuple):
 
 
 def _episodes(unit: Evaluate | SolveSymbols, files: FolderFiles) -> list[_Episode]:
-    """Return the episodes that are there and of the policy that is there now."""
+    """Return the episodes that are there and of the policy that is there now; what is of no use is noted."""
     if isinstance(unit, SolveSymbols):
         results = unit.results(files.folder)
-        return [
+        found = [
             _Episode(one.solved, one.reason, one.actions, {"policy": one.seconds, "longest": one.longest})
             for one in (results.episodes if results else ())
         ]
-    records = unit.records(files.folder)
-    return [_Episode(record.success, record.reason, record.steps, record.seconds) for record in records]
+    else:
+        records = unit.records(files.folder)
+        found = [_Episode(record.success, record.reason, record.steps, record.seconds) for record in records]
+    path = files.folder.path / unit.outputs[-1]
+    if not found and path.exists():
+        files.leave_out(path)
+    return found
 
 
 def _steps_allowed(point: Point, wanted: Mapping[Place, Point], episodes: Mapping[Any, list[_Episode]]) -> float:
