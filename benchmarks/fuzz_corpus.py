@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 from fuzz_pddl import ADL_DOMAIN, ADL_PROBLEM, RICH_DOMAIN, RICH_PROBLEM
+from msgspec.structs import replace as changed
 
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.experiments.evaluation import Evaluation, open_results
+from bilevel.experiments.hard.curves import CURVES, Curves, FoundCurve, FoundPoint
 from bilevel.experiments.methods import find_policy
+from bilevel.experiments.reproduction.findings import read_findings
 from bilevel.experiments.reproduction.folder import EXPERIMENT, FINDINGS, QUICK, ExperimentFolder
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.json_files import encode
@@ -89,6 +92,8 @@ FORMATS = (
     Format("Minari", "minari/data/*", [f"import minari --task {TASK} --format minari --output out"], 1, True, "minari"),
     Format("LeRobot", "lerobot/*/*", [f"import lerobot --task {TASK} --output out"], 2, True, "pyarrow"),
     Format("LeRobot's tables", "lerobot/*/*/*", [f"import lerobot --task {TASK} --output out"], 2, package="pyarrow"),
+    Format("curves", "curves.jsonl",
+           ["report curves.jsonl --page-only --output out.html"], 0.2, True, "matplotlib"),
     Format("findings", "findings.jsonl",
            ["report findings.jsonl --page-only --output out.html"], 0.2, True, "matplotlib"),
     Format("experiment", "reproduction/experiment.json", REPORT, 0.1, True, "matplotlib"),
@@ -238,3 +243,7 @@ def _write_reproduction(folder: Path) -> None:
     (place / "films" / "blocks.mp4").write_bytes(b"no film, but nobody looks")
     found = summarise(ExperimentFolder(place, QUICK), "bilevel reproduce").lines()
     (folder / FINDINGS).write_text(found, encoding="utf-8")
+    point = FoundPoint(0.001, 0, 10, 4, 3, {"time": 1}, 900.5, 120.5, 0.2, 0.5)
+    curve = FoundCurve("teleports", "blocks-noisy", "bison", 10, [point, changed(point, value=0.002)])
+    curves = Curves(read_findings(folder / FINDINGS).about, [curve, changed(curve, axis="symbols", objects=None)])
+    (folder / CURVES).write_text(curves.lines(), encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from bilevel.experiments.hard.axes import AXES
+from bilevel.experiments.hard.axes import AXES, Axis
 from bilevel.experiments.hard.selection import Curve, Point, points, read_asked
 from bilevel.experiments.hard.symbols import SolveSymbols, SymbolicResults
 from bilevel.experiments.reproduction.findings import About
@@ -97,17 +97,29 @@ def curve_problems(curves: Curves) -> Iterator[str]:
     """Yield what is wrong with curves, beside lines of the wrong form; the first is enough."""
     seen: set[Curve] = set()
     for found in curves.curves:
-        curve = Curve(found.axis, found.task, found.variant, found.objects)
+        curve, where = _curve(found), f"{found.variant} on {found.task} along {found.axis}"
         if found.axis not in AXES:
             yield f"unknown axis '{found.axis}'"
         elif found.variant not in VARIANTS:
             yield f"unknown method '{found.variant}'"
         elif curve in seen:
-            yield f"two lines for {found.variant} on {found.task} along {found.axis}"
-        for point in found.points:
-            if point.successes > point.episodes or not point.episodes:
-                yield f"odd numbers in the line for {found.variant} on {found.task} along {found.axis}"
+            yield f"two lines for {where}"
+        elif not all(_adds_up(AXES[found.axis], point) for point in found.points):
+            yield f"odd numbers in the line for {where}"
+        elif len({(point.value, point.seed) for point in found.points}) < len(found.points):
+            yield f"two points for one value and seed in the line for {where}"
         seen.add(curve)
+
+
+def _curve(found: FoundCurve) -> Curve:
+    return Curve(found.axis, found.task, found.variant, found.objects)
+
+
+def _adds_up(axis: Axis, point: FoundPoint) -> bool:
+    """Whether each episode was a success or failed for a reason, at a value that can be along the axis."""
+    counts = (point.successes, *point.reasons.values())
+    can_be = math.isfinite(point.value) and (point.value > 0 or not axis.is_log)
+    return can_be and sum(counts) == point.episodes > 0
 
 
 # From a folder
