@@ -31,6 +31,8 @@ BESIDE = 3.6  # points between markers that coincide, where there is room
 BAND = 0.13  # how much of its colour a band has
 CROWDED = 0.9  # of the way to the next value, which is all that markers which coincide may take
 DASH = 3.0  # of each line of those that coincide, in widths of a line
+NARROWEST = 5.2  # inches, of a sheet
+ENTRY, LETTER, LINE = 0.6, 0.062, 0.2  # inches, of a legend: a mark and a gap, a letter, and a line
 REACH = 9.0  # points from a mark within which it is meant
 INK, FRAME, GRID, GROUND = "#4a5160", "#b4bac4", "#e6e9ee", "#ffffff"
 SETTINGS: Any = matplotlib.rc_params_from_file(Path(__file__).with_name("assets") / "report.mplstyle", False, False)
@@ -66,17 +68,21 @@ def _grid(count: int, columns: int, size: tuple[float, float], legend: float) ->
     """Return a sheet with so many axes, and room for a legend."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    sheet = Sheet(figsize=(max(size[0] * columns, 5.2), size[1] * rows + legend), layout="constrained")
+    sheet = Sheet(figsize=(max(size[0] * columns, NARROWEST), size[1] * rows + legend), layout="constrained")
     return sheet, [sheet.add_subplot(rows, columns, number + 1) for number in range(count)]
 
 
 def _panels(figure: Figure) -> Sheet:
-    sheet, places = _grid(len(figure.panels), COLUMNS[figure.size], SIZES[figure.size], 0.7)
+    titles = [series.title for series in figure.legend]
+    across = min(len(figure.panels), COLUMNS[figure.size]) * SIZES[figure.size][0]
+    columns = max(1, min(5, len(titles), int(max(across, NARROWEST) / (ENTRY + LETTER * max(map(len, titles))))))
+    legend = 0.3 + LINE * -(-len(titles) // columns)
+    sheet, places = _grid(len(figure.panels), COLUMNS[figure.size], SIZES[figure.size], legend)
     for axes, panel in zip(places, figure.panels, strict=True):
         axes.set_title(panel.title, loc="left")
         _draw(axes, panel)
     handles = [places[0].plot([], [], label=series.title, **_look(series.key))[0] for series in figure.legend]
-    sheet.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5), frameon=False)
+    sheet.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
     return sheet
 
 

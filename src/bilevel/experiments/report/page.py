@@ -145,7 +145,8 @@ def _settings(results: Results) -> dict[str, list[str]]:
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
         epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
         samples = [spread({training.samples for training in trainings}, "sample")] if trainings else []
-        found[variant.title] = [*epochs, *samples, *others]
+        sizes = {training.parameters for training in trainings if training.parameters is not None}
+        found[variant.title] = [*epochs, *samples, *([spread(sizes, "parameter")] if sizes else []), *others]
     return found
 
 
