@@ -197,6 +197,7 @@ def test_some_episodes_begin_with_random_actions_that_the_expert_carries_out(tmp
         led.append(action is not None)
         controls.append(transition.control)
         expected = alone.policy.act(transition.scene) if action is None else control(transition.scene, action)
+        assert expected is not None
         assert np.array_equal(transition.control, expected)
 
     for actions in (3, 0):  # the first episode begins so, and the next one does not
