@@ -1,7 +1,7 @@
 """How often the experts succeed, and how many steps their skills take: every task, several sizes, calm and perturbed.
 
     python benchmarks/expert_success.py [--episodes 100] [--workers 2] [--tasks blocks gacha-noisy]
-    python benchmarks/expert_success.py --options         # what the arguments of the worlds with trays cost
+    python benchmarks/expert_success.py --options [--sizes 1 3]      # what the arguments of the worlds with trays cost
 
 Prints a line for each row and writes it at once to results/experts.jsonl, in place of the same row of an earlier run;
 with --options, to results/world-options.jsonl.
@@ -63,12 +63,12 @@ def trials(tasks: Sequence[str]) -> list[Trial]:
     return rows + [Trial(name, PERTURBED, Perturbation().amplitude) for name in tasks]
 
 
-def option_trials(tasks: Sequence[str]) -> list[Trial]:
+def option_trials(tasks: Sequence[str], sizes: Sequence[int]) -> list[Trial]:
     return [
         Trial(name, objects, arguments=arguments)
         for name in tasks
         for arguments in OPTIONS.get(name, ())
-        for objects in OPTION_SIZES
+        for objects in sizes
     ]
 
 
@@ -122,10 +122,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--options", action="store_true", help="measure what the arguments of worlds with trays cost")
+    parser.add_argument("--sizes", type=int, nargs="+", default=OPTION_SIZES, help="objects, with --options")
     parser.add_argument("--output", type=Path, help="(default: results/experts.jsonl or results/world-options.jsonl)")
     given = parser.parse_args()
     output = given.output or Path("results") / ("world-options.jsonl" if given.options else "experts.jsonl")
-    for trial in option_trials(given.tasks) if given.options else trials(given.tasks):
+    for trial in option_trials(given.tasks, given.sizes) if given.options else trials(given.tasks):
         row = make_row(trial, list(in_order(spread(partial(start, trial), range(given.episodes), given.workers))))
         replace_row(output, row, Trial._fields)
         print(

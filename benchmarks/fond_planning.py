@@ -2,9 +2,9 @@
 
     python benchmarks/fond_planning.py
 
-Prints a line for each problem and writes them all to results/fond.jsonl. Colour and a world of tyres, in which the
-short way has dead ends, are planned for at growing sizes. The answers to small random problems are compared with the
-definition, which the tests spell out, and each policy for one of them is checked.
+Prints a line for each problem and writes them all to results/fond.jsonl. Colour, Gacha and a world of tyres, in which
+the short way has dead ends, are planned for at growing sizes. The answers to small random problems are compared with
+the definition, which the tests spell out, and each policy for one of them is checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.planner import Status
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Domain, Problem
-from bilevel.tabletop.problems import colour_problem, shipped_domain
+from bilevel.tabletop.problems import SPARE_COLOURS, colour_problem, gacha_problem, shipped_domain
 
 sys.path.append(str(ROOT / "tests" / "planning"))
 
@@ -31,6 +31,7 @@ from exact_fond import has_policy
 from fond_problems import random_problem, tireworld
 
 COLOURS = ((3, 6), (6, 6), (10, 3), (10, 6), (10, 10), (20, 6))  # blocks and colours
+WANTED = (3, 10, 20)  # colours of Gacha
 ROWS = (2, 4, 8, 12)  # of the triangle of places
 LIMIT = 100.0  # seconds
 MOST_STATES = 300  # of a random problem that is compared
@@ -85,6 +86,10 @@ def main() -> None:
     for blocks, colours in COLOURS:
         problem = with_colours(colour_problem(blocks, random.Random(0)), colours)
         records.append({"problem": "colour", "blocks": blocks, "colours": colours, **planned(colour, problem)})
+    for wanted in WANTED:
+        problem, colours = gacha_problem(wanted, random.Random(0)), wanted + SPARE_COLOURS
+        row = {"problem": "gacha", "wanted": wanted, "colours": colours, **planned(shipped_domain("gacha"), problem)}
+        records.append(row)
     records += [{"problem": "tyres", "rows": rows, **planned(*tireworld(rows))} for rows in ROWS]
     records.append({"problem": "random", **compared(given.random)})
     for record in records:

@@ -224,6 +224,7 @@ def thinking_table(rows: Sequence[Row], file: str) -> str:
 def fond_table(rows: Sequence[Row], file: str) -> str:
     kinds = {
         "colour": lambda row: f"colour, {row['blocks']} blocks, {row['colours']} colours",
+        "gacha": lambda row: f"gacha, {row['wanted']} of {row['colours']} colours",
         "tyres": lambda row: f"triangle tyre world, {row['rows']} rows",
     }
     lines = [
@@ -266,42 +267,7 @@ def fond_family_table(rows: Sequence[Row], file: str) -> str:
     return below(text, ["family", "size", "decisions before", "seconds", "decisions after", "seconds"], lines)
 
 
-# Worlds
-
-
-def expert_table(rows: Sequence[Row], file: str) -> str:
-    columns = sorted({(row["noise"], row["objects"]) for row in rows})
-    names = [f"n = {objects}" + (", perturbed" if noise else "") for noise, objects in columns]
-    found = {(row["task"], row["noise"], row["objects"]): row for row in rows}
-    size = 3 if (0.0, 3) in columns else columns[0][1]
-    lines = []
-    for task in tasks(rows):
-        results = (found.get((task, *column)) for column in columns)
-        shown = (
-            f"{row['successes']}/{row['episodes']}, {row['mean_steps']:.0f}" if row else NOTHING for row in results
-        )
-        steps = found.get((task, 0.0, size), {}).get("mean_steps_per_schema", {})
-        skills = ", ".join(f"{schema} {mean:.0f}" for schema, mean in steps.items())
-        lines.append([task, *shown, skills or NOTHING])
-    intervals = sorted({(row["successes"], row["episodes"], *row["interval"]) for row in rows})
-    told = [f"{100 * low:.1f}–{100 * high:.1f}% for {wins}/{episodes}" for wins, episodes, low, high in intervals]
-    text = (
-        "**Experts**: successes, and mean steps. *Perturbed*: with bursts of [control noise](#experts). The 95% "
-        f"interval (Wilson; nothing is learned here) is {', '.join(told)}. {origin(rows, file)}"
-    )
-    return below(text, ["task", *names, f"steps of each action, n = {size}"], lines)
-
-
-def world_speed_table(rows: Sequence[Row], file: str) -> str:
-    sizes = sorted({row["objects"] for row in rows})
-    found = {(row["task"], row["objects"]): f"{row['steps_per_second']:,} ({row['ratio']:.2f}×)" for row in rows}
-    lines = [[task, *(found.get((task, size), NOTHING) for size in sizes)] for task in tasks(rows)]
-    theirs = sorted(row["metaworld_steps_per_second"] for row in rows)
-    text = (
-        "**Speed**: steps per second on one core, physics, observation and labels together, and how many times those "
-        f"of MetaWorld's own pick-place ({theirs[0]:,} to {theirs[-1]:,}, in turns with ours). {origin(rows, file)}"
-    )
-    return below(text, ["task", *(f"n = {size}" for size in sizes)], lines)
+# Demonstrations
 
 
 def demonstration_table(rows: Sequence[Row], file: str) -> str:

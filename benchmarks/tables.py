@@ -24,6 +24,7 @@ import result_tables as render
 import robustness_tables as robustness
 import statistics_tables as statistics
 import suite_tables as suites
+import world_tables as worlds
 from reproduction_tables import of_report
 
 from bilevel.experiments.hard.axes import AXES
@@ -75,8 +76,8 @@ TABLES: Mapping[str, Place] = {
     "thinking": Place(render.thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Place(render.fond_table, "fond.jsonl", "docs/planning.md"),
     "growing families": Place(render.fond_family_table, "fond-families.jsonl", "docs/planning.md"),
-    "experts": Place(render.expert_table, "experts.jsonl", "docs/worlds.md"),
-    "speed": Place(render.world_speed_table, "world-speed.jsonl", "docs/worlds.md"),
+    "experts": Place(worlds.expert_table, "experts.jsonl", "docs/worlds.md"),
+    "speed": Place(worlds.world_speed_table, "world-speed.jsonl", "docs/worlds.md"),
     "robustness": Place(robustness.robustness_table, "robustness.jsonl", "docs/policies.md"),
     "disturbed": Place(robustness.disturbed_table, "robustness.jsonl", "docs/results.md"),
     "circles": Place(robustness.circle_table, "robustness.jsonl", "docs/policies.md"),

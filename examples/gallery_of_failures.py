@@ -56,7 +56,7 @@ def without_closing(task: Task, folder: Path) -> Path:
 
 def undertrained(task: Task, folder: Path) -> Path:
     """A policy that three epochs over six demonstrations have made."""
-    data = bilevel.collect(task, folder / "data", objects=3, episodes=6, seed=5)
+    data = bilevel.collect(task, folder / "data", objects=3, episodes=6, seed=5, draw="empty")
     bilevel.learn(data, folder / "policy", task=task, config=LearningConfig(training=TrainingConfig(epochs=3)))
     return folder / "policy"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from expert_success import Trial, bad_luck
 from label_faults import FAULTS
 from pretrained import Settings, install
 from schedules import KINDS, make_row
@@ -56,6 +57,19 @@ def test_experts_are_measured_at_every_size_in_place_of_earlier_rows(tmp_path: P
     for row in rows:
         assert (row["task"], row["episodes"], row["successes"], row["failures"]) == ("factory", 1, 1, [])
         assert set(row["mean_steps_per_schema"]) == {"pick", "place"}
+
+
+def test_experts_are_measured_with_each_argument_of_a_world(benchmark: Benchmark) -> None:
+    rows = benchmark("expert_success", "--options", "--episodes", 1, "--tasks", "colour", "--sizes", 1, "--workers", 1)
+    assert [row["arguments"] for row in rows] == [{"tray_position": name} for name in ("free-spot", "fixed", "belt")]
+    assert {(row["successes"], row["mean_steps"]) for row in rows} == {(1, rows[0]["mean_steps"])}
+
+
+def test_bad_luck_is_that_colours_do_not_come_up() -> None:
+    one, three = Trial("gacha", 1), Trial("gacha", 3)
+    assert bad_luck(one, {"roll": [200], "close": [56]}) == round((2 / 3) ** 8, 4)  # eight rolls, each of 256 steps
+    assert bad_luck(three, {"roll": [3000]}) == 1  # two rolls for three colours
+    assert bad_luck(three, {"roll": [2048]}) == round(1 - 6 / 5**3, 4)  # three rolls, of which each must give another
 
 
 def test_methods_think_and_some_of_them_plan(tmp_path: Path, benchmark: Benchmark) -> None:
