@@ -43,7 +43,8 @@ def test_every_axis_and_measure_has_a_figure_and_a_table() -> None:
     names = {"hard-teleports", "hard-perception-noise", "hard-demonstrations", "hard-symbols", "hard-symbols-seconds"}
     names |= {"hard-symbols-pause", "hard-deciding-decision", "hard-deciding-pause"}
     assert set(hard_figures(RESULTS)) == names
-    assert set(hard_tables(RESULTS)) == {*names, NEEDED, BEHIND}
+    pooled = {f"{name}-pooled" for name in names if name.count("-") == 1 or name == "hard-perception-noise"}
+    assert set(hard_tables(RESULTS)) == {*names, *pooled, NEEDED, BEHIND}
 
 
 def test_the_expert_is_the_ceiling_also_where_it_has_to_see() -> None:
@@ -86,7 +87,23 @@ def test_where_curves_pass_a_limit() -> None:
     assert least_for(ours, {1: points[1], 5: points[200], 20: points[1], 50: points[1]}) == 20
 
 
-@pytest.mark.parametrize("name", ["hard-teleports", "hard-symbols-seconds", NEEDED, BEHIND])
+def test_all_tasks_together_are_the_sum_of_each() -> None:
+    both = HardResults(curves_like(["objects"], ["blocks", "factory"], ["bison", "expert"]))
+    tables = hard_tables(both)
+    pooled = tables["hard-objects-pooled"]
+    assert pooled.header == ["method", "1", "2", "3", "5", "8", "10"]  # there is no room for more in factory
+    for record in pooled.records:
+        same = [
+            one
+            for one in tables["hard-objects"].records
+            if (one["method"], one["value"]) == (record["method"], record["value"])
+        ]
+        assert len(same) == 2
+        for name in ("successes", "episodes"):
+            assert record[name] == sum(int(one[name] or 0) for one in same)
+
+
+@pytest.mark.parametrize("name", ["hard-teleports", "hard-teleports-pooled", "hard-symbols-seconds", NEEDED, BEHIND])
 def test_tables_have_all_values_in_every_format(name: str) -> None:
     table = hard_tables(RESULTS)[name]
     rows = list(csv.DictReader(io.StringIO(as_csv(table))))
@@ -122,7 +139,8 @@ def test_a_report_is_written_from_a_file_of_curves(tmp_path: Path) -> None:
     few = replace(SMALL, curves=[curve for curve in SMALL.curves if curve.axis == "teleports"])
     source = write(tmp_path / "hard.jsonl", few)
     files = write_report(source, tmp_path / "page.html", tmp_path / "files")
-    assert set(files) == {f"hard-teleports.{suffix}" for suffix in ("csv", "md", "tex", "pdf", "png")}
+    tables = [f"hard-teleports{ending}.{suffix}" for ending in ("", "-pooled") for suffix in ("csv", "md", "tex")]
+    assert set(files) == {*tables, "hard-teleports.pdf", "hard-teleports.png"}
     assert "hard suite" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

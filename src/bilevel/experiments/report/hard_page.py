@@ -12,7 +12,7 @@ from bilevel.experiments.hard.curves import Curves
 from bilevel.experiments.report.charts import Figure
 from bilevel.experiments.report.hard_figures import figure_name, hard_figures
 from bilevel.experiments.report.hard_results import TIMES, HardResults
-from bilevel.experiments.report.hard_tables import BEHIND, NEEDED, hard_tables
+from bilevel.experiments.report.hard_tables import BEHIND, NEEDED, hard_tables, pooled_name
 from bilevel.experiments.report.page import environment, shared_values
 from bilevel.experiments.report.tables import Table, as_html
 
@@ -57,7 +57,8 @@ def hard_page_html(curves: Curves, files_folder: str | None = None, other_page: 
         parts = [
             Part(drawn[name], time.about if time else "", tables[name]) for name, time in names.items() if name in drawn
         ]
-        sections.append(Section(axis, parts, [tables[name] for name in FURTHER.get(axis.name, ()) if name in tables]))
+        further = [tables[name] for name in (pooled_name(axis), *FURTHER.get(axis.name, ())) if name in tables]
+        sections.append(Section(axis, parts, further))
     values = {
         **shared_values(),
         "about": curves.about,

@@ -31,6 +31,7 @@ NEEDED, BEHIND = "hard-demonstrations-needed", "hard-falling-behind"
 def hard_tables(results: HardResults) -> dict[str, Table]:
     """Return all tables that there is something to put in, by name."""
     found = [axis_table(results, axis, measure) for axis in results.axes for measure in axis.measures]
+    found += [pooled_table(results, axis) for axis in results.axes if "success" in axis.measures]
     found += [needed_table(results), behind_table(results)]
     return {table.name: table for table in found if table.records}
 
@@ -86,6 +87,11 @@ def _time_cell(measure: TimeMeasure, may_give_up: bool, variant: Variant, points
     return _Cell(Text(seconds(time.middle), "unsolved" if gave_up else ""), {**ends, "solved": int(time.solved)})
 
 
+def pooled_name(axis: Axis) -> str:
+    """Return the name of the files of a table for all tasks together."""
+    return f"hard-{axis.name}-pooled"
+
+
 def pooled_table(results: HardResults, axis: Axis) -> Table:
     """Return a line for each method, for all tasks together, and a column for each value that all tasks have."""
     pooled: dict[Variant, Points] = {}
@@ -107,7 +113,7 @@ def pooled_table(results: HardResults, axis: Axis) -> Table:
     whose = f"{tasks} together{results.objects(axis)}, with 95% intervals over training seeds"
     caption = f"{axis.about} The success rate of {whose}, by {axis.title}."
     header = ["method", *map(axis.show, values)]
-    return Table(f"hard-{axis.name}-pooled", f"Success: {axis.name}", caption, header, lines, records)
+    return Table(pooled_name(axis), f"Success: {axis.name}, all tasks together", caption, header, lines, records)
 
 
 # Where they pass a limit
