@@ -46,7 +46,7 @@ def _renderer(make: Make, figure: str | None = None) -> Render:
         table, about = make(HardResults(curves)), curves.about
         machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
         made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
-        above = f"![{table.title}, by task](images/{figure}.png)\n\n" if figure else ""
+        above = f"![{table.title.partition(',')[0]}, by task](images/{figure}.png)\n\n" if figure else ""
         return f"{above}{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
 
     return render

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bilevel.commands.arguments import Json, answer
 from bilevel.commands.evaluate_command import parse_numbers
-from bilevel.commands.experiment_options import ExperimentOptions, Names, Numbers
+from bilevel.commands.experiment_options import Count, ExperimentOptions, Names, Numbers
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class BenchmarkHard(ExperimentOptions):
               bilevel benchmark hard --quick --output build/quick-hard
     """
 
+    episodes: Count = None
+    """For each point of a curve, with each seed (by default 4, or 3 if quick)."""
     axes: Names = ()
     """What is made harder (by default everything; `bilevel benchmark axes` lists it). `perception` stands for all axes
     whose names begin with it."""

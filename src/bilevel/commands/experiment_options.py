@@ -38,9 +38,9 @@ class ExperimentOptions:
     """Train on a GPU, each training with this share of one: 0.25 for four at a time. With 0, on CPUs, and to the same
     bits on every machine of a kind. On a machine with several GPUs, start a run for each, with CUDA_VISIBLE_DEVICES."""
     episodes: Count = None
-    """Of each kind, with each seed (by default 10, or 3 if quick; 4 in a benchmark)."""
+    """For each number of objects, with each seed (by default 10, or 3 if quick)."""
     seeds: Count = None
-    """How many networks of each kind, each in worlds of its own (by default 3)."""
+    """How many networks of each kind, each in worlds of its own (by default 3, or 1 if quick)."""
     epochs: Count = None
     """Of cloning, for all that is learned without DAgger (by default 200, or 20 if quick)."""
     demonstrations: Count = None
