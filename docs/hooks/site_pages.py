@@ -16,6 +16,7 @@ from command_reference import command_page
 
 ROOT = Path(__file__).parents[2]
 FINDINGS = ROOT / "results" / "reproduction.jsonl"
+CURVES = ROOT / "results" / "hard.jsonl"  # which may not have been measured yet
 REPORT = """# The report of the reproduction
 
 `bilevel reproduce` ends with a report: one page with tables, charts, rules and how it was made, which loads nothing
@@ -26,11 +27,17 @@ from elsewhere. This is the report of [`results/reproduction.jsonl`](../results/
 
 [![The report in a browser](images/report.png)](images/report.png)
 """
+HARD_REPORT = """
+[The hard suite](hard.md) has a report, too, made of [`results/hard.jsonl`](../results/hard.jsonl).
+
+<a class="md-button" href="hard-report.html">Open the hard suite's report</a>
+"""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
-    pages = {"api.md": api_page(), "commands.md": command_page(), "report.md": REPORT}
+    report = REPORT + (HARD_REPORT if CURVES.exists() else "")
+    pages = {"api.md": api_page(), "commands.md": command_page(), "report.md": report}
     pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -38,5 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the report itself, which is a page of its own."""
+    """Write the reports themselves, which are pages of their own."""
     write_report(FINDINGS, Path(config.site_dir) / "reproduction-report.html", None)
+    if CURVES.exists():
+        write_report(CURVES, Path(config.site_dir) / "hard-report.html", None)

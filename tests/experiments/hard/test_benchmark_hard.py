@@ -10,6 +10,7 @@ import pytest
 
 from bilevel.experiments.hard.axes import AXES
 from bilevel.experiments.hard.curves import read_curves, summarise_curves
+from bilevel.experiments.report import writing
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_experiment
 from command_line import run
 
@@ -27,7 +28,7 @@ def benchmark(capsys: Capture, folder: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def test_curves_are_measured_and_added_to(tmp_path: Path, capsys: Capture) -> None:
+def test_curves_are_measured_and_added_to(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "folder"
     first = benchmark(capsys, folder, "--methods", "expert", "--axes", "budget", "control-noise")
     assert (first["done"], first["already_there"], first["report"]) == (5, 0, None)
@@ -46,6 +47,7 @@ def test_curves_are_measured_and_added_to(tmp_path: Path, capsys: Capture) -> No
     known = [("control-noise", "expert"), ("budget", "bison-paper"), ("budget", "expert")]
     assert [(curve.axis, curve.variant) for curve in found.curves] == known
 
+    monkeypatch.setattr(writing, "PICTURES", ())
     code, out, _ = run(capsys, "benchmark", "hard", *TINY[:-1], *BLOCKS, *both, "--output", folder)
     assert code == 0
     assert out.splitlines()[-1] == f"findings: {folder / 'curves.jsonl'}; report: {folder / 'hard.html'}"
