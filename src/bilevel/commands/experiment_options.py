@@ -42,7 +42,7 @@ class ExperimentOptions:
     seeds: Count = None
     """How many networks of each kind, each in worlds of its own (by default 3, or 1 if quick)."""
     epochs: Count = None
-    """Of cloning, for all that is learned without DAgger (by default 200, or 20 if quick)."""
+    """Of cloning in the paper's setting, whatever the method (by default 200, or 20 if quick)."""
     demonstrations: Count = None
     """That each policy learns from (by default 200, or 50 if quick)."""
     json: bool = False

@@ -239,11 +239,11 @@ def test_a_row_in_a_changed_world_is_run_in_it(folder: ExperimentFolder) -> None
     unit.perform(folder, lambda note: None)
     (record,) = unit.records(folder)
     assert (record.arguments, unit.outputs[1]) == ({"start": "circle"}, "episodes/blocks/expert-circle-0/02.jsonl")
-    learned = VARIANTS["bison-without-dagger"].in_world(circle.world, "").training("blocks", 1)
+    learned = VARIANTS["bison-printed"].in_world(circle.world, "").training("blocks", 1)
     assert learned is not None
-    assert learned.network.policy == "policies/blocks/bison-recorded-circle-1"
+    assert learned.network.policy == "policies/blocks/bison-paper-circle-1"
     assert learned.inputs == ("demonstrations/blocks-circle", learned.network.policy)
-    assert learned.outputs == ("policies/blocks/bison-without-dagger-circle-1",)
+    assert learned.outputs == ("policies/blocks/bison-printed-circle-1",)
 
 
 def test_a_policy_is_run_as_its_row_says(folder: ExperimentFolder) -> None:

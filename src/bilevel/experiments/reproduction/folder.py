@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bilevel.experiments.machines import Machine, machine
-from bilevel.experiments.reproduction.recipes import Recipe
+from bilevel.experiments.reproduction.recipes import PAPER, Recipe
 from bilevel.files import alone_in, remove_leftovers, taken_by_another, write_atomically
 from bilevel.json_files import Amount, Count, Value, decode, encode, read_bytes
 from bilevel.symbolic.domain import BadInput
@@ -35,8 +35,8 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
 
     demonstrations: Count = 200
     shown: Count = 3  # objects in each of them
-    epochs: Count = 200  # of cloning, whatever is learned without DAgger
-    dagger_episodes: Count = 60  # in each round, of whatever is learned with DAgger
+    epochs: Count = 200  # of cloning in the paper's setting, whatever is learned
+    dagger_episodes: Count = 60  # in each round, whatever is learned with DAgger
     planning_seconds: Amount = 100.0  # for each plan
     lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
@@ -51,9 +51,9 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
             config = replace(
                 config, **({part: replace(getattr(config, part), **{setting: value})} if part else {setting: value})
             )
-        if config.dagger.rounds:
-            return replace(config, dagger=replace(config.dagger, episodes=self.dagger_episodes))
-        return replace(config, training=replace(config.training, epochs=self.epochs))
+        if recipe.preset == PAPER:
+            return replace(config, training=replace(config.training, epochs=self.epochs))
+        return replace(config, dagger=replace(config.dagger, episodes=self.dagger_episodes))
 
 
 class _OfFolder(Experiment, frozen=True, forbid_unknown_fields=True):

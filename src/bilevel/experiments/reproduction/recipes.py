@@ -59,5 +59,5 @@ OUR_RECIPE = Recipe(OURS, OURS)
 AS_PRINTED = Recipe("printed", PAPER, (("algorithm", "printed"),), network=PAPERS_RECIPE)
 # The paper's, but for the actions that were recorded, which the paper does not have.
 RECORDED = Recipe("recorded", PAPER, (("recorded_actions", True),))
-# Ours, but for DAgger: the same network as of the one before, with the rules completed.
-WITHOUT_DAGGER = Recipe("without-dagger", OURS, (("dagger.rounds", 0),), network=RECORDED)
+# Ours, but for DAgger.
+WITHOUT_DAGGER = Recipe("without-dagger", OURS, (("dagger.rounds", 0),))
