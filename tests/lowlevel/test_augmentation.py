@@ -67,7 +67,7 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
 ) -> None:
     spec = spec_with(symmetry)
     encoding = encoding_of(DOMAIN, spec)
-    columns = network_of(encoding).columns()
+    columns = network_of(encoding).columns(())
     assert columns is not None
     _, image = images(columns.symmetries, columns.columns)
     row = row_of(spec, encoding, (1, 1, 1), swapped=False)
@@ -75,14 +75,14 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
 
 
 def test_mirrors_and_a_swap_make_eight_images() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), SWAP))).columns()
+    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), SWAP))).columns(())
     assert columns is not None
     assert len(images(columns.symmetries, columns.columns)) == 8
     assert len(images(columns.symmetries[:2], columns.columns)) == 4
 
 
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(Swap(("x", "radius"), (0, 1))))).columns()
+    columns = network_of(encoding_of(DOMAIN, spec_with(Swap(("x", "radius"), (0, 1))))).columns(())
     assert columns is not None
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
         images(columns.symmetries, columns.columns)
@@ -108,7 +108,7 @@ def table_after(symmetry: Symmetry) -> tuple[Array, Array, Samples]:
     network, ours = network_of(encoding), drawn_samples(encoding)
     table = network.table(ours)
     before = table[0].numpy().copy()
-    change = augmentation(network.columns(), table, 0)
+    change = augmentation(network.columns(()), table, 0)
     assert change is not None
     change(0, 0)
     return before, table[0].numpy(), ours
@@ -118,7 +118,7 @@ def test_each_pass_shows_other_images_in_the_same_table() -> None:
     """A step that was recorded on a GPU reads where the table was when it was recorded."""
     network = network_of(encoding_of(DOMAIN, spec_with(MIRROR, SWAP)))
     (table,) = network.table(drawn_samples(network.encoding))
-    change, place, passes = augmentation(network.columns(), [table], 0), table.data_ptr(), []
+    change, place, passes = augmentation(network.columns(()), [table], 0), table.data_ptr(), []
     assert change is not None
     for number in (0, 1, 0):
         change(0, number)
@@ -161,7 +161,7 @@ def test_a_run_with_all_settings_goes_on_bit_by_bit(pauses: int) -> None:
 
 def test_discrete_controls_have_no_images() -> None:
     network = GraphNetwork(encoding_of(DOMAIN, spec_with(MIRROR)), DiscreteControls(3), 4)
-    columns = network.columns()
+    columns = network.columns(())
     assert columns is not None
     assert not columns.symmetries
     assert augmentation(columns, network.table(drawn_samples(network.encoding)), 0) is None

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bilevel.lowlevel.encoding import FeatureEncoder, ImitationSamples, Situation
 from bilevel.symbolic.domain import NO_FACTS, BadInput, Domain, Facts
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Spec
+from bilevel.tasks.spec import Mirror, Spec, Symmetry
 
 NOTHING = 0  # instead of an object, for an argument that is not seen, or that a fact does not have
 
@@ -51,6 +51,7 @@ class GraphEncoding:
     unary: tuple[str, ...]
     relations: tuple[str, ...]  # with two or more
     arity: int  # of the relation with the most arguments, 0 where there are none
+    symmetries: tuple[Symmetry, ...] = ()  # that hold whatever is being done, which the network is not told
 
     @cached_property
     def features(self) -> FeatureEncoder:
@@ -144,12 +145,18 @@ def encoding_with_facts(domain: Domain, spec: Spec) -> GraphEncoding:
     arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates)}
     nullary, unary = (tuple(name for name, arity in arities.items() if arity == count) for count in (0, 1))
     related = {name: arity for name, arity in arities.items() if arity > 1}
-    return GraphEncoding(spec, True, nullary, unary, tuple(related), max(related.values(), default=0))
+    arity = max(related.values(), default=0)
+    return GraphEncoding(spec, True, nullary, unary, tuple(related), arity, _symmetries(domain, spec))
 
 
 def encoding_without_facts(domain: Domain, spec: Spec) -> GraphEncoding:
     """Return what a network is told that sees features alone."""
-    return GraphEncoding(spec, False, (), (), (), 0)
+    mirrors = tuple(symmetry for symmetry in _symmetries(domain, spec) if isinstance(symmetry, Mirror))
+    return GraphEncoding(spec, False, (), (), (), 0, mirrors)  # nothing says how `LabelOnly` features would be swapped
+
+
+def _symmetries(domain: Domain, spec: Spec) -> tuple[Symmetry, ...]:
+    return tuple(symmetry for symmetry in spec.symmetries if domain.schemas.keys().isdisjoint(symmetry.except_for))
 
 
 # The end-to-end methods, and what each of them is told.

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from bilevel.baselines.graph_encoding import GraphEncoding, GraphSamples
 from bilevel.lowlevel.network import ImitationNetwork, Table, scales_of
+from bilevel.lowlevel.table_columns import CONTROL, TableColumn, TableColumns
 from bilevel.tasks.controls import Controls, DiscreteControls
 
 FAR_BELOW = 1e9  # what is masked comes so far below all that is not
@@ -92,6 +93,15 @@ class EndToEndNetwork(ImitationNetwork):
             _side_by_side([samples.globals, _with_first_row(samples.objects), visible, samples.facts, known]),
             torch.from_numpy(samples.arguments),
         )
+
+    def columns(self, table: Table) -> TableColumns | None:
+        encoding, told = self.encoding, self.encoding.features
+        _, _, structures, arguments = table
+        found: list[TableColumn | None] = [*told.agent_columns(self.agent_scale.tolist())]
+        for row in range(self._rows(structures, arguments.shape[1])):
+            found += told.object_columns(row + 1, self.object_scale.tolist())
+        found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+        return TableColumns(found, {}, () if self.is_choice else encoding.symmetries)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         steps, structure_of, structures, arguments = table

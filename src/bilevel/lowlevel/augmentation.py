@@ -91,6 +91,9 @@ class Augmentation:
             rows, ours = self._original[:, place].cpu().numpy() > 0, images(holding, columns.columns)
             self._first[rows], self._count[rows] = len(found), len(ours)
             found += ours
+        if not columns.schemas:
+            found = images(columns.symmetries, columns.columns)
+            self._count[:] = len(found)
         self._sources = torch.from_numpy(np.stack([one.sources for one in found])).to(table.device)
         self._factors = torch.from_numpy(np.stack([one.factors for one in found])).to(table.device)
 

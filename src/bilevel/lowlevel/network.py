@@ -47,8 +47,8 @@ class ImitationNetwork(nn.Module, ABC):
     def set_scales(self, samples: object) -> None:
         """Take the scale of each number from the samples."""
 
-    def columns(self) -> TableColumns | None:
-        """What the columns of the table are, for training that shows samples in other forms; `None` if unknown."""
+    def columns(self, table: Table) -> TableColumns | None:
+        """What the columns of a table are, for training that shows samples in other forms; `None` if unknown."""
         return None
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class LowLevelNetwork(ImitationNetwork):
         objects = (samples.objects * self.object_scale.cpu().numpy()).reshape(len(samples), -1)
         return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
 
-    def columns(self) -> TableColumns | None:
+    def columns(self, table: Table) -> TableColumns | None:
         encoding, told = self.encoding, self.encoding.features
         facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - told.object_size)
         found: list[TableColumn | None] = [*told.agent_columns(self.global_scale.tolist()), *facts]

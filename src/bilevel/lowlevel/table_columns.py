@@ -26,7 +26,10 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table, `None` for those that stay as they are, and the place of each schema's column."""
+    """The columns of a table, `None` for those that stay as they are, and the place of each schema's column.
+
+    Where there is none, since the network is told no action, all symmetries hold for all samples.
+    """
 
     columns: Sequence[TableColumn | None]
     schemas: dict[str, int]

@@ -95,7 +95,8 @@ class Training:
         self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
         passes = max(1, config.updates // (config.epochs * self._per_pass))
         self._batches = passes * self._per_pass  # of an epoch
-        self._augmentation = augmentation(self.network.columns(), self._learned, seed) if config.symmetries else None
+        columns = self.network.columns(self._learned) if config.symmetries else None
+        self._augmentation = augmentation(columns, self._learned, seed)
         self._rate = torch.tensor(config.learning_rate, device=self.device)
         self._optimiser = _adam(self.network, self._rate)
         self._index = torch.zeros(self._batch, dtype=torch.int64, device=self.device)
