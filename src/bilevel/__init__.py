@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.tasks.spec import Position as Position
     from bilevel.tasks.spec import Scalar as Scalar
     from bilevel.tasks.spec import Spec as Spec
-    from bilevel.tasks.spec import Swap as Swap
+    from bilevel.tasks.spec import Transpose as Transpose
     from bilevel.tasks.task import Expert as Expert
     from bilevel.tasks.task import Task as Task
 
@@ -86,7 +86,7 @@ _MODULES = {
     "symbolic.pddl": ["read_domain", "read_problem"],
     "tasks.registry": ["find_task", "register_task"],
     "tasks.scene": ["Scene"],
-    "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Swap"],
+    "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Transpose"],
     "tasks.task": ["Expert", "Task"],
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

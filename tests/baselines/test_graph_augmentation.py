@@ -14,16 +14,16 @@ from bilevel.symbolic.domain import Atom
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Swap
+from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Transpose
 from tiny_task import DOMAIN
 
 CONTROLS = BoxControls([-1.0] * 3, [1.0] * 3, [3])
-MIRROR, SWAP = Mirror(("x",), (0,)), Swap(("x", "y"), (0, 1))
+MIRROR, TRANSPOSE = Mirror(("x",), (0,)), Transpose(("x", "y"), (0, 1))
 PLACE: Features = {"x": Position, "y": Position}
 SPEC = Spec(
     {**PLACE, "closed": Scalar},
     {"parcel": PLACE, "spot": {**PLACE, "end": LabelOnly(Position(along="x"))}},
-    symmetries=(MIRROR, SWAP),
+    symmetries=(MIRROR, TRANSPOSE),
 )
 STATE = frozenset({Atom("at", ("p", "s"))})
 
@@ -64,7 +64,7 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(method: str, chang
     table = table_of(network, *drawn())
     columns = network.columns(table)
     assert columns is not None
-    _, image = images([SWAP if "swapped" in change else MIRROR], columns.columns)
+    _, image = images([TRANSPOSE if "swapped" in change else MIRROR], columns.columns)
     row = table[0].numpy()[0]
     expected = table_of(network, *drawn(**change))[0].numpy()[0]
     assert row[image.sources] * image.factors == pytest.approx(expected, rel=1e-4)

@@ -15,12 +15,12 @@ from bilevel.lowlevel.training import Training, TrainingConfig
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Angle, Mirror, Position, Role, Scalar, Spec, Swap, Symmetry
+from bilevel.tasks.spec import Angle, Mirror, Position, Role, Scalar, Spec, Symmetry, Transpose
 from tiny_task import DOMAIN
 
 CONTROLS = BoxControls([-1.0] * 3, [1.0] * 3, [3])
 MIRROR = Mirror(("x", "yaw"), controls=(0,))
-SWAP = Swap(("x", "y"), controls=(0, 1), angles=("yaw",))
+TRANSPOSE = Transpose(("x", "y"), controls=(0, 1), angles=("yaw",))
 
 
 def spec_with(*symmetries: Symmetry) -> Spec:
@@ -60,7 +60,9 @@ def network_of(encoding: Encoding) -> GraphNetwork:
 
 
 @pytest.mark.parametrize(
-    ("symmetry", "signs", "swapped"), [(MIRROR, (-1, 1, -1), False), (SWAP, (1, 1, -1), True)], ids=["mirror", "swap"]
+    ("symmetry", "signs", "swapped"),
+    [(MIRROR, (-1, 1, -1), False), (TRANSPOSE, (1, 1, -1), True)],
+    ids=["mirror", "transpose"],
 )
 def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
     symmetry: Symmetry, signs: tuple[float, ...], swapped: bool
@@ -75,14 +77,14 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
 
 
 def test_mirrors_and_a_swap_make_eight_images() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), SWAP))).columns(())
+    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), TRANSPOSE))).columns(())
     assert columns is not None
     assert len(images(columns.symmetries, columns.columns)) == 8
     assert len(images(columns.symmetries[:2], columns.columns)) == 4
 
 
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(Swap(("x", "radius"), (0, 1))))).columns(())
+    columns = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1))))).columns(())
     assert columns is not None
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
         images(columns.symmetries, columns.columns)
@@ -116,7 +118,7 @@ def table_after(symmetry: Symmetry) -> tuple[Array, Array, Samples]:
 
 def test_each_pass_shows_other_images_in_the_same_table() -> None:
     """A step that was recorded on a GPU reads where the table was when it was recorded."""
-    network = network_of(encoding_of(DOMAIN, spec_with(MIRROR, SWAP)))
+    network = network_of(encoding_of(DOMAIN, spec_with(MIRROR, TRANSPOSE)))
     (table,) = network.table(drawn_samples(network.encoding))
     change, place, passes = augmentation(network.columns(()), [table], 0), table.data_ptr(), []
     assert change is not None
@@ -144,7 +146,7 @@ ALL = TrainingConfig(epochs=2, batch=8, updates=30, symmetries=True)
 
 @pytest.mark.parametrize("pauses", [0, 1, 6])
 def test_a_run_with_all_settings_goes_on_bit_by_bit(pauses: int) -> None:
-    encoding = encoding_of(DOMAIN, spec_with(MIRROR, SWAP))
+    encoding = encoding_of(DOMAIN, spec_with(MIRROR, TRANSPOSE))
     make = partial(GraphNetwork, encoding, CONTROLS, 4)
     whole, stopped, resumed = (Training(drawn_samples(encoding), make, 0, ALL, None) for _ in range(3))
     stopped.learn()

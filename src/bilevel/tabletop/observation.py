@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene import Array, Roster, Scene
-from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Swap, Symmetry
+from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Symmetry, Transpose
 
 Bools = NDArray[np.bool_]
 
@@ -36,7 +36,7 @@ SLIDING = ("open", "close")  # actions that push something along x, one way
 SYMMETRIES: tuple[Symmetry, ...] = (
     Mirror(("y",), controls=(1,)),
     Mirror(("x",), controls=(0,), except_for=SLIDING),
-    Swap(("x", "y"), controls=(0, 1), except_for=SLIDING),
+    Transpose(("x", "y"), controls=(0, 1), except_for=SLIDING),
 )
 
 # Where these stand in every spec that has them.

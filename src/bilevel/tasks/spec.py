@@ -62,7 +62,7 @@ class Mirror(msgspec.Struct, frozen=True, tag="mirror", omit_defaults=True):
     except_for: tuple[str, ...] = ()  # actions for which it does not hold, such as opening something to the right
 
 
-class Swap(msgspec.Struct, frozen=True, tag="swap", omit_defaults=True):
+class Transpose(msgspec.Struct, frozen=True, tag="transpose", omit_defaults=True):
     """What is seen could be mirrored at a diagonal: two features, and two numbers of a control, change places.
 
     Together with a mirror, that makes quarter turns. Angles turn the other way.
@@ -74,7 +74,7 @@ class Swap(msgspec.Struct, frozen=True, tag="swap", omit_defaults=True):
     angles: tuple[str, ...] = ()
 
 
-Symmetry = Mirror | Swap
+Symmetry = Mirror | Transpose
 
 Role = Position | Angle | Scalar | LabelOnly
 ROLES = (Position, Angle, Scalar, LabelOnly)
@@ -124,7 +124,7 @@ class Spec:
                     )
         told = {*agent, *(name for features in self.object_roles.values() for name in features)}
         for symmetry in self.symmetries:
-            for name in (*symmetry.features, *(symmetry.angles if isinstance(symmetry, Swap) else ())):
+            for name in (*symmetry.features, *(symmetry.angles if isinstance(symmetry, Transpose) else ())):
                 if name not in told:
                     raise BadInput(f"a symmetry names the feature '{name}', but neither agent nor objects have it")
         for name in self.frame or ():

@@ -87,6 +87,7 @@ def test_killed_interrupted_told_to_end_and_with_a_worker_killed(tmp_path: Path,
     assert end(process) == (143, "", "")
     assert held_locks(folder) == []
 
+    shutil.rmtree(folder / POLICY, ignore_errors=True)  # so that there is enough to do for workers to be killed at it
     process = start(folder, *TINY)
     assert wait_for_changes(process, folder, 1)
     for number in workers(process.pid):
