@@ -27,3 +27,34 @@ def coverage_table(rows: Sequence[Row], file: str) -> str:
         f"{small} of {len(measured)} are below 0.05, and the largest is {measured[-1]:.2f}. {origin(rows, file)}"
     )
     return below(text, ["seeds × episodes", "ρ", *INTERVALS.values()], lines)
+
+
+def settled_table(rows: Sequence[Row], file: str) -> str:
+    """Return how many episodes were given up early, and what becomes of them when they are not."""
+    lines = [
+        [
+            f"{row['task']}, {row['method']}",
+            f"{row['successes']}/{row['episodes']}",
+            str(row["settled"]),
+            str(row["successes_to_the_end"]),
+            str(row["other_reasons_to_the_end"]),
+            f"{row['saved_steps']:,}",
+        ]
+        for row in rows
+    ]
+    given_up, successes = (sum(row[key] for row in rows) for key in ("settled", "successes_to_the_end"))
+    first, episodes = rows[0], sum(row["episodes"] for row in rows)
+    text = (
+        f"Networks trained for {first['epochs']} epochs from {first['demonstrations']} demonstrations, so that they "
+        f"stall; {first['networks']} for each line. Of {episodes} episodes {given_up} were given up; run to their "
+        f"ends, {successes} of these succeed. {origin(rows, file)}"
+    )
+    header = [
+        "task, method",
+        "successes",
+        "given up",
+        "of these to their ends: successes",
+        "other reasons",
+        "steps saved",
+    ]
+    return below(text, header, lines)

@@ -54,6 +54,7 @@ TABLES: Mapping[str, Place] = {
     "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
     "pretrained": Place(package.pretrained_table, "pretrained.jsonl", "docs/results.md"),
     "installation": Place(package.install_table, "install.jsonl", "docs/installation.md"),
+    "settled episodes": Place(statistics.settled_table, "settled-episodes.jsonl", "docs/policies.md"),
     "failures": Place(render.failure_table, "policies.jsonl", "docs/policies.md"),
     "refinement": Place(render.refinement_table, "policies.jsonl", "docs/policies.md"),
     "schedules": Place(render.schedule_table, "schedules.jsonl", "docs/policies.md"),
