@@ -24,7 +24,8 @@ import time
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -48,6 +49,7 @@ OPTIONS = 0.35  # the part of the inputs that are options; the rest are files
 PATIENCE = 2.0  # CPU seconds before an input is interrupted
 LAST = 30.0  # seconds before it hangs, and again as many where Python does not even notice the alarm
 MEMORY = 4 << 30  # bytes that a process may take
+REMEMBERED = 1000  # commands whose words need not be read again
 NOISE = ("Traceback (most recent call last)", "Warning: ", "Exception ignored")
 
 
@@ -230,6 +232,20 @@ def fuzz(corpus: str, block: Block, seed: int) -> Found:
     return found
 
 
+def _remembering(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes commands of words, but of the same words only once: most damaged files are given to a few."""
+    known: dict[tuple[str, ...], Any] = {}
+
+    def command(kind: Any, words: Sequence[str], program: str) -> Any:
+        if (key := (program, *words)) not in known:
+            if len(known) == REMEMBERED:
+                known.clear()
+            known[key] = read(kind, words, program)
+        return copy(known[key])
+
+    return command
+
+
 def _one(number: int, seed: int, formats: list[Format], sandbox: Sandbox, found: Found) -> None:
     given = drawn(number, seed, formats)
     if given.path:
@@ -324,6 +340,7 @@ def _serve(corpus: str, seed: int, connection: Connection) -> None:
         import torch
 
         torch.optim.Adam([torch.zeros(1, requires_grad=True)])
+    cli._read = _remembering(cli._read)
     while True:
         connection.send(fuzz(corpus, connection.recv(), seed))
 
