@@ -90,6 +90,15 @@ def test_it_knows_all_presets() -> None:
     assert set(get_args(get_type_hints(Learn)["preset"])) == set(PRESETS)
 
 
+def test_a_seed_may_be_larger_than_torch_takes(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = 10**30
+    code, _, err = run(capsys, "learn", dataset, "--output", tmp_path / "policy", *TASK, *BRIEF, "--seed", seed)
+    assert (code, err) == (0, "")
+    assert read_policy(tmp_path / "policy").card.seed == seed
+
+
 def test_it_learns_a_policy_and_says_so(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "new" / "policy"
     code, out, err = run(capsys, "learn", dataset, "--output", output, *TASK, *BRIEF, "--seed", 5)

@@ -230,7 +230,7 @@ def find_device(name: str = AUTO) -> torch.device:
 def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> ImitationNetwork:
     """A new network whose weights depend on the seed alone; torch's own random numbers stay as they were."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed % 2**64)  # it takes no more
         return make_network()
 
 
