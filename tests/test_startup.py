@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,7 +128,7 @@ COMPLETE = """source /dev/stdin
 COMP_WORDS=({words} "")
 COMP_CWORD={last}
 _tyro_bilevel
-echo "${{COMPREPLY[@]}}"
+printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
@@ -137,13 +138,17 @@ def test_bash_completes_commands_options_and_values() -> None:
     def completed(*words: str) -> list[str]:
         program = COMPLETE.format(words=" ".join(words), last=len(words))
         run = subprocess.run(["bash", "-c", program], input=script, capture_output=True, text=True, check=True)
-        return run.stdout.split()
+        return run.stdout.splitlines()
 
     assert {"policies", "evaluate", "rules"} <= set(completed("bilevel"))
     assert {"verify", "complete"} <= set(completed("bilevel", "rules"))
     assert {"--objects", "--video"} <= set(completed("bilevel", "run", "gacha"))
     assert set(completed("bilevel", "run", "--quality")) == {"auto", "fast", "smooth", "good"}
     assert set(completed("bilevel", "learn", "--preset")) == {"best", "paper"}
+    assert {"--version", "--completion"} <= set(completed("bilevel"))
+    assert set(completed("bilevel", "--completion")) == {"bash", "zsh", "fish"}
+    for command in ("run", "evaluate", "learn", "collect", "import", "reproduce"):  # and no word of their help
+        assert all(word.startswith("-") for word in completed("bilevel", command, "x"))
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -151,6 +156,9 @@ def test_other_shells_complete_options_of_every_command(shell: str) -> None:
     script = python_m("--completion", shell).stdout
     assert "memoryless" in script
     assert "grow" in script
+    assert "--version" in script
+    completed = next(line for line in script.splitlines() if line.startswith("COMPLETION_SPEC"))
+    assert not re.search(r"\\n", completed)
 
 
 @pytest.mark.parametrize("words", [(), ("tcsh",), ("bash", "zsh")])
