@@ -36,6 +36,20 @@ def test_memory_is_asked_for() -> None:
     require_memory(1)
     with pytest.raises(MemoryError):
         require_memory(2**40)
+    with pytest.raises(MemoryError):
+        require_memory(10**30)
+
+
+def test_memory_that_is_promised_but_not_free_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bilevel.memory._free_mebibytes", lambda: 100)
+    require_memory(100)
+    with pytest.raises(MemoryError):
+        require_memory(101)
+    monkeypatch.setattr("bilevel.memory._free_mebibytes", lambda: None)
+    require_memory(101)
+
+
+def test_what_libraries_lack_is_understood() -> None:
     with pytest.raises(Exception, match="allocate") as error:
         np.empty(2**48)
     assert lacks_memory(error.value)
@@ -47,6 +61,7 @@ def test_memory_is_asked_for() -> None:
     [
         (160, ["collect", "blocks", "--episodes", "1", "--output", "OUT"]),
         (150, ["problem", "blocks", "--objects", "1000000", "--output", "OUT"]),
+        (8000, ["problem", "blocks", "--objects", "10000000", "--output", "OUT"]),
     ],
 )
 def test_a_command_without_memory_ends_in_one_line(

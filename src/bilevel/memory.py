@@ -6,7 +6,9 @@ import ctypes
 import errno
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
+MOST = 1 << 30  # mebibytes, that nobody has
 LACKING = "there is not enough memory for this"
 # What libraries say: the loader of shared ones, C++, torch, Python where it starts a thread.
 _WORDS = (
@@ -28,8 +30,24 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def require_memory(mebibytes: int) -> None:
-    """`MemoryError` where so much is not to be had: for libraries that do not ask whether they got any."""
+    """`MemoryError` where so much is not to be had: for what does not ask, or would only notice after minutes.
+
+    A system may promise more memory than it has, and then kill who uses it. So what is free counts, too, where that is
+    known.
+    """
+    free = _free_mebibytes()
+    if mebibytes > (MOST if free is None else free):
+        raise MemoryError
     bytearray(mebibytes << 20)
+
+
+def _free_mebibytes() -> int | None:
+    """Return how much memory programs can still get without swapping, where the system says so: Linux does."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) >> 10 for line in lines if line.startswith("MemAvailable:")), None)
 
 
 def give_back() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -111,6 +112,12 @@ def test_generated_problems_can_be_written_and_read(shape: str) -> None:
     problem = generate_problem(shape, 11, random.Random(1))
     domain = shipped_domain(problem.domain_name)
     assert parse_problem(write_problem(problem, domain), domain) == problem
+
+
+def test_the_guide_names_all_shapes() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+    families = guide.partition("The families are ")[2].partition("\n\n")[0]
+    assert re.findall(r"`([a-z-]+)`", families) == list(GENERATORS)
 
 
 @pytest.mark.parametrize("shape", GENERATORS)

@@ -72,7 +72,6 @@ ProblemFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PROBL
 ProblemFiles = Annotated[Paths, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM...")]
 RulesFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
 PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
-Name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
 OptionallyNamed = Annotated[Optional[Path], _one_or_none(), tyro.conf.arg(metavar="[FILE]")]

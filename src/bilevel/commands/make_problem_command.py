@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Annotated
 
-from bilevel.commands.arguments import Json, Name, Output, print_json
+import tyro
+
+from bilevel.commands.arguments import Json, Output, print_json
 from bilevel.files import write_atomically
+from bilevel.memory import require_memory
 from bilevel.symbolic.domain import BadInput
 from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import write_problem
-from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
+from bilevel.tabletop.problems import GENERATORS, domain_text, generate_problem, shipped_domain
+
+FAMILY_HELP = f"Which family of problems: {', '.join(GENERATORS)}."
+Family = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME", help=FAMILY_HELP)]
+LARGE = 100_000  # objects, from which on a problem needs memory that is worth asking for
+BYTES = 1000  # that an object takes, with its facts and goals; measured with families of one to three facts an object
 
 
 @dataclass(frozen=True)
@@ -20,8 +29,7 @@ class MakeProblem:
     Example: bilevel problem blocks --objects 10000 --output blocks-10000.pddl
     """
 
-    name: Name
-    """Which family of problems."""
+    name: Family
     output: Output
     """Where to write the problem; its domain is written beside it."""
     objects: int = 10
@@ -32,6 +40,8 @@ class MakeProblem:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
+        if self.objects > LARGE:
+            require_memory(self.objects * BYTES >> 20)
         problem = generate_problem(self.name, self.objects, random.Random(self.seed))
         domain = shipped_domain(problem.domain_name)
         text = domain_text(domain.name)
