@@ -31,7 +31,7 @@ NESTS: dict[str, Nest] = {
 @pytest.mark.parametrize("nest", NESTS.values(), ids=NESTS)
 @pytest.mark.parametrize("levels", [250, 900, 100_000])
 def test_what_is_nested_deeply_is_damaged(nest: Nest, levels: int) -> None:
-    with pytest.raises(Damaged, match=r"^here: "):
+    with pytest.raises(Damaged, match=r"^here: lists and objects are nested too deeply$"):
         decode(nest(levels), object, "here")
 
 
@@ -63,7 +63,7 @@ def test_policies_and_data_sets_with_deep_parts_are_refused(tmp_path: Path, key:
         for path in folder.iterdir():
             (copy / path.name).write_bytes(path.read_bytes()) if path.is_file() else None
         nested(copy / file, key, levels)
-        with pytest.raises(Damaged, match=rf"{file}: "):
+        with pytest.raises(Damaged, match=rf"{file}: .*nested too deeply"):
             read(copy)
 
 

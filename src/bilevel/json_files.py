@@ -15,6 +15,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is coun
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
 Plain = str | bool | Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | float | None  # a value that holds no others
 
+TOO_DEEP = "lists and objects are nested too deeply"
 DEEPEST = 100  # levels of lists and objects in each other, far from where Python itself gives up
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -29,9 +30,11 @@ def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
     try:
         value = msgspec.json.decode(data, type=kind)
         if is_too_deep(data):
-            raise Damaged(f"{what}: lists and objects are nested too deeply")
+            raise Damaged(f"{what}: {TOO_DEEP}")
         return value
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise Damaged(f"{what}: {TOO_DEEP}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Damaged(f"{what}: {_in_one_line(error)}") from None
 
 

@@ -95,8 +95,8 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
 @pytest.mark.parametrize(
     ("headers", "body", "said"),
     [
-        ({}, STEP, "a request is JSON"),
-        ({"Content-Type": "text/plain"}, STEP, "a request is JSON"),
+        ({}, STEP, "a request has the Content-Type application/json"),
+        ({"Content-Type": "text/plain"}, STEP, "a request has the Content-Type application/json"),
         ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
         ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
         (JSON, '{"type": "hold", "place": 0, "value": 1e999}', "no request of the page"),

@@ -33,7 +33,8 @@ class RulePolicy:
         self.follow(rules)
 
     def __repr__(self) -> str:
-        return f"RulePolicy({self.domain.name}: {len(self.rules)} rules)"
+        noun = "rule" if len(self.rules) == 1 else "rules"
+        return f"RulePolicy({self.domain.name}: {len(self.rules)} {noun})"
 
     def follow(self, rules: Sequence[Rule]) -> None:
         """Follow these rules from the next choice on."""

@@ -134,7 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         """Return what a page has sent; a page of another origin cannot send this type without asking first."""
         length = self.headers.get("Content-Length", "")
-        if self.headers.get_content_type() != "application/json" or not length.isdecimal() or int(length) > LONGEST:
+        if self.headers.get_content_type() != "application/json":
+            raise BadInput("a request has the Content-Type application/json")
+        if not length.isdecimal() or int(length) > LONGEST:
             raise BadInput(f"a request is JSON of at most {LONGEST:,} bytes, and says of how many")
         return self.rfile.read(int(length))
 
