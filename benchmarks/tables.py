@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import breaking_tables as breaking
 import domain_tables as domains
 import few_tables as few
 import hard_tables as hard
@@ -64,6 +65,8 @@ TABLES: Mapping[str, Place] = {
     "step times": Place(render.step_table, "step-speed.jsonl", "docs/policies.md"),
     "large problems": Place(render.large_problem_table, "large-problems.jsonl", "docs/architecture.md"),
     "start-up": Place(render.startup_table, "startup.jsonl", "docs/architecture.md"),
+    "fuzzing": Place(breaking.fuzz_table, "fuzz.jsonl", "docs/architecture.md"),
+    "kills": Place(breaking.kill_table, "kills.jsonl", "docs/architecture.md"),
     "summary": Place(of_report(reproduction.summary_table), FOUND, "README.md"),
     "reproduction": Place(of_report(reproduction.short_table), FOUND, "docs/results.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),
