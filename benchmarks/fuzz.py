@@ -254,6 +254,7 @@ def _one(number: int, seed: int, formats: list[Format], sandbox: Sandbox, found:
     code, errors = (outcome_outside if is_outside else outcome)(given.words)
     verdict, wrong = judged(code, errors)
     may_write = {word.partition("=")[2] if word.startswith("--") else word for word in given.words[1:]}
+    may_write |= {str(Path(word).with_suffix(".timings.jsonl")) for word in may_write if word.endswith(".jsonl")}
     if not given.kind.startswith("options"):
         may_write = {"out", "out.html", "demos", "unfinished", "results.jsonl", "results.timings.jsonl"}
     changed = sandbox.changes(may_write if code in (0, 1, 130) else set())

@@ -90,6 +90,26 @@ def test_bad_input_in_a_worker_is_raised_here(workers: int) -> None:
         list(spread(refuse, range(6), workers))
 
 
+def lose() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        if number == 1:
+            time.sleep(1)  # until the other worker is at work, too
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            time.sleep(600)
+        except SystemExit:
+            raise ValueError("as a library says that cleans up") from None
+        return number
+
+    return work
+
+
+def test_a_worker_that_is_told_to_end_says_nothing_of_other_errors(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadInput, match="ended early"):
+        list(spread(lose, range(2), 2))
+    assert capfd.readouterr().err == ""
+
+
 def test_a_worker_that_dies_is_noticed() -> None:
     with pytest.raises(BadInput, match=r"a worker process ended early \(process \d+, exit code -9\)"):
         list(spread(die, range(6), 2))

@@ -102,8 +102,15 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception:
         if interruptions is None or not interruptions.came:
             raise
-        code = _complain("interrupted", 130)  # of which something has made another error, as the compiler does
+        code = _ended_by(interruptions.came)  # of which something has made another error, as the compiler does
     sys.exit(code)
+
+
+def _ended_by(number: int) -> int:
+    """Return the exit code after a signal, and say that it was Ctrl-C, if it was."""
+    import signal
+
+    return _complain("interrupted", 130) if number == signal.SIGINT else 128 + number
 
 
 def _run(words: list[str]) -> int:
@@ -147,12 +154,10 @@ def _not_imported(error: ImportError) -> str:
 
 def _prepare() -> None:
     import io
-    import signal
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything that was started is ended too
 
 
 def _asked(words: list[str]) -> Any:

@@ -189,16 +189,28 @@ def _main(connection: int, first: int) -> None:
     This process cleans up and ends when it is told to, or left alone, and says nothing of that.
     """
     sys.unraisablehook = lambda lost: None if lost.exc_type is SystemExit else sys.__unraisablehook__(lost)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    told = threading.Event()
+
+    def end(*_: object) -> None:
+        told.set()
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, end)
     threading.Thread(target=_end_with_first_process, args=(first,), daemon=True).start()
     pipe: Connection[Any, Any] = Connection(connection)
-    with suppress(EOFError, OSError):
+    try:
         prepared = pipe.recv()
         process.current_process()._inheriting = True  # type: ignore[attr-defined]  # it must not start others yet
         spawn.prepare(prepared)
         serve: Callable[[Connection], None] = pipe.recv()
         del process.current_process()._inheriting  # type: ignore[attr-defined]
         serve(pipe)
+    except (EOFError, OSError):
+        return
+    except Exception:
+        if not told.is_set():
+            raise
+        sys.exit(1)  # of which a library has made another error, while it cleaned up
 
 
 def _end_with_first_process(first: int) -> None:
