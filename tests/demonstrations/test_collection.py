@@ -82,7 +82,8 @@ def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_collected(copied
     whole = contents(copied)
     (copied / file_name(0)).unlink()
     (copied / file_name(1)).write_bytes(whole[file_name(1)][:-100])
-    (copied / ".episode-00002.npz.x1y2z3").write_bytes(b"half")
+    for half in (".episode-00002.npz.x1y2z3", ".manifest.json.x1y2z3", ".domain.pddl.x1y2z3"):
+        (copied / half).write_bytes(b"half")
     with open_collection(TINY, copied, SETTINGS, EPISODES) as collection:
         assert collection.missing == [0, 1]
         assert len(collection.broken) == 1

@@ -148,8 +148,8 @@ def open_collection(
     )
     recorder.env.close()
     with alone_in(folder, "collecting", patience):
-        remove_leftovers(folder / "episode-*.npz")
-        remove_leftovers(folder / MANIFEST)
+        for name in ("episode-*.npz", MANIFEST, DOMAIN):
+            remove_leftovers(folder / name)
         known = _known(folder, wanted)
         _compare(folder, known, wanted)
         collection = Collection(task, folder, msgspec.structs.replace(wanted, versions=known.versions))
