@@ -30,7 +30,7 @@ from bilevel.commands.arguments import (
     require_positive,
     resumable,
 )
-from bilevel.files import alone_in, write_atomically
+from bilevel.files import alone_in, remove_leftovers, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -258,6 +258,7 @@ class Learn:
 
         lines = [json.loads(line) for line in (self.output / CURVES).read_text(encoding="utf-8").splitlines()]
         picture = draw_training_curve(lines, learned.card.summary["best_epoch"])
+        remove_leftovers(self.output / PICTURE)
         write_atomically(self.output / PICTURE, picture)
 
     def _report(self, learned: LearnedNetwork, seconds: float) -> None:

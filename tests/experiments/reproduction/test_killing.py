@@ -139,9 +139,10 @@ def test_two_runs_at_the_same_time_share_the_work(tmp_path: Path, wanted: dict[s
 
 
 def tear_a_line(folder: Path) -> None:
-    """Only the first of two lines is whole."""
+    """Only the first of two lines is whole, and beside them is what was half written."""
     path = folder / EPISODES
     path.write_bytes(path.read_bytes()[:-100])
+    path.with_name(f".{path.name}.abc").write_bytes(b"half")
 
 
 def tear_a_checkpoint(folder: Path) -> None:
@@ -189,3 +190,4 @@ def test_what_is_torn_is_mended(
     code, out, _ = run(capsys, "reproduce", *TINY, *SILENT, "--output", folder)
     assert (code, json.loads(out)["done"]) == (0, units)
     check_complete(folder, wanted)
+    assert not list(folder.rglob(".*.abc"))

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from bilevel.experiments.reproduction.folder import ExperimentFolder
 from bilevel.experiments.reproduction.units import Unit
+from bilevel.files import remove_leftovers
 from bilevel.processes import Worker, WorkerDied, stop_workers
 from bilevel.symbolic.domain import BadInput
 
@@ -144,6 +145,8 @@ def _serve(folder: ExperimentFolder, hide_gpu: bool, connection: Connection) -> 
     while True:
         unit: Unit = connection.recv()
         try:
+            for name in unit.outputs:
+                remove_leftovers(folder.path / name)
             unit.perform(folder, lambda note, unit=unit: connection.send(Advanced(unit, note)))  # type: ignore[misc]
         except (EOFError, BrokenPipeError, ConnectionError):
             raise
