@@ -295,6 +295,7 @@ def test_only_new_folders_and_unfinished_policies_are_written_to(
     (tmp_path / "file").write_text("mine")
     (tmp_path / "finished").mkdir()
     (tmp_path / "finished" / POLICY).write_text("{}")
+    (tmp_path / UNFINISHED).mkdir()  # a folder of this name, but of somebody else
     for output, reason in (
         (tmp_path / "file", "this is a file; choose a new folder as --output"),
         (tmp_path / "file" / "policy", "cannot be written: Not a directory"),
@@ -303,7 +304,7 @@ def test_only_new_folders_and_unfinished_policies_are_written_to(
     ):
         code, _, err = run(capsys, "learn", dataset, *TASK, "--output", output)
         assert (code, err) == (2, f"bilevel: {output}: {reason}\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "finished"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "finished", UNFINISHED]
 
 
 def test_a_policy_is_learned_by_one_process_at_a_time(

@@ -229,12 +229,13 @@ class Learn:
         from bilevel.policies.policy_folder import POLICY, UNFINISHED
 
         try:
-            if (self.output / POLICY).exists() and not is_begun(self.output / UNFINISHED):
+            begun = is_begun(self.output / UNFINISHED)
+            if (self.output / POLICY).exists() and not begun:
                 shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
                 raise BadInput(f"{self.output}: already holds a policy; choose another --output or remove it")
             if self.output.exists() and not self.output.is_dir():
                 raise BadInput(f"{self.output}: this is a file; choose a new folder as --output")
-            if self.output.exists() and not (self.output / UNFINISHED).exists() and any(self.output.iterdir()):
+            if self.output.exists() and not begun and any(path.name != UNFINISHED for path in self.output.iterdir()):
                 raise BadInput(f"{self.output}: holds other files; choose a new folder as --output")
             (self.output / UNFINISHED).mkdir(parents=True, exist_ok=True)
         except OSError as error:
