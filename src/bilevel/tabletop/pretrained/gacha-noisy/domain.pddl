@@ -25,7 +25,7 @@
 
   (:action open
     :parameters (?d - box)
-    :precondition (and (gripper-free))
+    :precondition (and (closed ?d) (gripper-free))
     :effect (and (opened ?d) (not (closed ?d))))
 
   (:action roll
