@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from result_tables import NOTHING, Row, below, origin, tasks
+from result_tables import NOTHING, OF_SEEDS, Row, below, origin, tasks, with_interval
 
 LABELS = {
     "before": "`best` as it was: 8 epochs",
@@ -36,11 +36,11 @@ def curve_table(rows: Sequence[Row], file: str) -> str:
         ceiling = _cell([row for row in found if (row["task"], row["variant"]) == (task, "expert")])
         for variant, name in (("before", "before"), ("centre", "now")):
             ours = [row for row in found if (row["task"], row["variant"]) == (task, variant)]
-            cells = [_cell([row for row in ours if row["demonstrations"] == number]) for number in numbers]
+            cells = [with_interval([row for row in ours if row["demonstrations"] == n], "seed") for n in numbers]
             lines.append([task, name, *cells, ceiling])
     text = (
         "Successes with ten objects of policies cloned from so many demonstrations with three, without DAgger, and of "
-        f"the expert: by `best` as it was, and as it is now. {_sizes(found)} {origin(found, file)}"
+        f"the expert: by `best` as it was, and as it is now, with {OF_SEEDS}. {_sizes(found)} {origin(found, file)}"
     )
     return below(text, ["task", "", *map(str, numbers), "expert"], lines)
 
