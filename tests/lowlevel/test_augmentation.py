@@ -169,12 +169,12 @@ def test_discrete_controls_have_no_images() -> None:
     assert augmentation(columns, network.table(drawn_samples(network.encoding)), 0) is None
 
 
-def test_few_samples_are_gone_over_more_often() -> None:
+def test_the_number_of_updates_does_not_depend_on_that_of_samples() -> None:
     """There are 36 samples to learn from, so 4 batches in a pass."""
     encoding = encoding_of(DOMAIN, spec_with())
     make = partial(GraphNetwork, encoding, CONTROLS, 4)
     config = TrainingConfig(epochs=2, batch=8, updates=30)
-    for updates, steps in ((0, 8), (8, 8), (15, 8), (16, 16), (33, 32)):
+    for updates, steps in ((0, 8), (1, 2), (5, 4), (8, 8), (15, 14), (16, 16), (33, 32)):
         training = Training(drawn_samples(encoding), make, 0, replace_updates(config, updates), None)
         while not training.done:
             training.learn()

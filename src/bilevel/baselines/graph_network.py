@@ -24,14 +24,17 @@ FAR_BELOW = 1e9  # what is masked comes so far below all that is not
 
 
 class Graphs(NamedTuple):
-    """A batch of graphs. All numbers are scaled already."""
+    """A batch of graphs. All numbers are scaled already.
+
+    The nodes of all graphs that stand in one row are side by side: that makes maxima over the nodes of a graph fast.
+    """
 
     globals: Tensor  # (batch, global size)
-    objects: Tensor  # (batch, rows, object size)
-    visible: Tensor  # (batch, rows, 1): 1 or 0
-    facts: Tensor  # (batch, facts, fact size)
-    known: Tensor  # (batch, facts, 1): 1, or 0 where there is none
-    arguments: Tensor  # (batch, facts, arity): rows
+    objects: Tensor  # (rows, batch, object size)
+    visible: Tensor  # (rows, batch, 1): 1 or 0
+    facts: Tensor  # (facts, batch, fact size)
+    known: Tensor  # (facts, batch, 1): 1, or 0 where there is none
+    arguments: Tensor  # (facts, batch, arity): rows
 
 
 class EndToEndNetwork(ImitationNetwork):
@@ -115,11 +118,11 @@ class EndToEndNetwork(ImitationNetwork):
         objects = [features.view(batch, rows, told.object_size), about.view(batch, rows, encoding.about_size)]
         graphs = Graphs(
             globals=torch.cat([agents, globals_], dim=-1),
-            objects=torch.cat(objects, dim=-1),
-            visible=visible.unsqueeze(-1),
-            facts=content.view(batch, facts, encoding.fact_size),
-            known=known.unsqueeze(-1),
-            arguments=arguments[structure],
+            objects=_by_row(torch.cat(objects, dim=-1)),
+            visible=_by_row(visible.unsqueeze(-1)),
+            facts=_by_row(content.view(batch, facts, encoding.fact_size)),
+            known=_by_row(known.unsqueeze(-1)),
+            arguments=_by_row(arguments[structure]),
         )
         return self(graphs), targets
 
@@ -133,63 +136,114 @@ class EndToEndNetwork(ImitationNetwork):
 
     def forward(self, graphs: Graphs) -> Tensor:
         """(batch, outputs)"""
-        visible, known = graphs.visible, graphs.known
-        edges = _Edges(graphs) if graphs.facts.shape[1] and self.encoding.relations else None
+        visible = graphs.visible
+        edges = _Edges(graphs) if graphs.facts.shape[0] and self.encoding.relations else None
+        among_objects, among_facts = _Among(visible), _Among(graphs.known) if edges else None
         h_global = self.embed["global"](graphs.globals)  # (batch, hidden)
-        h_objects = self.embed["object"](graphs.objects) * visible  # (batch, rows, hidden)
-        h_facts = self.embed["fact"](graphs.facts) * known if edges else None  # (batch, facts, hidden)
+        h_objects = self.embed["object"](graphs.objects) * visible  # (rows, batch, hidden)
+        h_facts = self.embed["fact"](graphs.facts) if edges else None  # (facts, batch, hidden)
         for layers in self.rounds:
             assert isinstance(layers, nn.ModuleDict)
-            objects = layers["object"](h_objects) + layers["global_to_object"](h_global).unsqueeze(1)
+            objects = layers["object"](h_objects) + layers["global_to_object"](h_global)
             heard = layers["global"](h_global)
-            if edges and h_facts is not None:
+            if edges and among_facts and h_facts is not None:
                 objects = objects + edges.to_objects(layers["fact_to_object"](h_facts))
                 facts = layers["fact"](torch.cat([h_facts, edges.from_objects(h_objects)], dim=-1))
-                h_facts = torch.relu(facts + layers["global_to_fact"](h_global).unsqueeze(1)) * known
-                heard = heard + _maximum(layers["fact_to_global"](h_facts), known)
+                h_facts = torch.relu(facts + layers["global_to_fact"](h_global))
+                heard = heard + among_facts.maximum(layers["fact_to_global"](h_facts))
             h_objects = torch.relu(objects) * visible
-            h_global = torch.relu(heard + _maximum(layers["object_to_global"](h_objects), visible))
-        total = h_global + _maximum(h_objects, visible)
-        if h_facts is not None:
-            total = total + _maximum(h_facts, known)
+            h_global = torch.relu(heard + among_objects.maximum(layers["object_to_global"](h_objects)))
+        total = h_global + among_objects.maximum(h_objects)
+        if among_facts and h_facts is not None:
+            total = total + among_facts.maximum(h_facts)
         outputs: Tensor = self.readout(total)
         return outputs
+
+
+class _Among:
+    """Nodes, of which some are there: (rows, batch, 1)."""
+
+    def __init__(self, there: Tensor) -> None:
+        self._absent, self._any = (there - 1) * FAR_BELOW, there.amax(dim=0)
+
+    def maximum(self, nodes: Tensor) -> Tensor:
+        """(batch, size): the maximum over (rows, batch, size) that are there; zero over none."""
+        most: Tensor = _Maximum.apply(nodes + self._absent)  # type: ignore[no-untyped-call]
+        return most * self._any
+
+
+class _Maximum(torch.autograd.Function):
+    """The maximum over the first axis: `amax`, whose own gradient takes twice as long."""
+
+    @staticmethod
+    def forward(ctx: Any, nodes: Tensor) -> Tensor:
+        most = nodes.amax(dim=0)
+        ctx.save_for_backward(nodes == most)
+        return most
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        """Equal ones share the gradient."""
+        (greatest,) = ctx.saved_tensors
+        shared: Tensor = greatest * (gradient / greatest.sum(dim=0))
+        return shared
 
 
 class _Edges:
     """Between facts and their arguments, one kind for each position."""
 
     def __init__(self, graphs: Graphs) -> None:
-        self._shape = batch, _, arity = graphs.arguments.shape
-        self._rows = graphs.objects.shape[1]
+        self._shape = _, batch, arity = graphs.arguments.shape
+        self._rows = graphs.objects.shape[0]
         device = graphs.arguments.device
-        first = torch.arange(batch, device=device).view(batch, 1, 1) * self._rows
-        ends = graphs.arguments + first  # (batch, facts, arity): among the rows of all graphs
-        self._sources = ends.flatten()
-        self._targets = (ends * arity + torch.arange(arity, device=device)).flatten()
+        ends = graphs.arguments * batch + torch.arange(batch, device=device).unsqueeze(1)  # among those of all graphs
+        self._sources = ends.flatten()  # (facts * batch * arity,)
+        self._targets = (ends + torch.arange(arity, device=device) * (self._rows * batch)).flatten()
 
     def from_objects(self, objects: Tensor) -> Tensor:
-        """(batch, facts, arity * size): what the arguments of each fact are, side by side."""
-        batch, facts, arity = self._shape
+        """(facts, batch, arity * size): what the arguments of each fact are, side by side."""
+        facts, batch, arity = self._shape
         found = objects.reshape(-1, objects.shape[-1]).index_select(0, self._sources)
-        return found.view(batch, facts, arity * objects.shape[-1])
+        return found.view(facts, batch, arity * objects.shape[-1])
 
     def to_objects(self, messages: Tensor) -> Tensor:
-        """(batch, rows, size): for each object the sum, over positions, of the greatest message from a fact.
+        """(rows, batch, size): for each object the sum, over positions, of the greatest message from a fact.
 
-        Messages are (batch, facts, arity * size).
+        Messages are (facts, batch, arity * size).
         """
-        batch, _, arity = self._shape
+        _, batch, arity = self._shape
         size = messages.shape[-1] // arity
-        nothing = messages.new_zeros(batch * self._rows * arity, size)
-        targets = self._targets.unsqueeze(1).expand(-1, size)
-        greatest = nothing.scatter_reduce(0, targets, messages.reshape(-1, size), "amax", include_self=False)
-        return greatest.view(batch, self._rows, arity, size).sum(dim=2)
+        heard: Tensor = _MaximumAtTargets.apply(  # type: ignore[no-untyped-call]
+            messages.reshape(-1, size), self._targets, arity * self._rows * batch
+        )
+        return heard.view(arity, self._rows, batch, size).sum(dim=0)
 
 
-def _maximum(nodes: Tensor, there: Tensor) -> Tensor:
-    """(batch, size): the maximum over (batch, nodes, size) that are there; zero over none."""
-    return (nodes + (there - 1) * FAR_BELOW).amax(dim=1) * there.amax(dim=1)
+class _MaximumAtTargets(torch.autograd.Function):
+    """(targets, size): the maximum over the messages, (messages, size), to each target; zero where there is none.
+
+    It is `scatter_reduce`, whose own gradient takes several times as long.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, messages: Tensor, targets: Tensor, count: int) -> Tensor:
+        index = targets.unsqueeze(1).expand_as(messages)
+        heard = messages.new_zeros(count, messages.shape[1])
+        heard.scatter_reduce_(0, index, messages, "amax", include_self=False)
+        ctx.save_for_backward(messages == heard.index_select(0, targets), targets)
+        return heard
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Equal ones share the gradient."""
+        greatest, targets = ctx.saved_tensors
+        share = torch.zeros_like(gradient).index_add_(0, targets, greatest.to(gradient.dtype)).clamp_(min=1)
+        return greatest * (gradient / share).index_select(0, targets), None, None
+
+
+def _by_row(nodes: Tensor) -> Tensor:
+    """(rows, batch, numbers) of (batch, rows, numbers)."""
+    return nodes.transpose(0, 1).contiguous()
 
 
 def _with_first_row(rows: NDArray[Any]) -> NDArray[Any]:

@@ -43,6 +43,11 @@ class ExperimentOptions:
     """How many networks of each kind, each in worlds of its own (by default 3, or 1 if quick)."""
     epochs: Count = None
     """Of cloning in the paper's setting, whatever the method (by default 200, or 20 if quick)."""
+    updates: Count = None
+    """The same in steps of training: so many over all epochs, however many samples a task has (by default one pass over
+    the samples an epoch)."""
+    dagger_episodes: Count = None
+    """Rollouts in each round of DAgger, whatever the method (by default 60, or 20 if quick)."""
     demonstrations: Count = None
     """That each policy learns from (by default 200, or 50 if quick)."""
     json: bool = False
@@ -56,6 +61,8 @@ class ExperimentOptions:
             usual,
             demonstrations=self.demonstrations or usual.demonstrations,
             epochs=self.epochs or usual.epochs,
+            updates=self.updates or usual.updates,
+            dagger_episodes=self.dagger_episodes or usual.dagger_episodes,
         )
 
     def start(self, request: Request, experiment: Experiment) -> int:
@@ -67,8 +74,8 @@ class ExperimentOptions:
 
     def check_options(self) -> None:
         """`BadInput` for numbers that make no sense, and for options that do not go together."""
-        counts = {"episodes": self.episodes, "seeds": self.seeds, "workers": self.workers, "epochs": self.epochs}
-        require_at_least(1, **counts)
+        training = {"epochs": self.epochs, "updates": self.updates, "dagger_episodes": self.dagger_episodes}
+        require_at_least(1, episodes=self.episodes, seeds=self.seeds, workers=self.workers, **training)
         require_at_least(2, demonstrations=self.demonstrations)
         if not 0 <= self.gpu_share <= 1:
             raise BadInput(f"--gpu-share is a part of a GPU, 0 to 1, not {self.gpu_share:g}")

@@ -76,8 +76,8 @@ class Learn:
     """How often training goes over the demonstrations (by default as the preset says: `best` goes over few ones more
     often)."""
     updates: OptionalCount = None
-    """Go over few demonstrations as often as fits into so many steps of training; 0 for as often as --epochs says (by
-    default as the preset says: `best` 5000 without --epochs)."""
+    """So many steps of training over all epochs, however many samples there are; 0 for one pass over the samples an
+    epoch (by default as the preset says: `best` 5000 without --epochs)."""
     relevance: Optional[Literal["on", "off"]] = None
     """Whether to leave out arguments of actions that play no part in how these are done (by default as the preset says:
     `best` does)."""

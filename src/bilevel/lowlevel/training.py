@@ -40,7 +40,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     learning_rate: float = 1e-3  # at first; it falls to 0 along a cosine
     set_aside: int = 10  # every tenth episode, for validation
     device: str = AUTO  # what to train on: cpu, cuda, or auto for a GPU where there is one
-    updates: int = 0  # over all epochs: one goes over few samples as often as fits into so many, and at least once
+    updates: int = 0  # over all epochs, each a share of them, however many samples there are; 0 for one pass an epoch
     symmetries: bool = False  # show each sample as one of its images under the spec's symmetries
     hold_out_from: int = 2  # episodes; of fewer, none is set aside, and the loss is that on what is learned from
 
@@ -93,8 +93,7 @@ class Training:
         self._samples, self._tests = len(learned), len(held_out)
         self._batch = min(config.batch, self._samples)
         self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
-        passes = max(1, config.updates // (config.epochs * self._per_pass))
-        self._batches = passes * self._per_pass  # of an epoch
+        self._batches = max(1, config.updates // config.epochs) if config.updates else self._per_pass  # of an epoch
         columns = self.network.columns(self._learned) if config.symmetries else None
         self._augmentation = augmentation(columns, self._learned, seed)
         self._rate = torch.tensor(config.learning_rate, device=self.device)
@@ -120,8 +119,8 @@ class Training:
     def learn(self, seconds: float = math.inf) -> Epoch | None:
         """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it.
 
-        An epoch goes over every sample once, or where they are few several times, in an order that depends on the seed
-        and the epoch alone.
+        An epoch goes over every sample once or, where the number of updates is given, over as many as that makes, in an
+        order that depends on the seed and the epoch alone.
         """
         end, batches, order = time.monotonic() + seconds, self._batches, self._order()
         if self._number == 0:
@@ -151,8 +150,9 @@ class Training:
     def _order(self) -> Tensor:
         """(batches, batch): that of the samples in this epoch."""
         rng, used = np.random.default_rng([self.seed, self.epoch]), self._per_pass * self._batch
-        passes = [rng.permutation(self._samples)[:used] for _ in range(self._batches // self._per_pass)]
-        return torch.from_numpy(np.concatenate(passes)).to(self.device).view(self._batches, self._batch)
+        passes = [rng.permutation(self._samples)[:used] for _ in range(math.ceil(self._batches / self._per_pass))]
+        order = np.concatenate(passes)[: self._batches * self._batch]
+        return torch.from_numpy(order).to(self.device).view(self._batches, self._batch)
 
     def _step(self) -> None:
         """Learn from the samples at the index."""

@@ -36,6 +36,7 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
     demonstrations: Count = 200
     shown: Count = 3  # objects in each of them
     epochs: Count = 200  # of cloning in the paper's setting, whatever is learned
+    updates: Count = 0  # the same, over all epochs and however many samples there are; 0 for one pass an epoch
     dagger_episodes: Count = 60  # in each round, whatever is learned with DAgger
     planning_seconds: Amount = 100.0  # for each plan
     lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
@@ -52,7 +53,7 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
                 config, **({part: replace(getattr(config, part), **{setting: value})} if part else {setting: value})
             )
         if recipe.preset == PAPER:
-            return replace(config, training=replace(config.training, epochs=self.epochs))
+            return replace(config, training=replace(config.training, epochs=self.epochs, updates=self.updates))
         return replace(config, dagger=replace(config.dagger, episodes=self.dagger_episodes))
 
 

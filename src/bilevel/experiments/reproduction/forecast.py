@@ -123,7 +123,7 @@ def _training(unit: Train, experiment: Experiment) -> float:
         return samples * LABEL
     config = experiment.config(recipe)
     dagger = config.dagger.rounds * config.dagger.episodes * steps * 1.5  # steps
-    seen = max(samples * config.training.epochs, config.training.updates * config.training.batch)
+    seen = config.training.updates * config.training.batch or samples * config.training.epochs
     seconds = samples * LABEL + seen * learn
     return seconds + dagger * 2 * STEP + config.dagger.rounds * config.dagger.epochs * (samples + dagger) * learn
 
