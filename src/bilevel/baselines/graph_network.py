@@ -168,11 +168,11 @@ class _Among:
 
     def maximum(self, nodes: Tensor) -> Tensor:
         """(batch, size): the maximum over (rows, batch, size) that are there; zero over none."""
-        most: Tensor = _Maximum.apply(nodes + self._absent)  # type: ignore[no-untyped-call]
+        most: Tensor = Maximum.apply(nodes + self._absent)  # type: ignore[no-untyped-call]
         return most * self._any
 
 
-class _Maximum(torch.autograd.Function):
+class Maximum(torch.autograd.Function):
     """The maximum over the first axis: `amax`, whose own gradient takes twice as long."""
 
     @staticmethod
@@ -213,13 +213,13 @@ class _Edges:
         """
         _, batch, arity = self._shape
         size = messages.shape[-1] // arity
-        heard: Tensor = _MaximumAtTargets.apply(  # type: ignore[no-untyped-call]
+        heard: Tensor = MaximumAtTargets.apply(  # type: ignore[no-untyped-call]
             messages.reshape(-1, size), self._targets, arity * self._rows * batch
         )
         return heard.view(arity, self._rows, batch, size).sum(dim=0)
 
 
-class _MaximumAtTargets(torch.autograd.Function):
+class MaximumAtTargets(torch.autograd.Function):
     """(targets, size): the maximum over the messages, (messages, size), to each target; zero where there is none.
 
     It is `scatter_reduce`, whose own gradient takes several times as long.

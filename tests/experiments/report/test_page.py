@@ -114,6 +114,9 @@ def test_how_each_method_was_trained_is_told() -> None:
     known = [replace(one, training=replace(one.training, parameters=30_660)) for one in rows if one.training]
     words = Reader(page_html(Findings(about(), known, []))).words
     assert "200 epochs; 71,056 samples; 30,660 parameters" in words
+    counted = [replace(one, training=replace(one.training, updates=5000)) for one in rows if one.training]
+    words = Reader(page_html(Findings(about(), counted, []))).words
+    assert "BISON, our preset 5,000 updates; 71,056 samples Versions" in words
 
 
 def test_cells_show_ours_and_the_papers() -> None:

@@ -218,10 +218,14 @@ def test_rows_of_bison_differ_in_what_they_say() -> None:
     assert ours == {**without, "dagger": {**without["dagger"], "rounds": 2}}
     assert ours["dagger"]["episodes"] == 5
     assert paper["training"]["epochs"] == 7 != ours["training"]["epochs"]
+    assert paper["training"]["updates"] == 0
+    longer = msgspec.structs.replace(experiment, updates=900)
+    assert longer.config(PAPERS_RECIPE).training.updates == 900
+    assert longer.config(OUR_RECIPE) == experiment.config(OUR_RECIPE)
 
 
 def test_rivals_learn_as_bison_does_for_as_many_epochs_and_rollouts() -> None:
-    experiment = Experiment(epochs=7)
+    experiment = Experiment(epochs=7, updates=300)
     for rival in ("pddl-nn", "pure-nn"):
         for ending, bison in (("", "bison-paper"), ("-dagger", "bison")):
             recipe, ours = VARIANTS[rival + ending].recipe, VARIANTS[bison].recipe

@@ -23,7 +23,7 @@ from bilevel.experiments.report.looks import CAUSES, palette
 from bilevel.experiments.report.scores import Results
 from bilevel.experiments.report.wording import asset, plural, spread
 from bilevel.experiments.reproduction.films import Timeline
-from bilevel.experiments.reproduction.findings import Findings
+from bilevel.experiments.reproduction.findings import Findings, Training
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
@@ -143,11 +143,16 @@ def _settings(results: Results) -> dict[str, list[str]]:
         rows = results.rows(variant)
         trainings = [row.training for row in rows if row.training]
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
-        epochs = [plural(number, "epoch") for number in sorted({training.epochs for training in trainings})]
+        lengths = [plural(*length) for length in sorted({_length(training) for training in trainings})]
         samples = [spread({training.samples for training in trainings}, "sample")] if trainings else []
         sizes = {training.parameters for training in trainings if training.parameters is not None}
-        found[variant.title] = [*epochs, *samples, *([spread(sizes, "parameter")] if sizes else []), *others]
+        found[variant.title] = [*lengths, *samples, *([spread(sizes, "parameter")] if sizes else []), *others]
     return found
+
+
+def _length(training: Training) -> tuple[int, str]:
+    """Return how long a network was cloned: in updates where their number was given, else in epochs."""
+    return (training.updates, "update") if training.updates else (training.epochs, "epoch")
 
 
 def _versions(results: Results) -> dict[str, list[str]]:

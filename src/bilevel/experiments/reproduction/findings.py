@@ -41,6 +41,7 @@ class Training(Cost, frozen=True, kw_only=True):
     """How the network came about. Methods may share one, and its cost."""
 
     epochs: Count
+    updates: Count = 0  # of cloning, where their number was given; else they are one pass over the samples an epoch
     samples: Count
     validation_loss: float
     parameters: Count | None = None  # that were learned, where it is known

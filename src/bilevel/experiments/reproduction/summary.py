@@ -180,12 +180,13 @@ def _size(objects: int, records: Sequence[EpisodeRecord], peak: float | None) ->
     )
 
 
-class _Epochs(msgspec.Struct):
+class _Length(msgspec.Struct):
     epochs: Count
+    updates: Count = 0
 
 
 class _Settings(msgspec.Struct):
-    training: _Epochs
+    training: _Length
 
 
 class _Summary(msgspec.Struct):
@@ -207,5 +208,5 @@ def _training(files: FolderFiles, network: Train) -> Training | None:
     card = files.read(files.folder.path / network.policy / POLICY, _Card)
     if cost is None or card is None:
         return None
-    summary = msgspec.structs.asdict(card.summary)
-    return Training(**msgspec.structs.asdict(cost), **summary, epochs=card.settings.training.epochs)
+    parts = (cost, card.summary, card.settings.training)
+    return Training(**{name: value for part in parts for name, value in msgspec.structs.asdict(part).items()})
