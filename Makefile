@@ -38,16 +38,19 @@ SLOW := baselines conformance demonstrations docs examples experiments learning/
   test_demo.py test_demonstration_commands.py test_fuzz.py test_kills.py test_learn_command.py test_task_benchmarks.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
+# Each of several processes has a core; with threads of their own they would wait for each other.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@changed="$(CHANGED)"; if [ -z "$$changed" ]; then echo "no Python file has changed"; else $(BIN)/mypy $$changed; fi
-	$(BIN)/python -m pytest -n auto --dist worksteal $(addprefix --ignore=tests/,$(SLOW))
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal $(addprefix --ignore=tests/,$(SLOW))
 
 test: $(VENV)/installed lint
 	@command -v chromium >/dev/null || $(INSTALL_BROWSER) >/dev/null 2>&1 \
 	  || echo "No chromium, so nobody looks at the report; all else is tested. Install it with: apt-get install chromium"
-	$(BIN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=ci
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=ci
 
 test-suites: $(SUITES:%=.venv-%/installed)
 	$(foreach suite,$(SUITES),.venv-$(suite)/bin/python -m pytest tests/examples/test_$(suite).py &&) true

@@ -86,7 +86,7 @@ class Plan:
         from bilevel.learning.networks import PRESETS  # here, lest torch counts as memory that learning a domain takes
 
         usual = PRESETS["best"]
-        training = replace(usual.training, epochs=self.epochs or usual.training.epochs)
+        training = replace(usual.training, epochs=self.epochs, updates=0) if self.epochs else usual.training
         rounds = usual.dagger.rounds if self.dagger_rounds is None else self.dagger_rounds
         return replace(usual, training=training, dagger=replace(usual.dagger, rounds=rounds))
 

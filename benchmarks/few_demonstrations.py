@@ -81,7 +81,7 @@ class Unit:
         learning = 0.0
         if self.variant != EXPERT:
             config = VARIANTS[self.variant]
-            first = max(config.training.updates, config.training.epochs * self.demonstrations * steps / 3 / 128)
+            first = config.training.updates or config.training.epochs * self.demonstrations * steps / 3 / 128
             learning = first * UPDATE + config.dagger.rounds * (config.dagger.episodes * 0.5 + first * UPDATE)
         return START + learning + self.episodes * steps * STEP
 

@@ -142,7 +142,7 @@ def learn(
         )
         config = PRESETS["best"]
         if epochs or family.epochs:
-            training = msgspec.structs.replace(config.training, epochs=epochs or family.epochs)
+            training = msgspec.structs.replace(config.training, epochs=epochs or family.epochs, updates=0)
             config = msgspec.structs.replace(config, training=training)
         bilevel.learn(data, target / "policy", task=task, config=config, seed=seed, workers=workers)
     return f"{name}, seed {seed}: learned"

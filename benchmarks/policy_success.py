@@ -76,7 +76,8 @@ class Candidate:
         usual = PRESETS[self.preset]
         if self.epochs is None:
             return usual
-        return replace(usual, training=replace(usual.training, epochs=self.epochs), dagger=DaggerConfig(rounds=0))
+        training = replace(usual.training, epochs=self.epochs, updates=0)
+        return replace(usual, training=training, dagger=DaggerConfig(rounds=0))
 
     def folder(self, settings: Settings) -> Path:
         return settings.folder / "policies" / self.name

@@ -57,6 +57,18 @@ def whereabouts() -> Callable[[int], int]:
     return lambda number: os.getpid()
 
 
+def threads() -> Callable[[int], int]:
+    return lambda number: int(os.environ["OPENBLAS_NUM_THREADS"])
+
+
+@pytest.mark.parametrize("wanted", [None, 2])
+def test_a_worker_has_one_thread_unless_a_user_says_so(wanted: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if wanted:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", str(wanted))
+    assert list(spread(threads, range(4), 2)) == 4 * [wanted or 1]
+
+
 def test_short_work_stays_in_this_process() -> None:
     assert set(spread(whereabouts, range(7), None)) == {os.getpid()}
 

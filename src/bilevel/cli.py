@@ -154,7 +154,9 @@ def _not_imported(error: ImportError) -> str:
 
 def _prepare() -> None:
     import io
+    import os
 
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for matrices as small as ours, threads only wait for a core
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without … or é gets an escape, not a crash

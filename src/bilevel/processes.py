@@ -32,6 +32,8 @@ TO_START = 2.0  # seconds that a process takes to start, with all that it import
 WORTH_SPREADING = 2 * TO_START  # seconds of work
 CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 MOST_PER_CORE = 8  # workers: more only wait for each other
+# A worker has a core. Libraries that would use them all make workers wait for each other; a user may say otherwise.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Result = TypeVar("Result")
 Work = Callable[[int], Result]
@@ -132,7 +134,8 @@ class Worker:
         command = [sys.executable, "-c", f"{code}; _main({theirs.fileno()}, {first})"]
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a new process inherits
         try:
-            self.process = Popen(command, stdin=DEVNULL, pass_fds=(theirs.fileno(), first))
+            environment = {**ONE_THREAD, **os.environ}
+            self.process = Popen(command, stdin=DEVNULL, pass_fds=(theirs.fileno(), first), env=environment)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()  # so that ours breaks when the process dies
