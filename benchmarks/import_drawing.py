@@ -16,6 +16,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 GREY, RED = "#8a94a0", "#c8321e"
 COLUMN, ROW = 2.3, 1.2  # how far parts are apart
 BOX = (1.8, 0.56)  # width and height
+MARGIN = (1.2, 0.6)  # beside and above what is drawn
+INCH = 0.85  # for each of these units, so that words fit into boxes
 
 
 class Part(Protocol):
@@ -73,7 +75,7 @@ def draw_parts(panel: Any, parts: Mapping[str, Part], knots: Knots) -> None:
             ends = {"posA": where[name], "posB": where[other], "patchA": boxes[name], "patchB": boxes[other]}
             draw_arrow(panel, ends, in_cycle, faint=by_another and not in_cycle)
     xs, ys = zip(*where.values(), strict=True)
-    panel.set(xlim=(min(xs) - 1.2, max(xs) + 1.2), ylim=(min(ys) - 0.6, max(ys) + 0.6))
+    panel.set(xlim=(min(xs) - MARGIN[0], max(xs) + MARGIN[0]), ylim=(min(ys) - MARGIN[1], max(ys) + MARGIN[1]))
     panel.set_aspect("equal", anchor="N")
     panel.axis("off")
 
@@ -108,9 +110,23 @@ def draw_box(panel: Any, place: Place, name: str, part: Part, in_cycle: bool) ->
     return box
 
 
+def _extent(where: Mapping[str, Place]) -> Place:
+    """Return how wide and how high a drawing is, its margins included."""
+    xs, ys = zip(*where.values(), strict=True)
+    return max(xs) - min(xs) + 2 * MARGIN[0], max(ys) - min(ys) + 2 * MARGIN[1]
+
+
 def draw(houses: Mapping[str, tuple[Mapping[str, Part], Knots]], path: Path) -> None:
     """Draw several programs side by side, each below its title."""
-    figure, grid = plt.subplots(1, len(houses), figsize=(10 * len(houses), 10.5), squeeze=False, layout="constrained")
+    sizes = [_extent(places(parts, knots)) for parts, knots in houses.values()]
+    figure, grid = plt.subplots(
+        1,
+        len(houses),
+        figsize=(INCH * sum(width for width, _ in sizes), INCH * max(height for _, height in sizes) + 0.5),
+        width_ratios=[width for width, _ in sizes],
+        squeeze=False,
+        layout="constrained",
+    )
     for panel, (title, (parts, knots)) in zip(grid.flat, houses.items(), strict=True):
         draw_parts(panel, parts, knots)
         panel.set_title(title, fontsize=15)
