@@ -18,6 +18,7 @@ from bilevel.experiments.report.wording import (
     interval_note,
     numbers,
     outcome,
+    scope,
 )
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.variants import USUAL
@@ -147,3 +148,11 @@ def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
     assert "no total yet" in outcome(
         Results(replace(torn, rows=[torn.rows[0], replace(torn.rows[1], variant="expert")]))
     )
+
+
+@pytest.mark.parametrize(
+    ("episodes", "told"), [({1}, "1 episode of"), ({10}, "10 episodes of"), ({1, 2}, "1–2 episodes of")]
+)
+def test_how_much_was_run_is_told(episodes: set[int], told: str) -> None:
+    rows = [row("blocks", "bison", 0, [size(number, 1, number) for number in episodes])]
+    assert f"objects, {told} each size with one seed" in scope(Results(Findings(about(), rows, [])))

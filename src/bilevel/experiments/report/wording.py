@@ -140,7 +140,8 @@ def scope(results: Results) -> str:
     each, seeds = {size.episodes for row in results.findings.rows for size in row.sizes}, len(results.seeds)
     return (
         f"{plural(len(results.tasks), 'task')}, {ranges(results.sizes)} objects, "
-        f"{ranges(each)} episodes of each size with {f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
+        f"{ranges(each)} episode{'' if each == {1} else 's'} of each size with "
+        f"{f'each of {seeds} seeds' if seeds > 1 else 'one seed'}"
     )
 
 
