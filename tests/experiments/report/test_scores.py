@@ -151,7 +151,7 @@ def test_the_outcome_is_one_sentence_about_what_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("episodes", "told"), [({1}, "1 episode of"), ({10}, "10 episodes of"), ({1, 2}, "1–2 episodes of")]
+    ("episodes", "told"), [({1}, "1 episode of"), ({10}, "10 episodes of"), ({1, 2}, "1 and 2 episodes of")]
 )
 def test_how_much_was_run_is_told(episodes: set[int], told: str) -> None:
     rows = [row("blocks", "bison", 0, [size(number, 1, number) for number in episodes])]
