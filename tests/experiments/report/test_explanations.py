@@ -79,6 +79,17 @@ def test_what_leads_away_from_the_paper_explains_nothing() -> None:
     assert told.startswith(UNEXPLAINED)
 
 
+@pytest.mark.parametrize(("changed", "explains"), [(0, False), (20, True)])
+def test_what_leads_as_far_beyond_the_paper_explains_nothing(changed: int, explains: bool) -> None:
+    """The paper has 0.54."""
+    tried = explanation(Place("bison-fixed-trays"), rows=("bison",))
+    found = differences(results(bison=(100, 100, 100), bison_fixed_trays=(changed,) * 3), None, [tried])
+    (told,) = found["BISON, our preset"]
+    assert told.startswith(
+        "With less: 0.20" if explains else f"{UNEXPLAINED} Tried, and no nearer to the paper: With less"
+    )
+
+
 def test_an_experiment_may_be_a_condition_of_the_hard_suite() -> None:
     found = results(det_replan=(100, 100, 100))
     few = score([row("colour", "det-replan", seed, [size(1, 5)]) for seed in (0, 1, 2)])

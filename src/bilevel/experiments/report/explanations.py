@@ -112,7 +112,7 @@ def _explained(cell: Cell, look_up: Lookup, explanations: Sequence[Explanation])
         if usual and changed:
             gain = changed.less(usual)
             told = f"{one.claim}: {_shift(usual, changed, gain)}."
-            (shown if _towards(gain, cell) else tried).append(told)
+            (shown if _is_nearer(usual, changed, gain, cell) else tried).append(told)
     if shown:
         return " ".join(shown)
     return " ".join([UNEXPLAINED, *(f"Tried, and no nearer to the paper: {told}" for told in tried)])
@@ -126,7 +126,9 @@ def _shift(usual: Score, changed: Score, gain: Interval) -> str:
     )
 
 
-def _towards(gain: Interval, cell: Cell) -> bool:
-    """Whether a change, as its interval has it, leads from our rate to the paper's."""
+def _is_nearer(usual: Score, changed: Score, gain: Interval, cell: Cell) -> bool:
+    """Whether a change leads from our rate towards the paper's, as its interval has it, and not as far beyond."""
+    assert cell.paper is not None
     low, high = gain
-    return high < 0 if cell.rate > (cell.paper or 0.0) else low > 0
+    leads_there = high < 0 if cell.rate > cell.paper else low > 0
+    return leads_there and abs(changed.rate - cell.paper) < abs(usual.rate - cell.paper)
