@@ -106,6 +106,14 @@ def test_what_ran_out_of_time_is_marked() -> None:
     assert panel.y.log
 
 
+def test_what_was_stopped_took_all_the_time_there_was() -> None:
+    """The CPU time of a planner that is killed is not counted."""
+    found = [scaling("blocks", "lama", 300, 0.02, timed_out=True)]
+    (panel,) = solving_time(Results(Findings(about(), [], found))).panels
+    (mark,) = panel.series[0].marks
+    assert (mark.y, mark.tip) == (50.0, "out of time after 50 s")
+
+
 def test_problems_that_were_solved_more_than_once_have_one_mark() -> None:
     found = [scaling("blocks", "rules", 10, time) for time in (1.0, 3.0, 2.0)]
     (panel,) = solving_time(Results(Findings(about(), [], found))).panels

@@ -120,18 +120,24 @@ def solving_time(results: Results) -> Figure:
     """Return a panel for each task with the time that rules and planners take; there is no mark without a model."""
     tried = [one for one in results.findings.scaling if one.failure != NO_MODEL]
     x = replace(log_axis("number of objects", [one.objects for one in tried], "{:,.0f}".format), name=_objects)
-    y = log_axis("time to solve", [one.seconds for one in tried], seconds)
+    limit = results.findings.about.experiment.lama_seconds
+    y = log_axis("time to solve", [_time(one, limit) for one in tried], seconds)
     panels: dict[str, list[Series]] = {}
     for (task, solver), by_size in results.large_problems.items():
-        marks = [_time_mark(found) for found in by_size.values() if all(one in tried for one in found)]
+        marks = [_time_mark(found, limit) for found in by_size.values() if all(one in tried for one in found)]
         if marks:
             panels.setdefault(task, []).append(Series(solver, SOLVERS[solver], marks))
     return Figure("solving-time", [Panel(task, x, y, series) for task, series in panels.items()], size="wide")
 
 
-def _time_mark(found: Sequence[Scaling]) -> Mark:
+def _time(found: Scaling, limit: float) -> float:
+    """Return the seconds that it took: all that it had, where it was stopped, as nobody counted its CPU time then."""
+    return max(found.seconds, limit) if found.timed_out else found.seconds
+
+
+def _time_mark(found: Sequence[Scaling], limit: float) -> Mark:
     """Return the median, where a problem was solved more than once."""
-    time = median(one.seconds for one in found)
+    time = median(_time(one, limit) for one in found)
     failures = [one.failure for one in found if one.failure]
     actions, memory = max(one.actions for one in found), max(one.peak_mebibytes for one in found)
     solved = f"{seconds(time)} ({actions:,} actions, {mebibytes(memory)})"
