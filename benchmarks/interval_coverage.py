@@ -100,8 +100,7 @@ def measured_correlations(path: Path) -> Iterator[Row]:
         for task in results.tasks:
             rows = {row.seed: row for row in results.rows(variant, task)}
             rates = [row.successes / row.episodes for row in rows.values()]
-            rate = fmean(rates)
-            if len(rates) < 2 or rate in (0, 1) or not variant.recipe:
+            if len(rates) < 2 or (rate := fmean(rates)) in (0, 1) or not variant.recipe:
                 continue
             by_size = zip(
                 *([size.successes / size.episodes for size in row.sizes] for row in rows.values()), strict=True
