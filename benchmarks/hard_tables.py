@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from result_tables import Render, Row
+from result_tables import NOT_MEASURED, Render, Row
 
 from bilevel.experiments.hard.axes import AXES, Measure
 from bilevel.experiments.hard.curves import parse_curves
@@ -44,6 +44,8 @@ def _renderer(make: Make, figure: str | None = None) -> Render:
     def render(rows: Sequence[Row], file: str) -> str:
         curves = parse_curves([json.dumps(row) for row in rows], file)
         table, about = make(HardResults(curves)), curves.about
+        if not table.lines:
+            return NOT_MEASURED
         machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
         made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
         above = f"![{table.title.partition(',')[0]}, by task](images/{figure}.png)\n\n" if figure else ""

@@ -82,7 +82,7 @@ def speed_table(rows: Sequence[Row], file: str) -> str:
     total = sum(row["minutes"] for row in rows)
     lines = [[row["what"], f"{row['minutes']:.1f}", f"{100 * row['minutes'] / total:.0f}%", row["how"]] for row in rows]
     text = (
-        "**The rows of BISON, our preset**, from nothing: 8 tasks, 24 networks, 2,400 episodes. Minutes on two cores, "
-        f"{total:.0f} in all: [`results/{file}`](results/{file})."
+        "**The rows of BISON, our preset**, from nothing, in version 0.1: 8 tasks, 24 networks, 2,400 episodes. "
+        f"Minutes on two cores, {total:.0f} in all: [`results/{file}`](results/{file})."
     )
     return below(text, ["what", "minutes", "part", "how it was measured"], lines)

@@ -14,6 +14,7 @@ Row = dict[str, Any]
 Render = Callable[[Sequence[Row], str], str]  # from rows of results and the name of their file
 
 NOTHING = "–"
+NOT_MEASURED = "Not measured yet."
 PRESETS = {"paper": "paper's setting", "best": "our preset"}
 KINDS = {"sizes": "n = 1–10", "large": "n = 15 and 20", "perturbed": "n = 3, perturbed"}
 

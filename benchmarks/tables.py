@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
     def text(self, results: Path) -> str:
         if self.may_lack and not (results / self.results).exists():
-            return "Not measured yet."
+            return render.NOT_MEASURED
         lines = (results / self.results).read_text(encoding="utf-8").splitlines()
         text = self.render([json.loads(line) for line in lines], self.results)
         return text.replace("](results/", "](../results/") if self.file.startswith("docs/") else text
