@@ -177,6 +177,7 @@ class Maximum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, nodes: Tensor) -> Tensor:
+        """Return the maximum, and keep where it is."""
         most = nodes.amax(dim=0)
         ctx.save_for_backward(nodes == most)
         return most
@@ -227,6 +228,7 @@ class MaximumAtTargets(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, messages: Tensor, targets: Tensor, count: int) -> Tensor:
+        """Return the maxima, and keep where they are."""
         index = targets.unsqueeze(1).expand_as(messages)
         heard = messages.new_zeros(count, messages.shape[1])
         heard.scatter_reduce_(0, index, messages, "amax", include_self=False)
