@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
-from bilevel.commands.arguments import Words, require_at_least
+from bilevel.commands.arguments import Words, require_at_least, require_positive
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Names = Annotated[Words, tyro.conf.arg(metavar="NAME...")]
 Numbers = Annotated[Optional[str], tyro.conf.arg(metavar="N-M")]
 Count = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
+Rate = Annotated[Optional[float], tyro.conf.arg(metavar="X")]
 Address = Annotated[Optional[str], tyro.conf.arg(metavar="HOST:PORT")]
 
 
@@ -46,6 +47,8 @@ class ExperimentOptions:
     updates: Count = None
     """The same in steps of training: so many over all epochs, however many samples a task has (by default one pass over
     the samples an epoch)."""
+    learning_rate: Rate = None
+    """Of all networks at first; it falls to 0 along a cosine (by default 0.001)."""
     dagger_episodes: Count = None
     """Rollouts in each round of DAgger, whatever the method (by default 60, or 20 if quick)."""
     demonstrations: Count = None
@@ -62,6 +65,7 @@ class ExperimentOptions:
             demonstrations=self.demonstrations or usual.demonstrations,
             epochs=self.epochs or usual.epochs,
             updates=self.updates or usual.updates,
+            learning_rate=self.learning_rate or usual.learning_rate,
             dagger_episodes=self.dagger_episodes or usual.dagger_episodes,
         )
 
@@ -77,6 +81,7 @@ class ExperimentOptions:
         training = {"epochs": self.epochs, "updates": self.updates, "dagger_episodes": self.dagger_episodes}
         require_at_least(1, episodes=self.episodes, seeds=self.seeds, workers=self.workers, **training)
         require_at_least(2, demonstrations=self.demonstrations)
+        require_positive(learning_rate=self.learning_rate)
         if not 0 <= self.gpu_share <= 1:
             raise BadInput(f"--gpu-share is a part of a GPU, 0 to 1, not {self.gpu_share:g}")
         if self.address is not None and self.backend != "ray":

@@ -110,13 +110,14 @@ def test_the_small_version_says_so_and_work_that_failed_is_listed() -> None:
 def test_how_each_method_was_trained_is_told() -> None:
     rows = [row("blocks", "bison", seed, [size(1, 10)]) for seed in (0, 1)]
     words = Reader(page_html(Findings(about(), rows, []))).words
-    assert "BISON, our preset 200 epochs; 71,056 samples Versions" in words
+    assert "BISON, our preset 200 epochs; learning rate 0.001; 71,056 samples Versions" in words
     known = [replace(one, training=replace(one.training, parameters=30_660)) for one in rows if one.training]
     words = Reader(page_html(Findings(about(), known, []))).words
-    assert "200 epochs; 71,056 samples; 30,660 parameters" in words
-    counted = [replace(one, training=replace(one.training, updates=5000)) for one in rows if one.training]
+    assert "200 epochs; learning rate 0.001; 71,056 samples; 30,660 parameters" in words
+    change = {"updates": 5000, "learning_rate": 0.003}
+    counted = [replace(one, training=replace(one.training, **change)) for one in rows if one.training]
     words = Reader(page_html(Findings(about(), counted, []))).words
-    assert "BISON, our preset 5,000 updates; 71,056 samples Versions" in words
+    assert "BISON, our preset 5,000 updates; learning rate 0.003; 71,056 samples Versions" in words
 
 
 def test_cells_show_ours_and_the_papers() -> None:

@@ -183,6 +183,8 @@ def test_how_long_is_said_in_words(seconds: float, words: str) -> None:
         (("--workers", "0"), "--workers must be at least 1, but is 0"),
         (("--epochs", "0"), "--epochs must be at least 1, but is 0"),
         (("--updates", "0"), "--updates must be at least 1, but is 0"),
+        (("--learning-rate", "0"), "--learning-rate must be more than 0, but is 0"),
+        (("--learning-rate", "nan"), "--learning-rate must be more than 0, but is nan"),
         (("--dagger-episodes", "0"), "--dagger-episodes must be at least 1, but is 0"),
         (("--demonstrations", "1"), "--demonstrations must be at least 2, but is 1"),
         (("--gpu-share", "1.5"), "--gpu-share is a part of a GPU, 0 to 1, not 1.5"),

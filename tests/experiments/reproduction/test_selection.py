@@ -225,13 +225,14 @@ def test_rows_of_bison_differ_in_what_they_say() -> None:
 
 
 def test_rivals_learn_as_bison_does_for_as_many_epochs_and_rollouts() -> None:
-    experiment = Experiment(epochs=7, updates=300)
+    experiment = Experiment(epochs=7, updates=300, learning_rate=0.005)
     for rival in ("pddl-nn", "pure-nn"):
         for ending, bison in (("", "bison-paper"), ("-dagger", "bison")):
             recipe, ours = VARIANTS[rival + ending].recipe, VARIANTS[bison].recipe
             assert recipe is not None
             assert ours is not None
             assert experiment.config(recipe) == experiment.config(ours)
+            assert experiment.config(recipe).training.learning_rate == 0.005
 
 
 def test_what_is_as_in_the_paper_runs_without_what_the_paper_has_not() -> None:

@@ -144,6 +144,7 @@ def _settings(results: Results) -> dict[str, list[str]]:
         trainings = [row.training for row in rows if row.training]
         others = {f"{key.replace('_', ' ')} {value}": None for row in rows for key, value in row.settings.items()}
         lengths = [plural(*length) for length in sorted({_length(training) for training in trainings})]
+        lengths += [f"learning rate {rate:g}" for rate in sorted({training.learning_rate for training in trainings})]
         samples = [spread({training.samples for training in trainings}, "sample")] if trainings else []
         sizes = {training.parameters for training in trainings if training.parameters is not None}
         found[variant.title] = [*lengths, *samples, *([spread(sizes, "parameter")] if sizes else []), *others]

@@ -42,6 +42,7 @@ class Training(Cost, frozen=True, kw_only=True):
 
     epochs: Count
     updates: Count = 0  # of cloning, where their number was given; else they are one pass over the samples an epoch
+    learning_rate: Amount = 1e-3  # at first
     samples: Count
     validation_loss: float
     parameters: Count | None = None  # that were learned, where it is known

@@ -37,13 +37,14 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
     shown: Count = 3  # objects in each of them
     epochs: Count = 200  # of cloning in the paper's setting, whatever is learned
     updates: Count = 0  # the same, over all epochs and however many samples there are; 0 for one pass an epoch
+    learning_rate: Amount = 1e-3  # at first, of all networks, whatever is learned
     dagger_episodes: Count = 60  # in each round, whatever is learned with DAgger
     planning_seconds: Amount = 100.0  # for each plan
     lama_seconds: Amount = 50.0  # for a large problem: little is lost when it is killed
     quick: bool = False  # a smaller version, to be labelled as such
 
     def config(self, recipe: Recipe) -> LearningConfig:
-        """Return how a network is learned: BISON's and those of its rivals for as many epochs and rollouts."""
+        """Return how a network is learned: BISON's and its rivals' at one rate, as many epochs and rollouts."""
         from bilevel.learning.networks import PRESETS
 
         config, replace = PRESETS[recipe.preset], msgspec.structs.replace
@@ -52,9 +53,10 @@ class Experiment(msgspec.Struct, frozen=True, rename={"dagger_episodes": "practi
             config = replace(
                 config, **({part: replace(getattr(config, part), **{setting: value})} if part else {setting: value})
             )
+        training = replace(config.training, learning_rate=self.learning_rate)
         if recipe.preset == PAPER:
-            return replace(config, training=replace(config.training, epochs=self.epochs, updates=self.updates))
-        return replace(config, dagger=replace(config.dagger, episodes=self.dagger_episodes))
+            return replace(config, training=replace(training, epochs=self.epochs, updates=self.updates))
+        return replace(config, training=training, dagger=replace(config.dagger, episodes=self.dagger_episodes))
 
 
 class _OfFolder(Experiment, frozen=True, forbid_unknown_fields=True):

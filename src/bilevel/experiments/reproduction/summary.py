@@ -28,7 +28,7 @@ from bilevel.experiments.reproduction.units import Cost, Train
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.experiments.timings import microseconds_per_step
 from bilevel.files import write_atomically
-from bilevel.json_files import Count, Value
+from bilevel.json_files import Amount, Count, Value
 from bilevel.policies.policy_folder import BISON, POLICY, RULES
 from bilevel.symbolic.expressions import read_text
 from bilevel.tabletop import TASKS
@@ -180,13 +180,14 @@ def _size(objects: int, records: Sequence[EpisodeRecord], peak: float | None) ->
     )
 
 
-class _Length(msgspec.Struct):
+class _TrainingSettings(msgspec.Struct):
     epochs: Count
     updates: Count = 0
+    learning_rate: Amount = 1e-3
 
 
 class _Settings(msgspec.Struct):
-    training: _Length
+    training: _TrainingSettings
 
 
 class _Summary(msgspec.Struct):
