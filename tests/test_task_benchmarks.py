@@ -197,3 +197,12 @@ def test_domains_are_learned_from_faulty_labels(tmp_path: Path, benchmark: Bench
     (usual,) = (row for row in rows if row["fault"] == "none")
     assert usual["held_out"]["explained"] == 100
     assert usual["operators"]["pick"]["same"]
+
+
+def test_learning_rates_are_compared_by_what_was_set_aside(benchmark: Benchmark) -> None:
+    size = "--updates", 20, "--demonstrations", 3, "--workers", 1
+    rows = benchmark("learning_rates", "--tasks", "blocks", "--methods", "bison", "pddl-nn", "--rates", 0, 0.01, *size)
+    losses = {(row["method"], row["learning_rate"]): row["validation_loss"] for row in rows}
+    assert len(losses) == 4
+    for method in ("bison", "pddl-nn"):
+        assert 0 < losses[method, 0.01] < losses[method, 0]
