@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPResponse
+from threading import Event
 from typing import Any
 
 import pytest
@@ -139,6 +141,24 @@ def test_a_page_may_do_what_it_is_there_for() -> None:
         ask(watched, "news")
         assert ask(watched, "request", {**JSON, "Origin": origin}, STEP)[0] == 204
         eventually(lambda: watched.env.steps == 1)
+
+
+def test_the_request_that_ends_the_server_is_answered() -> None:
+    ending, board = Event(), Board()
+
+    def end_slowly(request: object) -> None:
+        ending.set()
+        time.sleep(0.3)  # until the server is being closed
+
+    server = PageServer(board, end_slowly)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("POST", f"/{server.token}/request", STEP, JSON)
+    assert ending.wait(20)
+    server.close()
+    # All that will ever be sent is there by now: this process may end.
+    connection.sock.settimeout(0.0)
+    assert connection.sock.recv(20).startswith(b"HTTP/1.1 204")
+    connection.close()
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(watched: Live) -> None:

@@ -7,10 +7,11 @@ point here; a page of another origin is refused; and the address has a random pa
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Condition, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -24,6 +25,7 @@ from bilevel.viewer.timeline import viewer_asset
 
 HERE = "127.0.0.1"
 PATIENCE = 10.0  # seconds after which a page that waits for news is told that there are none
+LAST_ANSWERS = 2.0  # seconds that a server which stops gives to answers that are on their way
 LONGEST = 1_000_000  # bytes of what a page may send
 
 FILES = {
@@ -62,10 +64,11 @@ class PageServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop; pages that wait are answered."""
+        """Stop; pages that wait are answered, and so is the request that ends it."""
         self._server.board.close()
         self._server.shutdown()
         self._thread.join()
+        self._server.wait_for_answers()
         self._server.server_close()
 
 
@@ -75,6 +78,27 @@ class _Server(ThreadingHTTPServer):
     board: Board
     tell: Tell
     token: str
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._in_work, self._answered = 0, Condition()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count a request as unanswered meanwhile."""
+        with self._answered:
+            self._in_work += 1
+        try:
+            yield
+        finally:
+            with self._answered:
+                self._in_work -= 1
+                self._answered.notify_all()
+
+    def wait_for_answers(self) -> None:
+        """Wait until all requests are answered, but not for a browser that does not listen."""
+        with self._answered:
+            self._answered.wait_for(lambda: self._in_work == 0, LAST_ANSWERS)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a page that is closed in the middle of an answer is no error."""
@@ -87,6 +111,14 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # small answers go out at once
 
     def do_GET(self) -> None:
+        with self.server.answering():
+            self._get()
+
+    def do_POST(self) -> None:
+        with self.server.answering():
+            self._post()
+
+    def _get(self) -> None:
         name, question = self._asked_for()
         if name is None:
             return
@@ -102,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    def do_POST(self) -> None:
+    def _post(self) -> None:
         name, _ = self._asked_for()
         if name is None:
             return
