@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import matplotlib
 import pytest
 from msgspec.structs import replace
 from synthetic import run_like
@@ -15,7 +17,7 @@ from synthetic_curves import curves_like
 
 from bilevel.experiments.hard.axes import AXES
 from bilevel.experiments.hard.curves import Curves, read_curves
-from bilevel.experiments.report.drawing import panel_svg
+from bilevel.experiments.report.drawing import SETTINGS, panel_sheet, panel_svg
 from bilevel.experiments.report.hard_figures import hard_figures
 from bilevel.experiments.report.hard_page import hard_page_html
 from bilevel.experiments.report.hard_results import TIMES, HardResults, first_beyond, least_for
@@ -45,6 +47,21 @@ def test_every_axis_and_measure_has_a_figure_and_a_table() -> None:
     assert set(hard_figures(RESULTS)) == names
     pooled = {f"{name}-pooled" for name in names if name.count("-") == 1 or name == "hard-perception-noise"}
     assert set(hard_tables(RESULTS)) == {*names, *pooled, NEEDED, BEHIND}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_texts_along_axes_do_not_meet(name: str) -> None:
+    for figure in hard_figures(HardResults(curves_like([name]))).values():
+        with matplotlib.rc_context(SETTINGS):
+            sheet = panel_sheet(figure)
+            sheet.draw_without_rendering()
+            ticks = [axes.get_xticklabels() for axes in sheet.axes]
+            rows = [[axes.xaxis.label for axes in sheet.axes], *ticks]
+            for row in rows:
+                boxes = sorted((box.x0, box.x1) for box in (text.get_window_extent() for text in row))
+                assert all(right < left for (_, right), (left, _) in pairwise(boxes)), figure.name
+            assert all(text.get_window_extent().x0 >= 0 for text in rows[0])
+            assert all(text.get_window_extent().x1 <= sheet.bbox.x1 for text in rows[0])
 
 
 def test_the_expert_is_the_ceiling_also_where_it_has_to_see() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -27,6 +28,7 @@ from bilevel.experiments.reproduction.variants import Variant
 COLUMNS = {"small": 4, "wide": 2}
 SIZES = {"small": (2.9, 2.2), "wide": (4.2, 3.0)}  # of a panel, in inches
 ON_PAGE = {"small": (3.1, 2.3), "wide": (5.0, 3.3)}  # the same; a page is as wide as its reader's window
+TITLE = 38  # letters of an axis' title in a line; a small panel has no room for more
 BESIDE = 3.6  # points between markers that coincide, where there is room
 BAND = 0.13  # how much of its colour a band has
 CROWDED = 0.9  # of the way to the next value, which is all that markers which coincide may take
@@ -55,7 +57,7 @@ Place = tuple[str, dict[str, float], str]  # an element of SVG, where it is, and
 def figure_bytes(figure: Figure, suffix: str) -> bytes:
     """Return the figure as a file of this kind, `pdf` or `png`."""
     with matplotlib.rc_context(SETTINGS):
-        return _saved(_bars(figure.bars) if figure.bars else _panels(figure), suffix)
+        return _saved(_bars(figure.bars) if figure.bars else panel_sheet(figure), suffix)
 
 
 def _saved(sheet: Sheet, suffix: str) -> bytes:
@@ -72,7 +74,8 @@ def _grid(count: int, columns: int, size: tuple[float, float], legend: float) ->
     return sheet, [sheet.add_subplot(rows, columns, number + 1) for number in range(count)]
 
 
-def _panels(figure: Figure) -> Sheet:
+def panel_sheet(figure: Figure) -> Sheet:
+    """Return a sheet with all panels of a figure, and a legend above them."""
     titles = [series.title for series in figure.legend]
     across = min(len(figure.panels), COLUMNS[figure.size]) * SIZES[figure.size][0]
     columns = max(1, min(5, len(titles), int(max(across, NARROWEST) / (ENTRY + LETTER * max(map(len, titles))))))
@@ -113,7 +116,7 @@ def _bars(groups: Mapping[str, Mapping[Variant, Counter[str]]]) -> Sheet:
 def _draw(axes: Any, panel: Panel) -> None:
     """Draw axes and series; each artist of a series says in its id of which one it is."""
     for axis, name in ((panel.x, "x"), (panel.y, "y")):
-        axes.set(**{f"{name}scale": "log" if axis.log else "linear", f"{name}label": axis.title})
+        axes.set(**{f"{name}scale": "log" if axis.log else "linear", f"{name}label": textwrap.fill(axis.title, TITLE)})
         axes.set(**{f"{name}lim": (axis.low, axis.high), f"{name}ticks": list(axis.ticks)})
         axes.set(**{f"{name}ticklabels": list(axis.ticks.values())})
     axes.minorticks_off()

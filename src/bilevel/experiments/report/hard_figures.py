@@ -16,7 +16,8 @@ from bilevel.experiments.reproduction.variants import Variant
 
 LIMIT = "limit"  # the style of a line that is no method's
 MARGIN = 0.04  # of an axis, beyond its first value and its last
-LEAST_APART = 0.09  # of an axis: ticks that are nearer are not named
+LETTER, GAP = 0.03, 0.025  # of an axis: a letter of a tick's name, and what is left free between two of them
+LEAST_APART = 0.09  # of an axis, however short the names of ticks are; those that are nearer are not named
 
 
 def hard_figures(results: HardResults) -> dict[str, Figure]:
@@ -56,7 +57,9 @@ def _apart(axis: Axis, values: Iterable[float]) -> list[float]:
     place: Callable[[float], float] = math.log if axis.log else float
     whole, found = place(axis.high) - place(axis.low), list[float]()
     for value in values:
-        if not found or (place(value) - place(found[-1])) / whole >= LEAST_APART:
+        letters = len(axis.name(value)) + len(axis.name(found[-1])) if found else 0
+        room = max(LEAST_APART, LETTER * letters / 2 + GAP)
+        if not found or (place(value) - place(found[-1])) / whole >= room:
             found.append(value)
     return found
 
