@@ -106,6 +106,7 @@ TABLES: Mapping[str, Place] = {
         for name in SUCCESS_AXES
     },
     "hard: time to solve": Place(hard.of_time("symbols", "seconds"), HARD, "docs/hard.md", True),
+    "hard: pauses in symbols": Place(hard.of_time("symbols", "pause"), HARD, "docs/hard.md", True),
     "hard: time to decide": Place(hard.of_time("deciding", "decision"), HARD, "docs/hard.md", True),
     "hard: pauses": Place(hard.of_time("deciding", "pause"), HARD, "docs/hard.md", True),
     "hard: falling behind": Place(hard.falling_behind, HARD, "docs/hard.md", True),

@@ -134,19 +134,34 @@ def needed_table(results: HardResults) -> Table:
     return Table(NEEDED, "Demonstrations needed", caption, header, lines, records)
 
 
+class _Limit(NamedTuple):
+    axis: str
+    measure: Measure
+    where: str = ""
+
+
+LIMITS = (_Limit("deciding", "decision"), _Limit("deciding", "pause"), _Limit("symbols", "pause", ", in symbols alone"))
+
+
 def behind_table(results: HardResults) -> Table:
-    """Return the numbers of objects from which on methods are too slow."""
-    axis = AXES["deciding"]
-    lines, records = list[list[Text | str]](), list[Record]()
-    for place, variant, points in _rows(results, axis):
-        slow = {str(name): first_beyond(TIMES[name], points) for name in axis.measures}
-        cells = [_number(value, "not up to", max(points)) for value in slow.values()]
-        lines.append([f"{place.task}, {variant.title}", *cells])
-        records.append({"task": place.task, "method": variant.name, **slow, "most": max(points)})
-    header = ["task, method", *(f"{TIMES[name].title} over {TIMES[name].limit_title}" for name in axis.measures)]
+    """Return the numbers of objects from which on methods are too slow: on the table, and in symbols alone."""
+    cells: dict[tuple[str, Variant], dict[_Limit, str]] = {}
+    records = list[Record]()
+    for limit in LIMITS:
+        for place, variant, points in _rows(results, AXES[limit.axis]):
+            first, most = first_beyond(TIMES[limit.measure], points), max(points)
+            cells.setdefault((place.task, variant), {})[limit] = _number(first, "not up to", most)
+            where: Record = {"axis": limit.axis, "measure": limit.measure, "task": place.task, "method": variant.name}
+            records.append({**where, "first": first, "most": most})
+    lines: list[list[Text | str]] = [
+        [f"{task}, {variant.title}", *(found.get(limit, NOTHING) for limit in LIMITS)]
+        for (task, variant), found in cells.items()
+    ]
+    times = [(TIMES[limit.measure], limit.where) for limit in LIMITS]
+    header = ["task, method", *(f"{time.title} over {time.limit_title}{where}" for time, where in times)]
     caption = "From how many objects on a method takes longer than a robot can wait."
     return Table(BEHIND, "Falling behind", caption, header, lines, records)
 
 
 def _number(value: float | None, otherwise: str, most: float) -> str:
-    return f"{otherwise} {most:g}" if value is None else f"{value:g}"
+    return f"{otherwise} {most:,.0f}" if value is None else f"{value:,.0f}"
