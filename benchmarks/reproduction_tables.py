@@ -14,10 +14,11 @@ from bilevel.experiments.report.explanations import differences, first_of, in_cu
 from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.scores import Results, is_in_paper
 from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown_grid
-from bilevel.experiments.report.wording import WHOSE, completeness, rate, scope
-from bilevel.experiments.reproduction.findings import Findings, parse_findings
+from bilevel.experiments.report.wording import WHOSE, completeness, interval, rate, scope
+from bilevel.experiments.reproduction.findings import Findings, parse_findings, read_findings
 
-HARD = Path(__file__).parents[1] / "results" / "hard-teleports.jsonl"  # of the same policies
+RESULTS = Path(__file__).parents[1] / "results"
+HARD = RESULTS / "hard-teleports.jsonl"  # of the same policies
 
 
 def found(rows: Sequence[Row], file: str) -> Findings:
@@ -75,6 +76,26 @@ def difference_list(rows: Sequence[Row], file: str) -> str:
             where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
             lines.append(f"- **{title}**, {where}: {why}")
     return "\n".join(filled(line).replace("\n", "\n  ") for line in lines)
+
+
+def learning_rate_table(rows: Sequence[Row], file: str) -> str:
+    """Return what each method solves at another learning rate, beside what it solves at that of the table."""
+    other, table = Results(found(rows, file)), Results(read_findings(RESULTS / "reproduction.jsonl"))
+    at_other, at_table = ({row[-1].variant: row[-1].score for row in results.cells} for results in (other, table))
+    rates = [results.findings.about.experiment.learning_rate for results in (other, table)]
+    lines = []
+    for variant, before in at_other.items():
+        now = at_table.get(variant)
+        if before and now and variant.recipe:
+            low, high = now.less(before)
+            counts = [f"{one.successes}/{one.episodes} ({interval(one.interval)})" for one in (before, now)]
+            lines.append([variant.title, *counts, f"{now.rate - before.rate:+.2f} ({low:+.2f} to {high:+.2f})"])
+    text = (
+        f"Successes on all tasks after as many updates at learning rates of {rates[0]:g} and {rates[1]:g}, and the "
+        "difference, with 95% intervals over training seeds. "
+        f"Made by `{other.findings.about.command}`: [`results/{file}`](results/{file})."
+    )
+    return below(text, ["method", *(f"{rate:g}" for rate in rates), "difference"], lines)
 
 
 def speed_table(rows: Sequence[Row], file: str) -> str:

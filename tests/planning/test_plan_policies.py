@@ -130,6 +130,28 @@ def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> N
     assert policy.failure == (NO_PLAN, "so it is")
 
 
+def test_planning_that_has_failed_is_tried_again_only_once_something_changes() -> None:
+    failed = PlanResult(Status.TIMED_OUT)
+    planner = Planner(failed, failed, failed, plan(*PLAN))
+    policy = follower(planner, replan=True)
+    elsewhere = START - {Atom("clear", ("place2",))}
+    assert choices(policy, [START, START, elsewhere, elsewhere]) == [None] * 4
+    assert [problem.state for problem in planner.problems] == [START, elsewhere]
+    policy.declare({"block3": "block"})
+    assert policy.choose(elsewhere, GOAL) is None
+    assert len(planner.problems) == 3
+    assert policy.choose(START, GOAL) == PICK1
+    assert policy.plans == 4
+
+
+def test_a_plan_for_a_state_that_comes_back_is_made_anew() -> None:
+    planner = Planner(plan(*PLAN), plan(*PLAN))
+    policy = follower(planner, replan=True)
+    assert choices(policy, [START, after(START, PICK1), after(START, PICK1, PLACE1)]) == [PICK1, PLACE1, PICK2]
+    assert choices(policy, [after(START, PICK1, PLACE1, PICK2), START]) == [PLACE2, PICK1]
+    assert policy.plans == 2
+
+
 def test_a_planner_that_fails_is_an_error() -> None:
     with pytest.raises(BadInput, match="out of order"):
         follower(Planner(PlanResult(Status.ERROR, message="out of order")), replan=False)

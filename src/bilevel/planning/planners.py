@@ -178,6 +178,7 @@ class PlannedPolicy:
         self.domain, self._planner, self._replan, self._time_limit = domain, planner, replan, time_limit
         self._objects: dict[str, str] = {}
         self._guide: PlanGuide | ContingentPolicy | PlaceholderGuide | None = None
+        self._planned_for: tuple[Facts, Facts, dict[str, str]] | None = None
         self.failure: Failure | None = None
         self.plans, self.seconds = 0, 0.0
 
@@ -191,9 +192,13 @@ class PlannedPolicy:
         self._objects.update(objects)
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
-        """Return what the plan says, planning anew where it says nothing and that is allowed."""
+        """Return what the plan says, planning anew where it says nothing and that is allowed.
+
+        Where planning has just failed, it is not tried again before something changes.
+        """
         action = self._ask(state)
-        if action is None and self._replan and not goal <= state:
+        has_failed = self._guide is None and self._planned_for == (state, goal, self._objects)
+        if action is None and self._replan and not goal <= state and not has_failed:
             self._plan(state, goal)
             action = self._ask(state)
         return action
@@ -208,6 +213,7 @@ class PlannedPolicy:
         return action and users_action(action)
 
     def _plan(self, state: Facts, goal: Facts) -> None:
+        self._planned_for = state, goal, dict(self._objects)
         constants = self.domain.constants
         objects = {name: kind for name, kind in self._objects.items() if name not in constants}
         problem = Problem("at-hand", self.domain.name, objects, state, goal)

@@ -115,6 +115,14 @@ def test_a_planner_that_is_taken_anyway_is_not_measured_twice() -> None:
     assert found == {("blocks", "det-replan"), ("blocks", "det-replan-search"), ("gacha", "det-replan")}
 
 
+def test_planners_on_our_network_can_be_run_with_bad_perception() -> None:
+    given = HardSelection(axes=["perception-missed"], tasks=["blocks"], methods=["ndt-replan-dagger"], seeds=1)
+    found = list(points(given, EXPERIMENT))
+    assert {point.curve.variant for point in found} == {"ndt-replan-dagger"}
+    assert {point.curve.objects for point in found} == {5}
+    assert "train blocks/bison-best-0" in {unit.name for unit in hard_request(given, EXPERIMENT).units}
+
+
 def test_names_of_axes() -> None:
     assert find_axes(()) == ROWS
     kinds = ["noise", "missed", "occluded", "delay"]

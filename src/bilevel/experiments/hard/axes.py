@@ -44,7 +44,7 @@ class Axis:
     show: Show = "{:g}".format
     is_log: bool = False
     measures: Sequence[Measure] = ("success",)
-    # What is run for a method that is asked for, where that is not the method itself; by `OTHERS` for all others.
+    # What is run for a method that is asked for, where that is not the method itself; for one not named here, nothing.
     methods: Mapping[str, Sequence[str]] | None = None
     in_symbols: bool = False  # without a world
     objects: int = 10  # unless a user says otherwise, where the axis is not about their number
@@ -65,9 +65,10 @@ DOMAINS = {task: task for task in ("blocks", "colour", "gacha", "swap")}  # that
 # Methods
 
 METHODS = ("bison", "bison-paper", "expert", "det-replan", "ndt-replan", "pddl-nn")
+ON_OUR_NETWORK = ("det-replan-dagger", "ndt-replan-dagger")  # what decides is all in which they differ from BISON
 # The expert has no state estimation of its own. As a ceiling it takes that of a policy, which is what others have.
 SEEN = 5  # objects: with more, networks that do all have nothing to lose
-SEEING = {method: (method,) for method in METHODS} | {"expert": ("expert-estimating",)}
+SEEING = {method: (method,) for method in (*METHODS, *ON_OUR_NETWORK)} | {"expert": ("expert-estimating",)}
 # DAgger asks the expert for more than the demonstrations.
 ALONE = {method: (method,) for method in METHODS} | {"bison": ("bison-without-dagger",)}
 DECIDING = {name: (name,) for name in ("bison", "ndt-replan")} | {"det-replan": ("det-replan", "det-replan-search")}

@@ -73,7 +73,7 @@ CAUSES: Mapping[str, Cause] = {
     "no rule": Cause("#56b4e9", "#56b4e9", "the policy did not know what to do: no rule applied"),
     "no model": Cause("#8d99ae", "#7d889c", "the planner cannot express what may happen, such as objects to come"),
     "no plan": Cause("#4c5a73", "#a9b4c8", "the planner found no plan, or none in time"),
-    "plan broken": Cause("#e69f00", "#e8a91c", "what happened is not in the plan, and planning again is not allowed"),
+    "plan broken": Cause("#e69f00", "#e8a91c", "what happened is not in the plan, and it did not plan again"),
     "unseen": Cause("#44aa99", "#5fbfae", "an object that it needed was not seen"),
     "physics": Cause("#222222", "#f5f5f5", "the simulation became unstable"),
     "terminated": Cause("#882255", "#b8527f", "the environment ended the episode, for a reason of its own"),
