@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 from result_tables import NOTHING, Render, Row, below
 
 from bilevel.experiments.hard.curves import read_curves
-from bilevel.experiments.report.explanations import differences, first_of, in_curves, in_table
+from bilevel.experiments.report.explanations import at_learning_rate, differences, first_of, in_curves, in_table
 from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.scores import Results, is_in_paper
 from bilevel.experiments.report.tables import Table, Text, filled, main_table, markdown_grid
@@ -18,7 +19,7 @@ from bilevel.experiments.report.wording import WHOSE, completeness, interval, ra
 from bilevel.experiments.reproduction.findings import Findings, parse_findings, read_findings
 
 RESULTS = Path(__file__).parents[1] / "results"
-HARD = RESULTS / "hard-teleports.jsonl"  # of the same policies
+SLOWER, HARD = RESULTS / "reproduction-0.001.jsonl", RESULTS / "hard-teleports.jsonl"
 
 
 def found(rows: Sequence[Row], file: str) -> Findings:
@@ -47,6 +48,20 @@ def short_table(results: Results) -> Table:
     return replace(table, caption=f"{scope(results)}; in italics what the paper reports. {WHOSE}", lines=lines)
 
 
+FURTHER = (
+    "bison-paper", "bison-recorded", "bison", "bison-paper-fixed-trays", "bison-fixed-trays", "expert-fixed-trays",
+)  # fmt: skip
+
+
+def further_table(results: Results) -> Table:
+    """Return the rows that were measured at the paper's learning rate alone, beside those to hold them against."""
+    rows = [row for row in results.findings.rows if row.variant in FURTHER]
+    table = main_table(Results(msgspec.structs.replace(results.findings, rows=rows)))
+    return replace(
+        table, title=f"Further rows, at a learning rate of {results.findings.about.experiment.learning_rate:g}"
+    )
+
+
 def summary_table(results: Results) -> Table:
     """Return each method's success in each world, still and noisy together, and what a step of it takes."""
     worlds = list(dict.fromkeys(task.removesuffix("-noisy") for task in results.tasks))
@@ -70,8 +85,8 @@ def difference_list(rows: Sequence[Row], file: str) -> str:
     """Return a sentence for whatever differs from the paper, with the experiment that explains it, if there is one."""
     lines = []
     results = Results(found(rows, file))
-    curves = [in_curves(HardResults(read_curves(HARD)))] if HARD.exists() else []
-    for title, reasons in differences(results, first_of(in_table(results), *curves)).items():
+    curves, slower = in_curves(HardResults(read_curves(HARD))), at_learning_rate(Results(read_findings(SLOWER)))
+    for title, reasons in differences(results, first_of(in_table(results), slower, curves)).items():
         for why, cells in reasons.items():
             where = ", ".join(f"{cell.task} {cell.rate:.2f} (*{cell.paper:.2f}*)" for cell in cells)
             lines.append(f"- **{title}**, {where}: {why}")

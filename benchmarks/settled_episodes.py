@@ -2,17 +2,20 @@
 
     python benchmarks/settled_episodes.py                 # a quarter of an hour on one core
     python benchmarks/settled_episodes.py --tasks blocks --episodes 5
+    python benchmarks/settled_episodes.py --experiment build/reproduction --objects 3 5 10 --seeds 3
 
-End-to-end networks, which have no memory, are trained from a few demonstrations, so that they stall often. Their
-episodes are run as `bilevel evaluate` runs them. Those that are given up as "settled" are run once more from the same
-seed, to their step limit. (Until it is given up, an episode is the same in both cases: nothing but the end differs. So
-those that are not given up need not be run twice.) Each line says how many episodes were given up, and how many of
-these succeed, or fail for another reason, when they are not.
+End-to-end networks, which have no memory, are trained from a few demonstrations, so that they stall often, or they are
+those of the table, from the folder of `bilevel reproduce`. Their episodes are run as `bilevel evaluate` runs them.
+Those that are given up as "settled" are run once more from the same seed, to their step limit. (Until it is given up,
+an episode is the same in both cases: nothing but the end differs. So those that are not given up need not be run
+twice.) Each line says how many episodes were given up, and how many of these succeed, or fail for another reason, when
+they are not.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +28,7 @@ from result_files import Row, origin, replace_row
 from bilevel.baselines.end_to_end import read_end_to_end
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.experiments.reproduction.folder import read_experiment
 from bilevel.learning.networks import PRESETS, LearningOptions
 from bilevel.methods.methods import train
 from bilevel.policies.episode_run import run_episode
@@ -47,10 +51,13 @@ class Settings:
     seeds: int
     sizes: tuple[int, ...]
     episodes: int
+    experiment: Path | None  # whose networks are run, where they are not trained here
 
 
 def trained(task: str, method: str, seed: int, settings: Settings, folder: Path) -> Path:
-    """Return the folder of a quickly trained policy."""
+    """Return the folder of a quickly trained policy, or of one that is there already."""
+    if settings.experiment:
+        return settings.experiment / "policies" / task / f"{method}-paper-{seed}"
     data, output = folder / task, folder / f"{task}-{method}-{seed}"
     if not data.exists():
         collect(TASKS[task], data, objects=3, episodes=settings.demonstrations)
@@ -86,7 +93,11 @@ def measured(task: str, method: str, settings: Settings, folder: Path) -> Row:
             env.close()
     names = ("episodes", "successes", "settled", "successes_to_the_end", "other_reasons_to_the_end", "saved_steps")
     about = {"task": task, "method": method, "demonstrations": settings.demonstrations, "epochs": settings.epochs}
-    about |= {"networks": settings.seeds, "objects": list(settings.sizes)}
+    about |= {
+        "of_the_table": settings.experiment is not None,
+        "networks": settings.seeds,
+        "objects": list(settings.sizes),
+    }
     return {**about, **{name: found[name] for name in names}, "reasons": dict(reasons)}
 
 
@@ -114,14 +125,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--objects", nargs="+", type=int, default=[3])
     parser.add_argument("--episodes", type=int, default=10, help="of each network with each number of objects")
+    parser.add_argument("--experiment", type=Path, help="a folder of `bilevel reproduce` with networks to be run")
     parser.add_argument("--output", type=Path, default=Path("results/settled-episodes.jsonl"))
     given = parser.parse_args()
-    settings = Settings(given.demonstrations, given.epochs, given.seeds, tuple(given.objects), given.episodes)
+    demonstrations, epochs = given.demonstrations, given.epochs
+    if given.experiment:
+        experiment = read_experiment(given.experiment)
+        demonstrations, epochs = experiment.demonstrations, experiment.epochs
+    settings = Settings(demonstrations, epochs, given.seeds, tuple(given.objects), given.episodes, given.experiment)
+    command = " ".join(["python benchmarks/settled_episodes.py", *sys.argv[1:]])
     with tempfile.TemporaryDirectory() as name:
         for task in given.tasks:
             for method in given.methods:
-                row = {**measured(task, method, settings, Path(name)), **origin(TASKS[task].packages)}
-                replace_row(given.output, row, ("task", "method"))
+                row = {
+                    **measured(task, method, settings, Path(name)),
+                    **origin(TASKS[task].packages),
+                    "command": command,
+                }
+                replace_row(given.output, row, ("task", "method", "of_the_table"))
                 print(f"{task}, {method}: {row['settled']} of {row['episodes']} settled", flush=True)
 
 

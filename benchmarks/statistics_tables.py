@@ -44,10 +44,12 @@ def settled_table(rows: Sequence[Row], file: str) -> str:
     ]
     given_up, successes = (sum(row[key] for row in rows) for key in ("settled", "successes_to_the_end"))
     first, episodes = rows[0], sum(row["episodes"] for row in rows)
+    whose = f"trained for {first['epochs']} epochs from {first['demonstrations']} demonstrations, so that they stall"
+    if first["of_the_table"]:
+        whose = f"of [the table](reproduction.md#what-it-found), with {', '.join(map(str, first['objects']))} objects"
     text = (
-        f"Networks trained for {first['epochs']} epochs from {first['demonstrations']} demonstrations, so that they "
-        f"stall; {first['networks']} for each line. Of {episodes} episodes {given_up} were given up; run to their "
-        f"ends, {successes} of these succeed. {origin(rows, file)}"
+        f"Networks {whose}; {first['networks']} for each line. Of {episodes} episodes {given_up} were given up; run to "
+        f"their ends, {successes} of these succeed. {origin(rows, file)}"
     )
     header = [
         "task, method",

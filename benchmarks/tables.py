@@ -49,7 +49,7 @@ class Place(NamedTuple):
         return text.replace("](results/", "](../results/") if self.file.startswith("docs/") else text
 
 
-FOUND, HARD = "reproduction.jsonl", "hard.jsonl"
+FOUND, SLOWER, HARD = "reproduction.jsonl", "reproduction-0.001.jsonl", "hard.jsonl"
 CURVES = {"teleports": "hard-teleports.jsonl"}  # files of axes that were measured with the table's own policies
 SUCCESS_AXES = [axis.name for axis in AXES.values() if "success" in axis.measures]
 TABLES: Mapping[str, Place] = {
@@ -71,12 +71,14 @@ TABLES: Mapping[str, Place] = {
     "summary": Place(of_report(reproduction.summary_table), FOUND, "README.md"),
     "reproduction": Place(of_report(reproduction.short_table), FOUND, "docs/results.md"),
     "reproduction success": Place(of_report(report.main_table), FOUND, "docs/reproduction.md"),
+    "reproduction further rows": Place(of_report(reproduction.further_table), SLOWER, "docs/reproduction.md"),
     "reproduction differences": Place(reproduction.difference_list, FOUND, "docs/reproduction.md"),
+    "learning rates in the table": Place(reproduction.learning_rate_table, SLOWER, "docs/reproduction.md"),
     "interval coverage": Place(statistics.coverage_table, "interval-coverage.jsonl", "docs/reproduction.md"),
     "reproduction sizes": Place(of_report(report.size_table), FOUND, "docs/reproduction.md"),
     "reproduction costs": Place(of_report(report.cost_table), FOUND, "docs/reproduction.md"),
     "reproduction causes": Place(of_report(report.cause_table), FOUND, "docs/reproduction.md"),
-    "solving time": Place(of_report(report.scaling_table), FOUND, "docs/reproduction.md"),
+    "solving time": Place(of_report(report.scaling_table), SLOWER, "docs/reproduction.md"),
     "reproduction speed": Place(reproduction.speed_table, "reproduction-speed.jsonl", "docs/reproduction.md"),
     "thinking": Place(render.thinking_table, "inference.jsonl", "docs/methods.md"),
     "strong-cyclic planning": Place(render.fond_table, "fond.jsonl", "docs/planning.md"),

@@ -13,6 +13,7 @@ from bilevel.experiments.report.explanations import (
     Explanation,
     Lookup,
     Place,
+    at_learning_rate,
     differences,
     differs,
     first_of,
@@ -79,6 +80,19 @@ def test_what_leads_away_from_the_paper_explains_nothing() -> None:
     assert told.startswith(UNEXPLAINED)
 
 
+def test_a_table_at_another_learning_rate_is_found_by_that() -> None:
+    slower, table = results(pddl_nn=(10, 12, 14)), results(pddl_nn=(50, 55, 60))
+    look_up = first_of(in_table(table), at_learning_rate(slower))
+
+    def told(rate: str) -> str:
+        changed = Place(condition=f"learning rate {rate}")
+        (found,) = differences(table, look_up, [explanation(changed, rows=("pddl-nn",))])["PddlNN"]
+        return found
+
+    assert told("0.001").startswith("With less: 0.12")
+    assert told("0.01") == UNEXPLAINED
+
+
 @pytest.mark.parametrize(("changed", "explains"), [(0, False), (20, True)])
 def test_what_leads_as_far_beyond_the_paper_explains_nothing(changed: int, explains: bool) -> None:
     """The paper has 0.54."""
@@ -119,6 +133,9 @@ def test_what_is_looked_for_exists() -> None:
         assert set(one.tasks) <= set(TASKS)
         assert one.usual != one.changed
         for condition in {place.condition for place in (one.usual, one.changed)} - {""}:
-            axis, value = condition.split()
+            axis, value = condition.rsplit(maxsplit=1)
+            if axis == "learning rate":
+                assert float(value) > 0
+                continue
             assert f"{axis} {float(value):g}" == condition
             assert float(value) in AXES[axis].values

@@ -24,7 +24,10 @@ EXPLANATIONS = "explanations.json"
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a result is found: a row of the table, under a condition such as `teleports 0.001` of the hard suite."""
+    """Where a result is found: a row of the table, maybe under a condition.
+
+    That is an axis of the hard suite and a value, such as `teleports 0.001`, or the `learning rate` of another table.
+    """
 
     row: str | None = None  # that of the cell itself, unless it is said
     condition: str = ""
@@ -55,6 +58,12 @@ def in_table(results: Results) -> Lookup:
         return score([one for one in results.rows(task=task) if one.variant == row]) if not condition else None
 
     return look_up
+
+
+def at_learning_rate(results: Results) -> Lookup:
+    """Return what finds the rows of a table that was measured at another learning rate, which is their condition."""
+    look_up, known = in_table(results), f"learning rate {results.findings.about.experiment.learning_rate:g}"
+    return lambda row, task, condition: look_up(row, task, "") if condition == known else None
 
 
 def in_curves(results: HardResults) -> Lookup:
