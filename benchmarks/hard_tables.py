@@ -38,16 +38,23 @@ def falling_behind(rows: Sequence[Row], file: str) -> str:
     return _renderer(behind_table)(rows, file)
 
 
+def commands(rows: Sequence[Row], file: str) -> str:
+    """Return which commands have made a file of curves, and where."""
+    about = parse_curves([json.dumps(row) for row in rows], file).about
+    machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
+    lines = [filled(f"- `{command}`").replace("\n", "\n  ") for command in about.command.split("; ")]
+    return "\n".join([f"[`results/{file}`](results/{file}) was made on machines with {machines}, by", "", *lines])
+
+
 def _renderer(make: Make, figure: str | None = None) -> Render:
-    """Return what renders a table, with where it comes from, below a figure if it has one."""
+    """Return what renders a table, with the file that it comes from, below a figure if it has one."""
 
     def render(rows: Sequence[Row], file: str) -> str:
         curves = parse_curves([json.dumps(row) for row in rows], file)
-        table, about = make(HardResults(curves)), curves.about
+        table = make(HardResults(curves))
         if not table.lines:
             return NOT_MEASURED
-        machines = " and ".join(f"{one['cores']} cores ({one['cpu']})" for one in about.machines)
-        made = f"Made by `{about.command}` on machines with {machines}: [`results/{file}`](results/{file})."
+        made = f"From [`results/{file}`](results/{file})."
         above = f"![{table.title.partition(',')[0]}, by task](images/{figure}.png)\n\n" if figure else ""
         return f"{above}{filled(f'**{table.title}.** {table.caption} {made}')}\n\n{markdown_grid(table)}"
 

@@ -107,6 +107,8 @@ TABLES: Mapping[str, Place] = {
         f"hard: {name}": Place(hard.of_axis(name), CURVES.get(name, HARD), "docs/hard.md", True)
         for name in SUCCESS_AXES
     },
+    "hard: commands": Place(hard.commands, HARD, "docs/hard.md", True),
+    "hard: commands for teleports": Place(hard.commands, CURVES["teleports"], "docs/hard.md", True),
     "hard: time to solve": Place(hard.of_time("symbols", "seconds"), HARD, "docs/hard.md", True),
     "hard: pauses in symbols": Place(hard.of_time("symbols", "pause"), HARD, "docs/hard.md", True),
     "hard: time to decide": Place(hard.of_time("deciding", "decision"), HARD, "docs/hard.md", True),

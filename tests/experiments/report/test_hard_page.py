@@ -121,6 +121,12 @@ def test_all_tasks_together_are_the_sum_of_each() -> None:
             assert record[name] == sum(int(one[name] or 0) for one in same)
 
 
+def test_a_method_that_was_run_on_some_tasks_alone_says_on_which() -> None:
+    results = HardResults(curves_like(["symbols"], ["blocks", "gacha"], ["bison", "det-replan"]))
+    titles = [line[0] for line in hard_tables(results)["hard-symbols-pooled"].lines]
+    assert titles == ["BISON, our preset", "DetReplan", "DetReplan, built-in search (blocks)"]
+
+
 @pytest.mark.parametrize("name", ["hard-teleports", "hard-teleports-pooled", "hard-symbols-seconds", NEEDED, BEHIND])
 def test_tables_have_all_values_in_every_format(name: str) -> None:
     table = hard_tables(RESULTS)[name]

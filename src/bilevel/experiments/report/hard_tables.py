@@ -93,24 +93,31 @@ def pooled_name(axis: Axis) -> str:
 
 
 def pooled_table(results: HardResults, axis: Axis) -> Table:
-    """Return a line for each method, for all tasks together, and a column for each value that all tasks have."""
+    """Return a line for each method, for all tasks together, and a column for each value that all tasks have.
+
+    A method that was run on some of the tasks alone says on which.
+    """
     pooled: dict[Variant, Points] = {}
+    run_on: dict[Variant, dict[str, None]] = {}
     places = results.curves(axis)
-    for curves in places.values():
+    for place, curves in places.items():
         for variant, points in curves.items():
+            run_on.setdefault(variant, {})[place.task] = None
             for value, found in points.items():
                 pooled.setdefault(variant, {}).setdefault(value, []).extend(found)
     lines: list[list[Text | str]] = []
     records: list[Record] = []
     values = sorted(set.intersection(*(set(points) for _, _, points in _rows(results, axis)))) if places else []
+    tasks = dict.fromkeys(place.task for place in places)
     for variant, by_value in pooled.items():
         scores = {value: score(variant, by_value[value]) for value in values}
-        lines.append([variant.title, *(Text(rate(one.rate), f"({interval(one.interval)})") for one in scores.values())])
+        alone = f" ({', '.join(run_on[variant])})" if len(run_on[variant]) < len(tasks) else ""
+        rates = [Text(rate(one.rate), f"({interval(one.interval)})") for one in scores.values()]
+        lines.append([f"{variant.title}{alone}", *rates])
         for value, one in scores.items():
             counted: Record = {"successes": one.successes, "episodes": one.episodes, "rate": one.rate}
             records.append({"method": variant.name, "value": value, **counted})
-    tasks = ", ".join(dict.fromkeys(place.task for place in places))
-    whose = f"{tasks} together{results.objects(axis)}, with 95% intervals over training seeds"
+    whose = f"{', '.join(tasks)} together{results.objects(axis)}, with 95% intervals over training seeds"
     caption = f"{axis.about} The success rate of {whose}, by {axis.title}."
     header = ["method", *map(axis.show, values)]
     return Table(pooled_name(axis), f"Success: {axis.name}, all tasks together", caption, header, lines, records)
