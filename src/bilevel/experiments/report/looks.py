@@ -25,7 +25,7 @@ SERIES: Mapping[str, Style] = {
     "bison-printed": Style("#4a9bd1", "#9ad2f5", "d", full=False),
     "bison-paper": Style("#4a9bd1", "#9ad2f5", full=False),
     "bison-recorded": Style("#4a9bd1", "#9ad2f5", "h", full=False),
-    "bison-without-dagger": Style("#0072b2", "#56b4e9", "h"),
+    "bison-without-dagger": Style("#0072b2", "#56b4e9", "v", full=False),
     "bison": Style("#0072b2", "#56b4e9"),
     "expert": Style("#6b7280", "#a3abb8", "+", full=False),
     "expert-estimating": Style("#6b7280", "#a3abb8", "x", full=False),
