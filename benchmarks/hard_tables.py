@@ -15,6 +15,7 @@ from bilevel.experiments.report.hard_results import HardResults
 from bilevel.experiments.report.hard_tables import axis_table, behind_table, needed_table, pooled_table
 from bilevel.experiments.report.tables import Table, filled, markdown_grid
 
+ELSEWHERE = {"teleports": "hard-0.001.jsonl"}  # files of axes that were not measured at the suite's learning rate
 Make = Callable[[HardResults], Table]
 
 

@@ -19,7 +19,7 @@ from bilevel.experiments.report.wording import WHOSE, completeness, interval, ra
 from bilevel.experiments.reproduction.findings import Findings, parse_findings, read_findings
 
 RESULTS = Path(__file__).parents[1] / "results"
-SLOWER, HARD = RESULTS / "reproduction-0.001.jsonl", RESULTS / "hard-teleports.jsonl"
+SLOWER, HARD = RESULTS / "reproduction-0.001.jsonl", RESULTS / "hard-0.001.jsonl"
 
 
 def found(rows: Sequence[Row], file: str) -> Findings:

@@ -50,7 +50,6 @@ class Place(NamedTuple):
 
 
 FOUND, SLOWER, HARD = "reproduction.jsonl", "reproduction-0.001.jsonl", "hard.jsonl"
-CURVES = {"teleports": "hard-teleports.jsonl"}  # files of axes that were measured with the table's own policies
 SUCCESS_AXES = [axis.name for axis in AXES.values() if "success" in axis.measures]
 TABLES: Mapping[str, Place] = {
     "success": Place(render.success_table, "policies.jsonl", "docs/results.md"),
@@ -104,11 +103,11 @@ TABLES: Mapping[str, Place] = {
     "equivalence": Place(domains.equivalence_table, "domain-equivalence.jsonl", "docs/domains.md"),
     "demonstrations": Place(render.demonstration_table, "demonstrations.jsonl", "docs/demonstrations.md"),
     **{
-        f"hard: {name}": Place(hard.of_axis(name), CURVES.get(name, HARD), "docs/hard.md", True)
+        f"hard: {name}": Place(hard.of_axis(name), hard.ELSEWHERE.get(name, HARD), "docs/hard.md", True)
         for name in SUCCESS_AXES
     },
     "hard: commands": Place(hard.commands, HARD, "docs/hard.md", True),
-    "hard: commands for teleports": Place(hard.commands, CURVES["teleports"], "docs/hard.md", True),
+    "hard: commands for teleports": Place(hard.commands, hard.ELSEWHERE["teleports"], "docs/hard.md", True),
     "hard: time to solve": Place(hard.of_time("symbols", "seconds"), HARD, "docs/hard.md", True),
     "hard: pauses in symbols": Place(hard.of_time("symbols", "pause"), HARD, "docs/hard.md", True),
     "hard: time to decide": Place(hard.of_time("deciding", "decision"), HARD, "docs/hard.md", True),

@@ -20,7 +20,7 @@ from bilevel.experiments.hard.curves import Curves, read_curves
 from bilevel.experiments.report.drawing import SETTINGS, panel_sheet, panel_svg
 from bilevel.experiments.report.hard_figures import hard_figures
 from bilevel.experiments.report.hard_page import hard_page_html
-from bilevel.experiments.report.hard_results import TIMES, HardResults, first_beyond, least_for
+from bilevel.experiments.report.hard_results import TIMES, HardResults, first_beyond, least_for, score
 from bilevel.experiments.report.hard_tables import BEHIND, NEEDED, hard_tables
 from bilevel.experiments.report.tables import as_csv, as_latex, as_markdown
 from bilevel.experiments.report.writing import write_report
@@ -119,6 +119,13 @@ def test_all_tasks_together_are_the_sum_of_each() -> None:
         assert len(same) == 2
         for name in ("successes", "episodes"):
             assert record[name] == sum(int(one[name] or 0) for one in same)
+
+
+def test_methods_are_compared_in_pairs_where_they_run_on_the_same_networks() -> None:
+    (curves,) = HardResults(curves_like(["teleports"], ["blocks"])).curves(AXES["teleports"]).values()
+    networks = {variant.name: score(variant, points[1 / 500]).networks for variant, points in curves.items()}
+    assert networks["bison-paper"] == networks["det-replan"] == networks["ndt-replan"]
+    assert len({networks[name] for name in ("bison", "bison-paper", "pddl-nn", "expert")}) == 4
 
 
 def test_a_method_that_was_run_on_some_tasks_alone_says_on_which() -> None:

@@ -128,8 +128,13 @@ def score(variant: Variant, points: Sequence[FoundPoint]) -> Score:
     for point in points:
         successes, episodes = by_seed.get(point.seed, Counts(0, 0))
         by_seed[point.seed] = Counts(successes + point.successes, episodes + point.episodes)
-    digests = {(seed, None if variant.method == EXPERT else str(seed)) for seed in by_seed}
-    return Score(by_seed, frozenset(("", seed, digest) for seed, digest in digests))
+    return Score(by_seed, frozenset(("", seed, _network(variant, seed)) for seed in by_seed))
+
+
+def _network(variant: Variant, seed: int) -> str | None:
+    """Return what tells the network that is run from others: planners may run on BISON's. The expert has none."""
+    training = None if variant.method == EXPERT else variant.training("", seed)
+    return training and f"{training.learner} {training.network.recipe.name} {seed}"
 
 
 def time_of(measure: TimeMeasure, points: Sequence[FoundPoint]) -> Time | None:
