@@ -134,7 +134,7 @@ def score(variant: Variant, points: Sequence[FoundPoint]) -> Score:
 def _network(variant: Variant, seed: int) -> str | None:
     """Return what tells the network that is run from others: planners may run on BISON's. The expert has none."""
     training = None if variant.method == EXPERT else variant.training("", seed)
-    return training and f"{training.learner} {training.network.recipe.name} {seed}"
+    return f"{training.learner} {training.network.recipe.name} {seed}" if training else None
 
 
 def time_of(measure: TimeMeasure, points: Sequence[FoundPoint]) -> Time | None:
