@@ -128,6 +128,12 @@ def test_methods_are_compared_in_pairs_where_they_run_on_the_same_networks() -> 
     assert len({networks[name] for name in ("bison", "bison-paper", "pddl-nn", "expert")}) == 4
 
 
+@pytest.mark.parametrize(("seeds", "said"), [(1, "intervals (Wilson) of these policies"), (2, "over training seeds")])
+def test_intervals_say_of_what_they_are(seeds: int, said: str) -> None:
+    found = hard_tables(HardResults(curves_like(["teleports"], ["blocks"], seeds=seeds)))
+    assert said in found["hard-teleports-pooled"].caption
+
+
 def test_a_method_that_was_run_on_some_tasks_alone_says_on_which() -> None:
     results = HardResults(curves_like(["symbols"], ["blocks", "gacha"], ["bison", "det-replan"]))
     titles = [line[0] for line in hard_tables(results)["hard-symbols-pooled"].lines]

@@ -117,7 +117,9 @@ def pooled_table(results: HardResults, axis: Axis) -> Table:
         for value, one in scores.items():
             counted: Record = {"successes": one.successes, "episodes": one.episodes, "rate": one.rate}
             records.append({"method": variant.name, "value": value, **counted})
-    whose = f"{', '.join(tasks)} together{results.objects(axis)}, with 95% intervals over training seeds"
+    seeds = {point.seed for by_value in pooled.values() for found in by_value.values() for point in found}
+    which = "over training seeds" if len(seeds) > 1 else "(Wilson) of these policies, one for each task and point"
+    whose = f"{', '.join(tasks)} together{results.objects(axis)}, with 95% intervals {which}"
     caption = f"{axis.about} The success rate of {whose}, by {axis.title}."
     header = ["method", *map(axis.show, values)]
     return Table(pooled_name(axis), f"Success: {axis.name}, all tasks together", caption, header, lines, records)
