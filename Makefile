@@ -27,15 +27,15 @@ INSTALL_BROWSER = { export DEBIAN_FRONTEND=noninteractive; \
 # Examples whose packages need other versions than ours: each has a virtual environment of its own.
 SUITES := kinder robosuite
 
-.PHONY: demo check test test-suites lint docs gallery package benchmark fuzz clean
+.PHONY: demo check test test-suites lint docs gallery package clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m bilevel.demo
 
 # A fast loop, under a minute: format, lint, the types of what has changed since the last commit, and the quick tests.
 SLOW := baselines conformance demonstrations docs examples experiments learning/test_learn.py planning/test_fond.py \
-  planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop test_benchmarks.py \
-  test_demo.py test_demonstration_commands.py test_fuzz.py test_kills.py test_learn_command.py test_task_benchmarks.py
+  planning/test_fond_against_definition.py rules/test_learning.py rules/verification tabletop \
+  test_demo.py test_demonstration_commands.py test_learn_command.py
 CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 # Each of several processes has a core; with threads of their own they would wait for each other.
@@ -79,14 +79,6 @@ package: $(VENV)/installed
 	rm -rf dist
 	$(BIN)/python -m build --quiet
 	$(BIN)/python benchmarks/install.py dist/*.whl dist/*.tar.gz
-
-benchmark: $(VENV)/installed
-	$(BIN)/python benchmarks/rule_scaling.py
-
-fuzz: $(VENV)/installed
-	$(BIN)/python benchmarks/fuzz.py --inputs 100000
-	$(BIN)/python benchmarks/fuzz_pddl.py --files 100000
-	$(BIN)/python benchmarks/engine_agreement.py --cases 10000
 
 $(VENV)/installed: pyproject.toml setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.hpp")
 	$(PYTHON) -m venv $(VENV) \

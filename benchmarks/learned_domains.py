@@ -2,7 +2,6 @@
 
     python benchmarks/learned_domains.py                                    # hours on 2 cores
     python benchmarks/learned_domains.py --task blocks --demonstrations 50 --episodes 20        # a first impression
-    python benchmarks/learned_domains.py --robustness                       # other labels, no policies
 
 For each task it collects demonstrations, learns the domain from them without looking at the written one, and a policy
 with each of the two: from the same data, with the same settings and seeds, evaluated in the same episodes. Everything
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from domain_cases import CASES, Plan, Setting, first
-from label_faults import FAULTS, PERTURBED, faulty
 from operator_comparison import compare_domains
 from result_files import Row, origin, write_rows
 
@@ -30,8 +28,7 @@ import bilevel
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.checking import DomainReport, check_domain, total
 from bilevel.domain_learning.episodes import episodes_of
-from bilevel.domain_learning.learning import frame_of, hold_out, learn_domain
-from bilevel.domain_learning.operators import learn_operators
+from bilevel.domain_learning.learning import learn_domain
 from bilevel.experiments.evaluation import Evaluation, open_results, read_results
 from bilevel.experiments.machines import forget_peak, own_peak
 from bilevel.experiments.methods import find_policy
@@ -162,28 +159,6 @@ def _part_sizes(episodes: int) -> list[int]:
     return [EPISODES_IN_A_PART] * whole + [rest] * bool(rest)
 
 
-def robustness(plan: Plan, task: str, fault: str, number: int) -> Row:
-    """Learn a domain from labels, or demonstrations, with a fault; check it on episodes without one."""
-    case, noise = CASES[task].find(), 0.7 if fault == PERTURBED else None
-    data, usual = (
-        list(episodes_of(first(Demonstrations.read(plan.data(task, n)), number), case)) for n in (noise, None)
-    )
-    numbers, held = hold_out(number, HELD_OUT)
-    spoilt = faulty([data[index] for index in numbers], fault, plan.seed)
-    began = time.perf_counter()
-    learned = learn_operators(spoilt.episodes, spoilt.frame(frame_of(data, case.domain)))
-    done = shown(first(Demonstrations.read(plan.data(task)), number), case)
-    return {
-        "task": task,
-        "fault": fault,
-        "demonstrations": number,
-        "seconds": round(time.perf_counter() - began, 2),
-        **explained(check_domain(learned.domain, [usual[index] for index in held])),
-        **operators(case, learned.domain, learned.counts, done),
-        "dropped": sum(each.count for each in learned.dropped),
-    }
-
-
 # All of it
 
 
@@ -237,7 +212,7 @@ def run_all(plan: Plan, jobs: Sequence[Job]) -> list[Any]:
     """Do all jobs, begun in their order, in processes that are new; say what comes of each."""
     found = []
     for result in _results(plan.workers, jobs):
-        print(result if isinstance(result, str) else _in_words(result), flush=True)
+        print(result, flush=True)
         found.append(result)
     return found
 
@@ -249,10 +224,6 @@ def _results(workers: int, jobs: Sequence[Job]) -> Iterator[Any]:
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         begun = [pool.submit(function, *arguments) for function, arguments in jobs]
         yield from (done.result() for done in as_completed(begun))
-
-
-def _in_words(row: Row) -> str:
-    return f"{row['task']}, {row['fault']}: {_in_short(row)}"
 
 
 def stage(plan: Plan, name: str) -> list[Job]:
@@ -289,10 +260,9 @@ def main() -> None:
     parser.add_argument("--dagger-rounds", type=int, help="instead of those of the preset")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=STAGES, default=list(STAGES), help="these stages")
-    parser.add_argument("--robustness", action="store_true", help="learn domains from faulty labels, and no policies")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/domains"))
-    parser.add_argument("--output", type=Path, help="results/learned-domains.jsonl unless told")
+    parser.add_argument("--output", type=Path, default=Path("results/learned-domains.jsonl"))
     given = parser.parse_args()
     about = (
         given.objects and tuple(given.objects),
@@ -304,18 +274,9 @@ def main() -> None:
         given.folder,
     )
     plan = Plan(tuple(given.task), tuple(given.demonstrations), tuple(given.domains), *about)
-    if given.robustness:
-        run_all(plan, [(collect, (plan, task, noise)) for task in plan.tasks for noise in (None, 0.7)])
-        number = max(plan.demonstrations)
-        faults = [(robustness, (plan, task, fault, number)) for task in plan.tasks for fault in FAULTS]
-        found = sorted(run_all(plan, faults), key=lambda row: (row["task"], row["fault"]))
-        name, lines = "domain-robustness", [{**row, **origin(CASES[row["task"]].find().packages)} for row in found]
-    else:
-        for each in given.only:
-            run_all(plan, stage(plan, each))
-        name, lines = "learned-domains", list(rows(plan))
-    if lines:
-        write_rows(given.output or Path("results") / f"{name}.jsonl", lines)
+    for each in given.only:
+        run_all(plan, stage(plan, each))
+    write_rows(given.output, rows(plan))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from generalised_problems import FOLDER, generalised_domain, generalised_problems
 
 from bilevel.rules.rule_file import read_rules
 from bilevel.symbolic.pddl import write_problem
 from command_line import run
+from generalised_problems import FOLDER, generalised_domain, generalised_problems
 from tiny_demonstrations import shown
 
 

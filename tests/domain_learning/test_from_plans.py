@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -23,7 +21,7 @@ from bilevel.domain_learning.learned import PLANS
 from bilevel.domain_learning.operators import learn_operators
 from bilevel.domain_learning.state_space import compare, random_walks
 from bilevel.symbolic.domain import Atom, BadInput, Domain, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain, write_problem
+from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain
 from bilevel.tabletop.problems import GENERATORS, shipped_domain, training_problems
 
 RARELY = settings(deadline=None, max_examples=6, derandomize=True)
@@ -284,19 +282,3 @@ def test_no_order_of_sets_decides() -> None:
     }
     assert len(texts) == 1
     assert "(:action" in texts.pop()
-
-
-def test_the_benchmark_tells_from_how_many_plans_on_a_domain_is_learned(tmp_path: Path) -> None:
-    domain, problems = tmp_path / "domain.pddl", [tmp_path / f"p{i}.pddl" for i in range(3)]
-    domain.write_text(write_domain(BEAM), encoding="utf-8")
-    for path, rope in zip(problems, ROPES, strict=True):
-        path.write_text(write_problem(rope, BEAM), encoding="utf-8")
-    script = Path(__file__).parents[2] / "benchmarks" / "domain_equivalence.py"
-    output = tmp_path / "results.jsonl"
-    options = ["--plans", "1", "40", "--steps", "20", "--output", str(output)]
-    command = [sys.executable, str(script), str(domain), *map(str, problems), *options]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    few, many = (json.loads(line) for line in output.read_text(encoding="utf-8").splitlines())
-    assert said.startswith("tightrope            equivalent from 40 plans on; 8 states, 3 operators for 3")
-    assert (few["plans"], few["equivalent"], bool(few["first_difference"])) == (1, False, True)
-    assert (many["plans"], many["equivalent"], many["missing"], many["extra"]) == (40, True, 0, 0)

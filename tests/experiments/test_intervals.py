@@ -79,7 +79,6 @@ def test_half_of_the_prior_is_below_a_twentieth() -> None:
 @pytest.mark.parametrize("correlation", [0.0, 0.05])
 @pytest.mark.parametrize("rate", [0.5, 0.9])
 def test_intervals_hold_the_truth_where_those_of_wilson_do_not(rate: float, correlation: float) -> None:
-    """The whole of it is `benchmarks/interval_coverage.py`."""
     rng, size = np.random.default_rng(1), (1 - correlation) / correlation if correlation else 0.0
     held = {"ours": 0, "wilson": 0}
     for _ in range(200):

@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from generalised_problems import generalised_domain, generalised_problems
 
 from bilevel.learning.planned_traces import plan_traces
 from bilevel.rules.learning import RuleLearner, learn_rules
@@ -16,6 +15,7 @@ from bilevel.rules.rule import Rule
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.tabletop.problems import shipped_domain, training_problems
+from generalised_problems import generalised_domain, generalised_problems
 from random_rules import OBJECTS, random_atoms, random_domain, random_rule
 
 MOST_STEPS = 60

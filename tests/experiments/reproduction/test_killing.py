@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from killing import TINY, left_behind, results, start, survive, wait_for_changes
 
 from bilevel.demonstrations.manifest import read_manifest, write_manifest
 from bilevel.experiments.reproduction.folder import ExperimentFolder, Locks, read_experiment
 from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import Train
 from command_line import run
+from killing import TINY, left_behind, results, start, survive, wait_for_changes
 
 UNITS = 6  # collect, train, evaluate two methods with one and two objects
 POLICY = "policies/blocks/bison-paper-0"

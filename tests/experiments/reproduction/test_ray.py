@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from killing import TINY, results, start, survive
 
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished
@@ -27,11 +26,12 @@ from bilevel.experiments.reproduction.units import Collect
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.symbolic.domain import BadInput
 from command_line import run
+from killing import TINY, results, start, survive
 from local_cluster import LocalCluster, local_cluster
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
-KILLS = 1  # benchmarks/killing.py --backend ray kills ten times
+KILLS = 1
 ENDLESS = Evaluate("blocks", VARIANTS["expert"], seed=0, objects=2, episodes=100_000)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import results
 
 from bilevel.commands import reproduction_run
 from bilevel.commands.reproduction_run import duration
@@ -17,6 +16,7 @@ from bilevel.experiments.evaluation import read_results
 from bilevel.experiments.reproduction.findings import Findings, read_findings
 from bilevel.policies.policy_folder import read_policy
 from command_line import run
+from killing import results
 
 SMALL = ("--tasks", "blocks", "--demonstrations", "4", "--epochs", "2", "--parts", "table", "--workers", "2")
 TWO = ("--methods", "bison-paper", "expert", "--objects", "1-2", "--episodes", "2", "--seeds", "1")

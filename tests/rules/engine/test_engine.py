@@ -1,7 +1,4 @@
-"""The engine chooses exactly what the definition says, with either executor.
-
-`benchmarks/engine_agreement.py` tries many more cases.
-"""
+"""The engine chooses exactly what the definition says, with either executor."""
 
 from __future__ import annotations
 

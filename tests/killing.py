@@ -1,7 +1,7 @@
 """Does `bilevel reproduce` survive being killed? A tiny run is, at random times, and must end as an undisturbed one.
 
-    python benchmarks/killing.py
-    python benchmarks/killing.py --backend ray --address auto --kills 10
+    python tests/killing.py
+    python tests/killing.py --backend ray --address auto --kills 10
 
 The run itself is killed, not its workers: these have to notice by themselves. The next run begins at once.
 """

@@ -1,6 +1,6 @@
 """Random problems of classical domains for generalised planning: small ones to learn from, large ones to solve.
 
-The domains are written anew (`benchmarks/generalised/*.pddl`) with the meaning that they have in the planning
+The domains are written anew (`tests/generalised/*.pddl`) with the meaning that they have in the planning
 competitions, less finding ways on a map; numbers of objects are those of a public collection for generalised planning.
 """
 
@@ -12,14 +12,17 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
-from classical_problems import Fact, some
-
 from bilevel.symbolic.domain import Atom, Domain, Problem
 from bilevel.symbolic.pddl import read_domain
 
 FOLDER = Path(__file__).parent / "generalised"
 Counts = Mapping[str, int]
+Fact = tuple[str, ...]
 Drawn = tuple[Mapping[str, Sequence[str]], Iterable[Fact], Iterable[Fact]]  # objects by type, facts, goals
+
+
+def some(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{i}" for i in range(1, count + 1)]
 
 
 def generalised_domain(name: str) -> Domain:
