@@ -20,7 +20,10 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = ("cpu_time", "files", "json_files", "memory", "name_tags", "processes", "seeds", "versions", "video")
+TOOLS = (
+    "cpu_time", "files", "json_files", "memory", "metrics", "name_tags", "parallel", "processes", "progress", "seeds",
+    "versions", "video",
+)  # fmt: skip
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -76,13 +79,15 @@ LAYERS: Mapping[str, Allowed] = {
     "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
     "compiled": Allowed(()),
     "cpu_time": Allowed(()),
-    "files": Allowed(("symbolic.domain",)),
+    "files": Allowed(("symbolic.domain",), ("filelock",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "interruption": Allowed(()),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "memory": Allowed(()),
     "name_tags": Allowed((), ("numpy", "PIL")),
     "processes": Allowed(("memory", "symbolic.domain")),
+    "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
+    "progress": Allowed(()),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
     "video": Allowed(("symbolic.domain", "files"), ("numpy", "av", "PIL")),
@@ -99,7 +104,7 @@ ONLY_IN = {
     "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_frames"),
     "matplotlib": ("planning", "experiments.report", "learning.training_curve"),
     "jinja2": ("experiments.report",),
-    "ray": ("experiments.reproduction.ray_backend",),
+    "ray": ("experiments.reproduction.ray_backend", "parallel"),
     "mujoco": ("tabletop.simulation", "tabletop.rendering", "tabletop.opengl"),
 }
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,12 +19,14 @@ from bilevel.symbolic.domain import BadInput
 if sys.platform != "win32":
     import fcntl
 
+LOCK = ".lock"  # in a folder that one process at a time works in
+
 
 def write_atomically(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Write beside the target and move it there; `BadInput` where the place cannot be written to.
 
     Links are followed. What is there and is not a plain file, such as /dev/stdout, is written to as it is. Content that
-    comes in blocks is written block by block.
+    comes in blocks is written block by block. What an earlier writer left when it was killed is removed.
     """
     data = content.encode() if isinstance(content, str) else content
     blocks = (data,) if isinstance(data, bytes) else data
@@ -51,50 +53,66 @@ def require_writable(path: Path) -> None:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def taken_by_another(handle: int) -> bool:
-    """Return whether another process has locked this open file or folder; if none has, we have, until it is closed."""
-    if sys.platform == "win32":  # which knows no such locks
-        return False
+@contextmanager
+def folder_lock(folder: Path, doing: str, patience: float = 0.0) -> Iterator[None]:
+    """Keep other processes from doing the same in a folder, which is made if need be; the lock goes with this process.
+
+    Wait some seconds for another that is about to end; `BadInput` where it does not.
+    """
+    from filelock import FileLock, Timeout
+
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # neither do some file systems
-        return False
-    return False
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK)
+        lock.acquire(timeout=patience)
+    except Timeout:
+        raise BadInput(f"{folder}: another process is {doing} here; wait for it or choose another --output") from None
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
-def alone_in(folder: Path, doing: str, patience: float = 0.0) -> Iterator[None]:
-    """Keep other processes from doing the same in a folder, made if need be; the lock goes with this process.
+def new_folder(output: Path) -> Iterator[Path]:
+    """Give a folder to write into that becomes the output if all goes well, and is removed otherwise.
 
-    For some seconds, wait for another who is about to end, as workers of a killed process are.
+    `BadInput` where there is something already, but for an empty folder.
     """
+    if output.is_symlink() or (output.exists() and not (output.is_dir() and not any(output.iterdir()))):
+        raise BadInput(f"{output}: there is something already; choose another --output or remove it")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
     except OSError as error:
-        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
-    end = time.monotonic() + patience
+        raise BadInput(f"{output}: cannot be written: {error.strerror}") from None
     try:
-        while taken_by_another(handle):
-            if time.monotonic() > end:
-                raise BadInput(f"{folder}: another process is {doing} here; wait for it or choose another --output")
-            time.sleep(0.2)
-        yield
+        yield unfinished
+        unfinished.chmod(0o777 & ~_umask())  # mkdtemp keeps others out
+        os.replace(unfinished, output)
     finally:
-        os.close(handle)
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _umask() -> int:
+    """Return the mask for the permissions of new files, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def remove_leftovers(path: Path) -> None:
     """Remove what writing left beside a target where it was killed."""
-    for leftover in path.parent.glob(f".{path.name}.*"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):
         leftover.unlink(missing_ok=True)
 
 
 def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb") as file:
             if path.exists():
@@ -108,18 +126,20 @@ def _replace(path: Path, blocks: Iterable[bytes]) -> None:
         raise
 
 
-# Folders for what nobody needs afterwards
+alone_in = folder_lock
 
 
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Give a folder for a while; should this process be killed, the next that makes one removes it."""
-    folder, handle = make_scratch_folder()
+def taken_by_another(handle: int) -> bool:
+    """Return whether another process has locked this open file or folder; if none has, we have, until it is closed."""
+    if sys.platform == "win32":  # which knows no such locks
+        return False
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # neither do some file systems
+        return False
+    return False
 
 
 def make_scratch_folder() -> tuple[Path, int]:

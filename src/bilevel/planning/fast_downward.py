@@ -15,12 +15,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from bilevel.files import scratch_folder
 from bilevel.planning.planner import Deadline, NoModel, PlanResult, PlanStep, Status, without_needless_steps
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem, Schema
 from bilevel.symbolic.pddl import write_domain, write_problem
@@ -59,7 +59,8 @@ def fast_downward(domain: Domain, problem: Problem, time_limit: float, optimal: 
         return PlanResult(Status.SOLVED)
     determinised, origins = determinise(domain)
     deadline = Deadline(time_limit)
-    with scratch_folder() as directory:
+    with tempfile.TemporaryDirectory(prefix="bilevel-") as scratch:
+        directory = Path(scratch)
         for file, text in zip(FILES, (write_domain(determinised), write_problem(problem, determinised)), strict=True):
             (directory / file).write_text(text, encoding="utf-8")
         result = None
