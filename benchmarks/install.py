@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from result_files import Row, origin, write_rows
+from bench import RESULTS, ROOT, Row, write_rows
 
-README = Path(__file__).parents[1] / "README.md"
+README = ROOT / "README.md"
 
 
 def first_commands(page: str) -> tuple[str, list[list[str]]]:
@@ -66,7 +66,6 @@ def timed(work: Callable[[], None]) -> Row:
 def measure(file: Path) -> Row:
     """Install a file and run what README says; return how long each step took."""
     extras, commands = first_commands(README.read_text(encoding="utf-8"))
-    others = round(os.getloadavg()[0], 1)
     with TemporaryDirectory() as name:
         folder = Path(name)
         steps = {"python -m venv": timed(lambda: venv.create(folder / "environment", with_pip=True))}
@@ -80,12 +79,10 @@ def measure(file: Path) -> Row:
             "megabytes": round(file.stat().st_size / 1e6, 2),
             "steps": steps,
             **{key: round(sum(step[key] for step in steps.values()), 1) for key in ("seconds", "cpu_seconds")},
-            "load": others,  # processes that wanted a core before it began
             "packages": len(packages),
             "has_torch": "torch" in packages,
             "environment_megabytes": round(_size(folder / "environment") / 1e6),
             "written": {path.name: path.stat().st_size for path in sorted((folder / "work").iterdir())},
-            **origin(),
         }
 
 
@@ -101,7 +98,7 @@ def _size(folder: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a wheel or a source distribution")
-    parser.add_argument("--output", type=Path, default=Path("results/install.jsonl"))
+    parser.add_argument("--output", type=Path, default=RESULTS / "install.jsonl")
     given = parser.parse_args()
     rows = []
     for file in given.files:
