@@ -227,29 +227,3 @@ def test_a_task_may_have_the_labels_of_a_file(
     assert (env.expert.choose, env.expert.control is None) == (None, False)
     assert not env.task.succeeded(env.scene, env.info)
     assert env.task.succeeded(env.scene, {"success": True})
-
-
-def test_even_the_predicates_are_learned(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path], little: None
-) -> None:
-    output = tmp_path / "policy"
-    arguments = "--task", place(BARE), "--learn-predicates", "--output", output
-    code, text, _ = run(capsys, "learn", folders["bare"], *arguments)
-    assert code == 0
-    assert f"it is of the task TASK+{output / 'labels.py'}" in text
-    policy = read_policy(output)
-    assert policy.card.task == "bare+labels"
-    task = bilevel.find_task(f"{place(BARE)}+{output / 'labels.py'}")
-    scene = SceneEnv(task, 2).reset(0)
-    assert {fact.predicate for fact in task.label(scene)} <= set(policy.domain.predicates)
-    code, _, error = run(capsys, "evaluate", "--policy", output, "--output", tmp_path / "results.jsonl")
-    assert code == 2
-    assert f"name it: bilevel evaluate bare+{output / 'labels.py'}" in error
-    (record,) = bilevel.evaluate(output, task, objects=[1], episodes=1)
-    assert record.task == "bare+labels"
-
-
-def test_predicates_need_a_task(capsys: pytest.CaptureFixture[str], tmp_path: Path, folders: dict[str, Path]) -> None:
-    code, _, error = run(capsys, "learn", folders["bare"], "--learn-predicates", "--output", tmp_path / "policy")
-    assert (code, error.count("\n")) == (2, 1)
-    assert "the task 'bare' is not registered here, and predicates need one: add --task" in error

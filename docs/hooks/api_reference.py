@@ -12,7 +12,7 @@ are first used, so importing the package is fast. Everything else is internal an
 GROUPS = {
     "Tasks": "Task Expert Spec Position Angle Scalar LabelOnly Scene find_task register_task check_task",
     "Demonstrations": "collect Demonstrations",
-    "Learning": "learn learn_rules prune_rules complete_rules learn_domain propose_predicates plan_traces",
+    "Learning": "learn learn_rules prune_rules complete_rules learn_domain plan_traces",
     "Policies": "load_policy BilevelPolicy LowLevelNetwork evaluate",
     "Domains and problems": "Domain Problem Atom Action read_domain read_problem read_adl_domain",
     "Rules and plans": "Rule read_rules solve verify plan",

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.collection import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.domain_learning.learning import learn_domain as learn_domain
-    from bilevel.domain_learning.predicates.proposal import propose_predicates as propose_predicates
     from bilevel.experiments.evaluation import evaluate as evaluate
     from bilevel.learning.learn import learn as learn
     from bilevel.learning.planned_traces import plan_traces as plan_traces
@@ -64,7 +63,6 @@ _MODULES = {
     "demonstrations.collection": ["collect"],
     "demonstrations.dataset": ["Demonstrations"],
     "domain_learning.learning": ["learn_domain"],
-    "domain_learning.predicates.proposal": ["propose_predicates"],
     "experiments.evaluation": ["evaluate"],
     "learning.learn": ["learn"],
     "learning.planned_traces": ["plan_traces"],

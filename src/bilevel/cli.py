@@ -23,11 +23,9 @@ COMMANDS: Mapping[str, str] = {
     "demonstrations replay": "demonstration_commands:ReplayDemonstrations",
     "demonstrations show": "demonstration_commands:ShowDemonstrations",
     "demonstrations export": "demonstration_commands:ExportDemonstrations",
-    "demonstrations thresholds": "thresholds_command:FitThresholds",
     "domain check": "domain_commands:CheckDomain",
     "domain show": "domain_commands:ShowDomain",
     "domain learn": "learn_domain_command:LearnDomain",
-    "domain predicates": "domain_predicates_command:ProposePredicates",
     "learn": "policy_commands:Learn",
     "policies": "policies_command:Policies",
     "run": "run_command:Run",
@@ -53,8 +51,8 @@ COMMANDS: Mapping[str, str] = {
 GROUPS = {
     "benchmark": "Measure methods beyond the paper's table: where they fail as things get harder.",
     "vla": "Set up SmolVLA, a vision-language-action model, and say whether it can be run.",
-    "demonstrations": "Check, replay, show and export data sets of demonstrations; fit thresholds to them.",
-    "domain": "Learn domains from demonstrations, check them against some, show them; propose their predicates.",
+    "demonstrations": "Check, replay, show and export data sets of demonstrations.",
+    "domain": "Learn domains from demonstrations, check them against some, show them.",
     "rules": "Learn, complete, show and verify rule policies.",
 }
 

@@ -11,7 +11,7 @@ from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_e
 from bilevel.domain_learning.changes import find_changes, without_blips
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.independence import independent_predicates
-from bilevel.domain_learning.learned import PLANS, LearnedDomain
+from bilevel.domain_learning.learned import DomainSettings, LearnedDomain
 from bilevel.domain_learning.operators import learn_operators
 from bilevel.symbolic.domain import Atom, BadInput, Facts, Schema
 from bilevel.symbolic.pddl import parse_domain, write_domain
@@ -202,7 +202,7 @@ def test_plans_need_neither_time_nor_motion() -> None:
         facts("holding b1", "clear p1"),
         facts("at b1 p1", "free"),
     ]
-    learned = learn_operators([Episode(states, {"b1": "block", "p1": "place"})], settings=PLANS)
+    learned = learn_operators([Episode(states, {"b1": "block", "p1": "place"})], settings=DomainSettings(settling=0, blip=0, fewest=1))
     assert set(learned.counts) == {"pick", "place"}
 
 

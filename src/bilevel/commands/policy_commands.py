@@ -107,9 +107,6 @@ class Learn:
     """Results of `bilevel evaluate --keep-incidents`: learn from the states in which a policy was at a loss, too."""
     learn_domain: bool = False
     """Learn the actions of the domain from the demonstrations, too, whatever domain they have."""
-    learn_predicates: bool = False
-    """Learn even the predicates: they are kept in the folder, and whoever runs the policy names the task as
-    TASK+POLICY/labels.py."""
     workers: WorkerCount = None
     """How many processes run DAgger rollouts at the same time (by default one for each core, where that saves time);
     the policy is the same for any number."""
@@ -138,8 +135,7 @@ class Learn:
         check_learned(self.method)
         demonstrations = Demonstrations.read(self.folder)
         met: Sequence[Problem] = ()
-        learns_domain = self.learn_domain or self.learn_predicates
-        if not learns_domain:
+        if not self.learn_domain:
             require_actions(demonstrations)
             met = read_problems(self.from_episodes, demonstrations.domain)
         config = self._config(PRESETS[self.preset])
@@ -154,7 +150,7 @@ class Learn:
             options = LearningOptions(
                 task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch, met
             )
-            if learns_domain:
+            if self.learn_domain:
                 demonstrations, options = self._learn_domain(demonstrations, options)
             self._say_whether_dagger(demonstrations, options)
             learned = train(demonstrations, self.output, self.method, options)
@@ -172,8 +168,7 @@ class Learn:
         from bilevel.policies.incidents import read_problems
 
         options.callback(Progress("learning the domain", 0, 1))
-        labels_in = self.output if self.learn_predicates else None
-        demonstrations, options = with_learned_domain(demonstrations, options, labels_in)
+        demonstrations, options = with_learned_domain(demonstrations, options)
         return demonstrations, replace(options, met=read_problems(self.from_episodes, demonstrations.domain))
 
     def _config(self, config: LearningConfig) -> LearningConfig:
@@ -246,7 +241,7 @@ class Learn:
         """All options that decide what is learned."""
         from msgspec import to_builtins
 
-        names = ("method", "preset", "seed", "learn_domain", "learn_predicates")
+        names = ("method", "preset", "seed", "learn_domain")
         return {**{name: getattr(self, name) for name in names}, **to_builtins(config)}
 
     def _draw_curve(self, learned: LearnedNetwork) -> None:
@@ -285,7 +280,6 @@ class Learn:
             f"{what} of {learned.parameters} parameters; {sources}",
             f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
             f"written to {self.output} in {seconds:.1f} s",
-            f"it is of the task TASK+{self.output / 'labels.py'}" if self.learn_predicates else "",
             f"measure it with: bilevel evaluate --method {self.method} --policy {self.output} …" if others else "",
         )
 

@@ -14,17 +14,10 @@ SUMMARIES = {
         "Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps."
     ),
     "demonstrations export": "Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).",
-    "demonstrations thresholds": (
-        "Fit the thresholds of a task's labels to imperfect perception, and say what is gained on held-out "
-        "demonstrations."
-    ),
     "domain check": "Compare a domain with demonstrations, change by change; exits with 1 if they contradict it.",
     "domain show": "Print a domain in plain English, as PDDL in a uniform layout, or as JSON.",
     "domain learn": (
         "Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions."
-    ),
-    "domain predicates": (
-        "Propose predicates for a task from what is seen in its demonstrations, as a Python file to read and edit."
     ),
     "learn": "Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.",
     "policies": (

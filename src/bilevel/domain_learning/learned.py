@@ -19,9 +19,7 @@ class DomainSettings:
     `settling`: what changes within so many timesteps of each other is one change. `blip`: what a label says for at most
     so many timesteps is taken for a mislabel. Both are 0 for plans, where each state is a step. `fewest`: what happens
     less often, or in fewer episodes, or in a smaller `share` of all changes, is no operator. `misses`: this share of
-    the occurrences may lack a condition. `closed_world`: the episodes are plans that aim at nothing. Each of their
-    states is known exactly, an absent fact is false, and what was never done cannot be done; conditions may be
-    negative, and all the above is 0.
+    the occurrences may lack a condition.
     """
 
     settling: int = 5
@@ -29,10 +27,6 @@ class DomainSettings:
     fewest: int = 3
     share: float = 0.005
     misses: float = 0.03
-    closed_world: bool = False
-
-
-PLANS = DomainSettings(settling=0, blip=0, fewest=1, share=0.0, misses=0.0, closed_world=True)
 
 
 @dataclass(frozen=True)

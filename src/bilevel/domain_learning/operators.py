@@ -16,7 +16,6 @@ from bilevel.domain_learning.composites import separate
 from bilevel.domain_learning.conditions import held_always, is_wider, linked_objects, never_mattered
 from bilevel.domain_learning.episodes import Episode
 from bilevel.domain_learning.frames import common_type, inferred_frame
-from bilevel.domain_learning.from_plans.operators import learn_from_plans
 from bilevel.domain_learning.learned import BESIDE, DomainSettings, Dropped, LearnedDomain, Operator
 from bilevel.domain_learning.lifting import Group, Occurrence, group_changes
 from bilevel.domain_learning.naming import named
@@ -35,8 +34,6 @@ def learn_operators(
     """
     settings = settings or DomainSettings()
     frame = replace(frame, schemas={}) if frame else inferred_frame(episodes)
-    if settings.closed_world:
-        return learn_from_plans(episodes, frame)
     found = find_changes(episodes, settings.settling, settings.blip)
     if not found.changes:
         raise BadInput("no fact changes in any episode, so there is no operator to learn; look at the labels")

@@ -21,7 +21,7 @@ from bilevel.files import remove_leftovers, write_atomically
 from bilevel.learning.completion import RuleLearner
 from bilevel.learning.dagger import BilevelLearner, Practice
 from bilevel.learning.estimation import fit_estimation
-from bilevel.learning.learned_symbols import learn_labels, learn_symbols
+from bilevel.learning.learned_symbols import learn_symbols
 from bilevel.learning.networks import (
     Callback,
     LearningConfig,
@@ -74,7 +74,6 @@ def learn(
     callback: Callback = silent,
     met: Sequence[Problem] = (),
     learn_domain: bool = False,
-    learn_predicates: bool = False,
 ) -> LearnedPolicy:
     """Learn both levels of a policy and write its folder.
 
@@ -86,26 +85,19 @@ def learn(
     the name in the data set. Without one, the labels are those that were recorded, and there is no DAgger. `network`
     makes another low-level network than ours: a function of encoding and controls to a `LowLevelNetwork`. `met` are
     situations in which an earlier policy was at a loss; see `read_problems`. With `learn_domain`, the actions of the
-    domain are learned from the demonstrations, too, whatever the domain that they have; with `learn_predicates`, the
-    labels as well, which are then kept in the folder, in labels.py.
+    domain are learned from the demonstrations, too, whatever the domain that they have.
     """
     options = LearningOptions(task, preset, config, seed, workers, checkpoints, callback, met)
-    if learn_domain or learn_predicates:
-        labels_in = Path(output) if learn_predicates else None
-        demonstrations, options = with_learned_domain(demonstrations, options, labels_in)
+    if learn_domain:
+        demonstrations, options = with_learned_domain(demonstrations, options)
     return learn_bilevel(demonstrations, Path(output), options, network)
 
 
 def with_learned_domain(
-    demonstrations: Demonstrations, options: LearningOptions, labels_in: Path | None = None
+    demonstrations: Demonstrations, options: LearningOptions
 ) -> tuple[Demonstrations, LearningOptions]:
-    """Learn the actions of the domain; return the demonstrations in it, and the options with what was learned.
-
-    With a folder for labels, learn these first.
-    """
+    """Learn the actions of the domain; return the demonstrations in it, and the options with what was learned."""
     options = with_task(options, demonstrations)
-    if labels_in is not None:
-        options = replace(options, task=learn_labels(demonstrations, options.task, labels_in))
     demonstrations, learned = learn_symbols(demonstrations, options.task)
     return demonstrations, replace(options, learned=learned)
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.domain_learning.learned import LearnedDomain
 from bilevel.domain_learning.learning import learn_domain
-from bilevel.domain_learning.predicates.proposal import propose_predicates
-from bilevel.files import write_atomically
 from bilevel.learning.translation import Translation, find_translation
-from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.registry import find_task, relabelled
 from bilevel.tasks.task import Task
-
-LABELS = "labels.py"  # in a policy folder: the predicates that were learned
 
 
 @dataclass(frozen=True)
@@ -36,20 +29,6 @@ class LearnedSymbols:
             "dropped": sum(dropped.count for dropped in self.domain.dropped),
             "asked_as": self.translation.texts(self.domain.domain),
         }
-
-
-def learn_labels(demonstrations: Demonstrations, task: Task | None, folder: Path) -> Task:
-    """Propose predicates, and return the task with these labels, which are kept in the folder.
-
-    The file is the user's: whoever runs the policy names it.
-    """
-    if task is None:
-        raise BadInput(f"the task '{demonstrations.task}' is not registered here, and predicates need one: add --task")
-    if any(demonstration.own_goals for demonstration in demonstrations):
-        raise BadInput("the demonstrations have goals of their own, in other predicates than those to be learned")
-    path = folder / LABELS
-    write_atomically(path, propose_predicates(demonstrations, task).source)
-    return find_task(f"{task.source}+{path}") if task.source else relabelled(task, path)
 
 
 def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[Demonstrations, LearnedSymbols]:

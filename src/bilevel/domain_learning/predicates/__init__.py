@@ -1,1 +1,0 @@
-"""Predicates that are proposed from what is seen alone: measured, chosen, and written as Python that a person edits."""
