@@ -202,7 +202,9 @@ def test_plans_need_neither_time_nor_motion() -> None:
         facts("holding b1", "clear p1"),
         facts("at b1 p1", "free"),
     ]
-    learned = learn_operators([Episode(states, {"b1": "block", "p1": "place"})], settings=DomainSettings(settling=0, blip=0, fewest=1))
+    learned = learn_operators(
+        [Episode(states, {"b1": "block", "p1": "place"})], settings=DomainSettings(settling=0, blip=0, fewest=1)
+    )
     assert set(learned.counts) == {"pick", "place"}
 
 
