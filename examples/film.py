@@ -19,10 +19,9 @@ import bilevel
 from bilevel.commands.arguments import env_arguments
 from bilevel.experiments.methods import find_policy
 from bilevel.name_tags import NameTags
-from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.narration import caption
 from bilevel.policies.pictures import LINES_BELOW, take_picture
-from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.video import Image, captioned, with_lines_below
@@ -38,7 +37,7 @@ class Camera:
     def __init__(
         self,
         env: SceneEnv,
-        policy: ObservedPolicy,
+        policy: Policy,
         every: int,
         width: int,
         begin: int = 0,
@@ -50,15 +49,13 @@ class Camera:
         self._env, self._policy, self._every, self._width = env, policy, every, width
         self._begin, self._end = begin, end
         self._tags = NameTags() if names else None
-        self._log = EpisodeLog(policy, explain=True) if explain else None
+        self._explain = explain
         self._steps = 0
         self.pictures: list[PillowImage.Image] = []
 
     def __call__(self, transition: Transition) -> None:
-        if self._log:
-            self._log(transition)
         if self._begin <= self._steps < self._end and self._steps % self._every == 0:
-            self.take(caption(self._log) if self._log else str(self._policy.action or ""))
+            self.take(caption(transition.episode) if self._explain else str(self._policy.action or ""))
         self._steps += 1
 
     def take(self, text: str) -> None:
@@ -66,7 +63,7 @@ class Camera:
         height = round(picture.shape[0] * self._width / picture.shape[1])
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
         picture = np.asarray(small)
-        if self._log:
+        if self._explain:
             picture = with_lines_below(picture, text, LINES_BELOW)
         elif text:
             picture = captioned(picture, text)
@@ -99,7 +96,7 @@ def film(
     assert evaluated.make is not None
     acting = evaluated.make(env)
     camera = Camera(env, acting, every, width, explain=explain)
-    episode = rollout(env, acting, seed, callback=camera)
+    episode = rollout(env, acting, seed, callback=camera, explain=explain)
     camera.take(f"{episode.outcome} after {episode.steps} steps")
     env.close()
     return f"{output}: {episode.outcome}, {camera.write(output)}"

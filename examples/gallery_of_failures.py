@@ -25,13 +25,13 @@ from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies.episode_log import EpisodeLog
-from bilevel.policies.episode_run import EpisodeRun, measured_episode
+from bilevel.policies.episode import Episode
 from bilevel.policies.narration import why_failed
-from bilevel.policies.policy import ObservedPolicy
+from bilevel.policies.policy import Policy
 from bilevel.policies.policy_folder import RULES
 from bilevel.policies.pretrained import find_folder
 from bilevel.policies.recovery import NO_RECOVERY
+from bilevel.policies.rollout import rollout
 from bilevel.tasks.perception import read_perception
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
@@ -92,20 +92,20 @@ FAILURES = {
 
 
 def attempt(
-    failure: Failure, policy: EvaluatedPolicy, film: Callable[[SceneEnv, ObservedPolicy], Camera] | None = None
-) -> tuple[EpisodeRun, str, Camera | None]:
+    failure: Failure, policy: EvaluatedPolicy, film: Callable[[SceneEnv, Policy], Camera] | None = None
+) -> tuple[Episode, str, Camera | None]:
     """Run the episode, and film it where that is asked for; return how it went, and that in words."""
     assert policy.make is not None
     pictures: dict[str, Any] = {"render_mode": "rgb_array", "quality": "smooth", "picture_size": SIZE} if film else {}
     seen = read_perception(failure.perception)
     with closing(SceneEnv(bilevel.find_task(failure.task), failure.objects, perception=seen, **pictures)) as env:
         acting = policy.make(env)
-        log, camera = EpisodeLog(acting), film(env, acting) if film else None
-        run, episode = measured_episode(env, acting, failure.seed, log, failure.noise, camera)
-        ending = f"{run.outcome} after {run.steps:,} steps"
+        camera = film(env, acting) if film else None
+        episode = rollout(env, acting, failure.seed, noise=failure.noise, callback=camera)
+        ending = f"{episode.outcome} after {episode.steps:,} steps"
         if camera:
             camera.take(ending)
-        return run, f"{ending}\n{why_failed(run, log, episode.scene)}", camera
+        return episode, f"{ending}\n{why_failed(episode)}", camera
 
 
 def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str, str]:
@@ -113,7 +113,7 @@ def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str
     run, why, _ = attempt(failure, policy)
     until = failure.until or run.steps
 
-    def film(env: SceneEnv, acting: ObservedPolicy) -> Camera:
+    def film(env: SceneEnv, acting: Policy) -> Camera:
         begin = max(0, until - failure.last)
         return Camera(env, acting, failure.every, SIZE[0], begin, until, failure.names)
 

@@ -7,7 +7,6 @@ otherwise the expert's hand-written skills.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import bilevel
@@ -16,14 +15,8 @@ SEED = 1
 STEPS = 4096  # at most
 
 
-class FirstOpenGoal:
+class FirstOpenGoal(bilevel.HighLevelPolicy):
     """Place the block in hand where it belongs, else pick the first one that is not there."""
-
-    def reset(self, state: frozenset[bilevel.Atom], goal: frozenset[bilevel.Atom], objects: Mapping[str, str]) -> None:
-        """Begin an episode; there is nothing to remember."""
-
-    def declare(self, objects: Mapping[str, str]) -> None:
-        """Hear of objects that have appeared since."""
 
     def choose(self, state: frozenset[bilevel.Atom], goal: frozenset[bilevel.Atom]) -> bilevel.Action | None:
         missing = [fact.terms for fact in sorted(goal - state)]

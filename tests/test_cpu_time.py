@@ -8,8 +8,8 @@ import threading
 import time
 
 from bilevel.cpu_time import cpu_seconds
-from bilevel.policies.episode_run import run_episode
 from bilevel.policies.policy import BilevelPolicy, expert_policy
+from bilevel.policies.rollout import rollout
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -54,7 +54,7 @@ def test_an_episode_is_timed_by_what_it_computes() -> None:
     expert = expert_policy(env)
     assert isinstance(expert, BilevelPolicy)
     policy = Sleepy(expert.labels, expert.high, expert.low)
-    run = run_episode(env, policy, 1)
+    run = rollout(env, policy, 1)
     assert 0 < run.seconds.policy < run.steps * NAP
-    policy.acts_elsewhere = True  # type: ignore[attr-defined]
-    assert run_episode(env, policy, 1).seconds.policy >= run.steps * NAP
+    policy.acts_elsewhere = True
+    assert rollout(env, policy, 1).seconds.policy >= run.steps * NAP

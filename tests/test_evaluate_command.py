@@ -16,7 +16,7 @@ import pytest
 import tiny_task
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.experiments.evaluation import EpisodeRunner
-from bilevel.policies.incidents import read_problems
+from bilevel.policies.episode import read_problems
 from bilevel.policies.policy_folder import read_policy
 from bilevel.symbolic.domain import Atom, BadInput
 from command_line import run

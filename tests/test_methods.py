@@ -11,7 +11,7 @@ import pytest
 import tiny_task
 from bilevel.experiments.methods import METHODS, find_policy
 from bilevel.methods.methods import BILEVEL
-from bilevel.policies.changes import REASONS
+from bilevel.policies.episode import REASONS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import BoxControls

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.lowlevel.network import LowLevelNetwork as LowLevelNetwork
     from bilevel.planning.planners import plan as plan
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
+    from bilevel.policies.policy import HighLevelPolicy as HighLevelPolicy
     from bilevel.policies.policy_folder import load_policy as load_policy
     from bilevel.policies.pretrained import pretrained_policies as pretrained_policies
     from bilevel.rules.completion.completing import complete_rules as complete_rules
@@ -69,7 +70,7 @@ _MODULES = {
     "learning.task_checking": ["check_task"],
     "lowlevel.network": ["LowLevelNetwork"],
     "planning.planners": ["plan"],
-    "policies.policy": ["BilevelPolicy"],
+    "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
     "policies.policy_folder": ["load_policy"],
     "policies.pretrained": ["pretrained_policies"],
     "rules.completion.completing": ["complete_rules"],

@@ -14,7 +14,8 @@ from model_folders import make_backbone_folder, make_environment, make_policy_fo
 from other_process import as_received
 
 from bilevel.baselines.vla import VlaPolicy, VlaSettings, end_servers, find_vla, require_vla
-from bilevel.policies.rollout import Episode, rollout
+from bilevel.policies.episode import Episode
+from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 from drawn_task import DRAWN

@@ -23,7 +23,7 @@ from bilevel.experiments.records import (
     wilson_interval,
 )
 from bilevel.experiments.timings import timing_of, timings_path
-from bilevel.policies.changes import Changes
+from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.policy_folder import read_policy
 from bilevel.seeds import evaluation_seed, training_seed
 from bilevel.symbolic.domain import BadInput
@@ -113,7 +113,11 @@ def test_a_policy_in_a_folder_is_measured_in_a_line() -> None:
     (failed,) = evaluate(learned_folder(), TINY, objects=[1], episodes=1)
     assert (failed.outcome, failed.reason) == ("step limit", "stall")
     (shown,) = evaluate("expert", TINY, objects=[2], episodes=1, slip_rate=0.0)
-    assert (shown.success, shown.changes, shown.arguments) == (True, Changes(own=4, exogenous=1), {"slip_rate": 0.0})
+    assert (shown.success, shown.changes, shown.arguments) == (
+        True,
+        ChangeCounts(own=4, exogenous=1),
+        {"slip_rate": 0.0},
+    )
 
 
 # Going on

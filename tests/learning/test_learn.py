@@ -25,8 +25,9 @@ from bilevel.learning.networks import PRESETS, LearningConfig, Progress
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig
+from bilevel.policies.episode import Episode
 from bilevel.policies.policy_folder import LearnedPolicy, load_policy
-from bilevel.policies.rollout import Episode, rollout
+from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene_env import SceneEnv

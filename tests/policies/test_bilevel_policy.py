@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bilevel.policies.policy import BilevelPolicy
+from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy
 from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
@@ -16,7 +16,7 @@ UP = np.array([0, 0.1, 0], np.float32)
 PICK, PUT = Action("pick", ("parcel1",)), Action("put", ("parcel1", "spot1"))
 
 
-class Chooser:
+class Chooser(HighLevelPolicy):
     """Chooses what it is told to, and notes what it was asked."""
 
     def __init__(self, *answers: Action | None) -> None:

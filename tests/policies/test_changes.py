@@ -1,4 +1,4 @@
-"""Whose doing a change was: in made-up sequences of states, and in episodes of experts."""
+"""What brought about a change: in made-up sequences of states, and in episodes of experts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, Changes, count_changes, find_changes
-from bilevel.policies.episode_log import Stretch
-from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.changes import (
+    COLLISION,
+    DROP,
+    EXOGENOUS,
+    FLICKER,
+    OWN,
+    ChangeCounts,
+    Stretch,
+    attribute_changes,
+    count_changes,
+)
+from bilevel.policies.episode import Episode
 from bilevel.policies.policy import expert_policy
+from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import Action, Atom, Facts
@@ -22,7 +32,7 @@ from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task
 from tiny_task import TINY, TINY_ACTING, choose, control
 
-Episode = tuple[str, int] | tuple[str, int, str]  # a state's name, its steps, an event at its beginning
+Span = tuple[str, int] | tuple[str, int, str]  # a state's name, its steps, an event at its beginning
 
 
 def atom(text: str) -> Atom:
@@ -60,18 +70,18 @@ GACHA = {
 
 def kinds(
     action: Action | None,
-    *episode: Episode,
+    *episode: Span,
     domain: str = "blocks",
     states: Mapping[str, Facts] = BLOCKS,
     objects: Mapping[str, str] | None = None,
 ) -> Any:
     """The kinds of the changes in an episode in which the same action is done all the time."""
-    runs: list[Stretch] = []
+    stretches: list[Stretch] = []
     timestep = 0
     for name, length, *events in episode:
-        runs.append(Stretch(states[name], action, timestep, length, [(timestep, str(event)) for event in events]))
+        stretches.append(Stretch(states[name], action, timestep, length, [timestep for _ in events]))
         timestep += length
-    return [change.kind for change in find_changes(shipped_domain(domain), runs, objects or {})]
+    return [change.kind for change in attribute_changes(shipped_domain(domain), stretches, objects or {})]
 
 
 def test_the_effects_of_the_action_are_its_own() -> None:
@@ -119,7 +129,7 @@ def test_an_event_explains_no_change_at_another_time() -> None:
 
 
 def test_nature_may_choose() -> None:
-    def rolled(*episode: Episode) -> Any:
+    def rolled(*episode: Span) -> Any:
         return kinds(Action("roll", ("box", "button")), *episode, domain="gacha", states=GACHA)
 
     assert rolled(("closed", 30), ("rolled", 30)) == [OWN]
@@ -143,7 +153,7 @@ def test_the_time_of_an_action_goes_on_through_flickers() -> None:
         Stretch(BLOCKS[name], PICK, start, length)
         for name, start, length in (("before", 0, 40), ("held", 40, 2), ("before", 42, 10), ("held", 52, 9))
     ]
-    found = find_changes(shipped_domain("blocks"), runs, {})
+    found = attribute_changes(shipped_domain("blocks"), runs, {})
     assert [(change.kind, change.timestep, change.steps) for change in found] == [(FLICKER, 40, 40), (OWN, 52, 52)]
 
 
@@ -156,38 +166,36 @@ def test_labels_that_never_settle_are_not_looked_past_for_ever() -> None:
 def test_changes_add_up() -> None:
     runs = [Stretch(BLOCKS["before"], PICK, 0, 40), Stretch(BLOCKS["held"], PLACE, 40, 40)]
     runs.append(Stretch(BLOCKS["misplaced"], PICK, 80, 9))
-    found = count_changes(find_changes(shipped_domain("blocks"), runs, {}))
-    assert found == Changes(own=1, drop=1)
-    assert found + Changes(own=2, flicker=1, exogenous=5) == Changes(own=3, drop=1, flicker=1, exogenous=5)
+    found = count_changes(attribute_changes(shipped_domain("blocks"), runs, {}))
+    assert found == ChangeCounts(own=1, drop=1)
+    assert found + ChangeCounts(own=2, flicker=1, exogenous=5) == ChangeCounts(own=3, drop=1, flicker=1, exogenous=5)
     assert (found.unexpected, found.refinement) == (1, 0.5)
-    assert Changes(exogenous=3).refinement is None
+    assert ChangeCounts(exogenous=3).refinement is None
 
 
 # Episodes
 
 
-def run(task: Task, objects: int, episode: int = 0, **arguments: Any) -> EpisodeRun:
+def run(task: Task, objects: int, episode: int = 0, **arguments: Any) -> Episode:
     env = SceneEnv(task, objects, **arguments)
-    return run_episode(env, expert_policy(env), evaluation_seed(0, objects, episode))
+    return rollout(env, expert_policy(env), evaluation_seed(0, objects, episode))
 
 
 def test_where_nothing_happens_by_itself_all_that_an_expert_brings_about_is_meant() -> None:
-    assert run(TINY, 1).changes == Changes(own=2)
-    assert run(TINY_ACTING, 1).changes == Changes(own=2)  # although it does not say what it is doing
+    assert run(TINY, 1).counts == ChangeCounts(own=2)
+    assert run(TINY_ACTING, 1).counts == ChangeCounts(own=2)  # although it does not say what it is doing
 
 
 def test_arrivals_are_exogenous_and_do_not_hide_the_action_that_was_completed() -> None:
-    runs = [run(TINY, 3, episode) for episode in range(5)]
-    assert [found.changes for found in runs] == [Changes(own=6, exogenous=found.events["arrival"]) for found in runs]
-    assert all(found.events["arrival"] == 2 for found in runs)
+    assert all(run(TINY, 3, episode).counts == ChangeCounts(own=6, exogenous=2) for episode in range(5))
 
 
 def test_what_slips_away_by_itself_is_exogenous() -> None:
     """Unless that is at once: then it is nothing but a flicker."""
     runs = [run(TINY, 1, episode, slip_rate=0.05) for episode in range(10)]
-    total = sum((found.changes for found in runs), Changes())
+    total = sum((found.counts for found in runs), ChangeCounts())
     assert total.exogenous > 0
-    assert total == Changes(own=total.own, exogenous=total.exogenous, flicker=total.flicker)
+    assert total == ChangeCounts(own=total.own, exogenous=total.exogenous, flicker=total.flicker)
 
 
 def test_what_is_dropped_is_a_drop() -> None:
@@ -200,7 +208,7 @@ def test_what_is_dropped_is_a_drop() -> None:
         is_clumsy = begun + 8 <= len(calls) < begun + 18
         return np.zeros(3, np.float32) if is_clumsy else control(scene, action)
 
-    assert run(replace(TINY, expert=Expert(choose, butterfingers)), 1).changes == Changes(own=3, drop=1)
+    assert run(replace(TINY, expert=Expert(choose, butterfingers)), 1).counts == ChangeCounts(own=3, drop=1)
 
 
 LAMPS = parse_adl_domain("""(define (domain lamps) (:requirements :adl) (:types lamp)
@@ -215,5 +223,5 @@ def test_what_an_action_of_adl_does_in_the_case_at_hand_is_its_own() -> None:
     wires = facts("wired a a, wired a b, wired c c")
     states = [wires | facts(f"{a} a, {b} b, dark c") for a, b in (("dark", "lit"), ("lit", "dark"), ("lit", "lit"))]
     runs = [Stretch(state, Action("flip", ("a",)), 10 * number, 10) for number, state in enumerate(states)]
-    found = find_changes(LAMPS, runs, dict.fromkeys("abc", "lamp"))
+    found = attribute_changes(LAMPS, runs, dict.fromkeys("abc", "lamp"))
     assert [change.kind for change in found] == [OWN, COLLISION]

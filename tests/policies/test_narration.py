@@ -1,28 +1,33 @@
-"""What is said about an episode: decisions with their reasons, surprises, and why it failed."""
+"""An episode in words and as a table: decisions with their reasons, unexpected changes, and why it failed."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bilevel.policies.changes import UNEXPECTED
-from bilevel.policies.episode_log import Entry, EpisodeLog
-from bilevel.policies.episode_run import EpisodeRun, measured_episode
+from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.narration import (
-    SURPRISES,
-    as_json,
+    FOLD_AFTER,
+    MOST_NAMED,
+    UNEXPECTED_KINDS,
+    EpisodePrinter,
+    Folding,
+    TraceWriter,
     caption,
+    episode_json,
     lines_of,
-    reasons,
-    surprise_lines,
-    surprises,
+    unexpected_lines,
     why_failed,
 )
-from bilevel.policies.policy import ObservedPolicy, expert_policy
+from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.recovery import NO_RECOVERY
+from bilevel.policies.rollout import Callback, rollout
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom
@@ -33,89 +38,76 @@ from bilevel.tasks.task import Expert, Task
 from tiny_policies import PICK, PUT, moving_as_the_expert, still_policy
 from tiny_task import TINY, TINY_ACTING, choose, control
 
-
-def told(
-    make: Callable[[SceneEnv], ObservedPolicy] = expert_policy, task: Task = TINY, objects: int = 1
-) -> tuple[EpisodeRun, EpisodeLog, list[str], Scene]:
-    """An episode, its log, all that is said while it goes on, and what was seen last."""
-    env, lines = SceneEnv(task, objects), list[str]()
-    policy = make(env)
-    log = EpisodeLog(policy, explain=True, listener=lambda entry, before: lines.extend(lines_of(entry, before)))
-    run, episode = measured_episode(env, policy, 1, log)
-    return run, log, lines, episode.scene
+STUCK = "it is stuck: nothing that it does has an effect any more"
 
 
-def by_rules(env: SceneEnv) -> ObservedPolicy:
+def run(
+    make: Callable[[SceneEnv], Policy] = expert_policy,
+    task: Task = TINY,
+    objects: int = 1,
+    callback: Callback | None = None,
+) -> Episode:
+    env = SceneEnv(task, objects)
+    return rollout(env, make(env), 1, callback=callback, explain=True)
+
+
+def lines(episode: Episode) -> list[str]:
+    return [line for entry in episode.entries for line in lines_of(entry)]
+
+
+def by_rules(env: SceneEnv) -> Policy:
     with moving_as_the_expert():
         return still_policy().bind(env.labels)
 
 
-def test_each_decision_is_told_with_its_rule_binding_and_sentence() -> None:
-    _, log, lines, _ = told(by_rules)
+def test_each_decision_comes_with_its_rule_binding_and_sentence() -> None:
+    episode = run(by_rules)
     binding = "with ?p = parcel1, ?s = spot1"
-    sentences = [entry.sentence for entry in log.decisions()]
-    assert lines == [
+    sentences = [entry.sentence for entry in episode.decisions()]
+    assert lines(episode) == [
         f"pick(parcel1)\nrule {PICK}\n{binding}\n{sentences[0]}",
         f"put(parcel1, spot1)\nrule {PUT}\n{binding}\n{sentences[1]}",
     ]
     assert all(sentence and sentence.startswith("Because ") for sentence in sentences)
-
-
-def test_decisions_for_programs_hold_the_same() -> None:
-    _, log, _, _ = told(by_rules)
-    first, second = map(as_json, log.decisions())
-    assert first == {
+    assert episode_json(episode, explain=True)["decisions"][0] == {
         "step": 0,
         "action": "pick(parcel1)",
         "rule": PICK,
         "binding": {"?p": "parcel1", "?s": "spot1"},
-        "sentence": log.entries[0].sentence,
+        "sentence": sentences[0],
     }
-    assert (second["action"], second["rule"]) == ("put(parcel1, spot1)", PUT)
+    assert "decisions" not in episode_json(episode)
 
 
 def test_without_rules_there_are_only_actions_and_events() -> None:
-    _, log, lines, _ = told(objects=2)
-    assert lines[0] == "pick(parcel1)"
-    assert "(arrival parcel2)" in lines
-    assert as_json(log.decisions()[0]) == {
-        "step": 0,
-        "action": "pick(parcel1)",
-        "rule": None,
-        "binding": None,
-        "sentence": None,
-    }
+    episode = run(objects=2)
+    assert lines(episode)[0] == "pick(parcel1)"
+    assert "(arrival parcel2)" in lines(episode)
+    decision = {"step": 0, "action": "pick(parcel1)", "rule": None, "binding": None, "sentence": None}
+    assert episode_json(episode, explain=True)["decisions"][0] == decision
 
 
-def test_of_one_that_does_not_say_what_it_does_the_changes_are_told() -> None:
-    _, _, lines, _ = told(task=TINY_ACTING)
-    assert lines == [
+def test_where_a_policy_does_not_say_what_it_does_the_changes_are_printed() -> None:
+    assert lines(run(task=TINY_ACTING)) == [
         "carrying(parcel1); no longer free(), lying(parcel1)",
         "at(parcel1, spot1), free(); no longer carrying(parcel1), empty(spot1)",
     ]
 
 
-def test_a_rule_without_variables_has_no_binding_to_tell() -> None:
+def test_a_rule_without_variables_has_no_binding() -> None:
     (rule,) = parse_rules("1: gripper-free() -> wait()")
     entry = Entry(0, NO_FACTS, NO_FACTS, Action("wait"), match=Match(rule, {}))
-    assert reasons(entry) == [f"rule {rule}", "Because the gripper is free, wait."]
+    assert lines_of(entry) == [f"wait()\nrule {rule}\nBecause the gripper is free, wait."]
 
 
 def test_a_caption_is_what_is_being_done_and_why_in_short_lines() -> None:
-    log = EpisodeLog(expert_policy(SceneEnv(TINY, 1)))
-    assert caption(log) == ""
-    entries = told(by_rules)[1].entries
-    log.entries = entries[:1]
-    action, *sentence = caption(log).splitlines()
-    assert (action, " ".join(sentence)) == ("pick(parcel1)", entries[0].sentence)
+    episode = run(by_rules)
+    assert caption(Episode(0)) == caption(episode) == ""  # before the first step, and at the end
+    first = episode.entries[0]
+    action, *sentence = caption(Episode(0, entries=[first])).splitlines()
+    assert (action, " ".join(sentence)) == ("pick(parcel1)", first.sentence)
     assert len(sentence) > 1
-    log.entries = [replace(entries[0], match=None)]
-    assert caption(log) == "pick(parcel1)"
-    log.entries = entries  # at the end nothing is being done
-    assert caption(log) == ""
-
-
-# Surprises
+    assert caption(Episode(0, entries=[replace(first, match=None)])) == "pick(parcel1)"
 
 
 def letting_go() -> Callable[[Scene, Action], Control]:
@@ -131,69 +123,109 @@ def letting_go() -> Callable[[Scene, Action], Control]:
     return clumsy
 
 
-def test_unexpected_changes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, log, _, _ = told(task=replace(TINY, expert=Expert(choose, letting_go())), objects=3)
-    found = surprises(log, TINY.domain)
-    assert {change.kind for change in found} == {"drop"}
-    assert len(found) > 1
-    lines = surprise_lines(log, TINY.domain)
-    for change, line in zip(found, lines, strict=True):
-        doing = [str(entry.action) for entry in log.decisions() if entry.step < change.timestep][-1]
-        assert line == f"unexpected at step {change.timestep}: {SURPRISES[change.kind].format(action=doing)}"
+def test_unexpected_changes_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tuple(UNEXPECTED_KINDS) == UNEXPECTED
+    episode = run(task=replace(TINY, expert=Expert(choose, letting_go())), objects=3)
+    assert {change.kind for change in episode.unexpected} == {"drop"}
+    printed = unexpected_lines(episode)
+    for change, line in zip(episode.unexpected, printed, strict=True):
+        doing = [str(entry.action) for entry in episode.decisions() if entry.step < change.timestep][-1]
+        assert line == f"unexpected at step {change.timestep}: {UNEXPECTED_KINDS[change.kind].format(action=doing)}"
     for number, noun in ((1, "change"), (2, "changes")):
-        monkeypatch.setattr("bilevel.policies.narration.MAX_SURPRISES", len(lines) - number)
-        assert surprise_lines(log, TINY.domain)[-1] == f"{number} more unexpected {noun}"
-    assert surprise_lines(told()[1], TINY.domain) == []
+        monkeypatch.setattr("bilevel.policies.narration.MAX_UNEXPECTED", len(printed) - number)
+        assert unexpected_lines(episode)[-1] == f"{number} more unexpected {noun}"
+    assert unexpected_lines(run()) == []
 
 
-def test_there_are_words_for_every_surprise() -> None:
-    assert tuple(SURPRISES) == UNEXPECTED
-
-
-# Failures
-
-
-def why(make: Callable[[SceneEnv], ObservedPolicy] = expert_policy, task: Task = TINY) -> str | None:
-    run, log, _, scene = told(make, task)
-    return why_failed(run, log, scene)
-
-
-def test_a_success_needs_no_reason() -> None:
-    assert why() is None
-
-
-def test_a_policy_that_is_stuck_says_at_what_and_for_how_long() -> None:
-    """Its network does nothing."""
-    told = why(lambda env: still_policy().bind(env.labels))
-    stuck = "it is stuck: nothing that it does has an effect any more"
-    assert told == f"{stuck}; at last it did pick(parcel1), for 400 steps; the agent is 0.335 from parcel1"
+def test_a_failure_is_told_with_its_reason_and_what_it_did_last() -> None:
+    assert why_failed(run()) is None
+    stuck = why_failed(run(lambda env: still_policy().bind(env.labels)))
+    assert stuck == f"{STUCK}; at last it did pick(parcel1), for 400 steps; the agent is 0.335 from parcel1"
     still = replace(TINY, expert=Expert(act=lambda scene: np.zeros(3, np.float32)))
-    assert why(task=still) == stuck
-
-
-def test_where_no_rule_applies_it_says_what_the_nearest_lacks() -> None:
+    assert why_failed(run(task=still)) == STUCK
     only_put = f"variables: ?p - parcel, ?s - spot\n{PUT}"
-    assert why(lambda env: still_policy(rules=only_put).bind(env.labels, recovery=NO_RECOVERY)) == (
+    assert why_failed(run(lambda env: still_policy(rules=only_put).bind(env.labels, recovery=NO_RECOVERY))) == (
         "it does not know what to do: no rule applies\n  rule 1 put(parcel1, spot1): carrying(parcel1) does not hold"
     )
-
-
-def test_an_expert_that_does_not_know_what_to_do_says_only_that() -> None:
     clueless = replace(TINY, expert=Expert(lambda state, goal: None, control))
-    assert why(task=clueless) == "it does not know what to do"
-    halfway = replace(
-        TINY, expert=Expert(lambda state, goal: choose(state, goal) if Atom("free") in state else None, control)
-    )
-    found = why(task=halfway)
-    assert found is not None
-    assert found.startswith("it does not know what to do; at last it did pick(parcel1), for ")
+    assert why_failed(run(task=clueless)) == "it does not know what to do"
+    halfway = Expert(lambda state, goal: choose(state, goal) if Atom("free") in state else None, control)
+    why = why_failed(run(task=replace(TINY, expert=halfway)))
+    assert str(why).startswith("it does not know what to do; at last it did pick(parcel1), for ")
+    quoted = replace(run(), outcome="no action", failure=("no plan", "no plan within 2 s"))
+    quoted.scene = run().scene
+    assert why_failed(quoted) == "its planner found no plan: no plan within 2 s"
 
 
-def test_what_the_policy_says_itself_is_quoted() -> None:
-    run, log, _, scene = told()
-    failed = replace(run, outcome="no action", reason="no plan", detail="no plan within 2 s")
-    assert why_failed(failed, log, scene) == "its planner found no plan: no plan within 2 s"
-    many = replace(run, reason="drop", changes=replace(run.changes, drop=4))
-    assert str(why_failed(many, log, scene)).startswith(
-        "it keeps losing what it holds or needs: 4 times in this episode; "
-    )
+# Printing
+
+
+def test_what_is_printed_is_what_happens_and_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    for explain in (False, True):
+        printer = EpisodePrinter(explain=explain)
+        episode = run(by_rules, callback=printer)
+        printer.end(episode)
+        output, errors = capsys.readouterr()
+        put = episode.decisions()[1].step
+        assert [line for line in output.splitlines() if not line.startswith(" " * 8)] == [
+            f"{0:>6}  pick(parcel1)",
+            f"{put:>6}  put(parcel1, spot1)",
+        ]
+        assert ("Because " in output) is explain
+        assert errors == f"success after {episode.steps} steps\n"
+
+
+LIFT, OPEN = "pick(block1)\nrule 1\nBecause it is there.", "open(box)\nrule 2\nBecause it is closed."
+
+
+def folded(*texts: str, end: int = 10_000) -> list[tuple[int | None, str]]:
+    """What comes out where a text is printed at every tenth step."""
+    printed: list[tuple[int | None, str]] = []
+    folding = Folding(lambda step, text: printed.append((step, text)))
+    for number, text in enumerate(texts):
+        folding.add(10 * number, text)
+    folding.end(end)
+    return printed
+
+
+def test_reasons_are_given_once() -> None:
+    printed = folded(LIFT, OPEN, LIFT, "(bang)", "(bang)")
+    assert printed[:2] == [(0, LIFT), (10, OPEN)]
+    assert printed[2:] == [(20, "pick(block1) (as at step 0)"), (30, "(bang)"), (40, "(bang)")]
+
+
+def test_what_repeats_is_printed_a_few_times_and_then_counted_until_something_is_new() -> None:
+    printed = folded(*(20 * [LIFT]), OPEN, LIFT)
+    more = 19 - FOLD_AFTER
+    assert printed[-3:] == [
+        (None, f"… {more} more of the same until step 200: pick(block1) {more} times"),
+        (200, OPEN),
+        (210, "pick(block1) (as at step 0)"),
+    ]
+    several = [f"pick(block{number})" for number in range(MOST_NAMED + 1)]
+    assert folded(*several, *(5 * several))[-1][1].endswith(", and others")
+
+
+# The table of all steps
+
+
+def test_a_trace_has_a_row_for_each_step_and_one_for_the_end(tmp_path: Path) -> None:
+    env, path = SceneEnv(TINY, 2), tmp_path / "trace.csv"
+    policy = by_rules(env)
+    trace = TraceWriter(path, policy)
+    episode = rollout(env, policy, 1, callback=trace, explain=True)
+    trace.end(episode)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == list(range(episode.steps + 1))
+    first, last = rows[0], rows[-1]
+    assert (first["action"], first["rule"]) == ("pick(parcel1)", PICK)
+    assert first["state"].split("; ") == list(map(str, sorted(episode.entries[0].state)))
+    assert first["control.0"] == first["executed.0"]
+    assert (last["action"], last["control.0"], last["outcome"]) == ("", "", "success")
+    assert float(last["parcel1.x"]) == float(episode.scene["parcel1"].x)
+    events = [row["events"] for row in rows if row["events"]]
+    assert events == ["arrival parcel2"]
+    (arrival,) = (number for number, row in enumerate(rows) if row["events"])
+    assert rows[arrival - 1]["parcel2.x"] == "" != rows[arrival]["parcel2.x"]
+    assert not any(name.startswith("believed.") for name in first)

@@ -10,11 +10,11 @@ import pytest
 
 from bilevel.name_tags import NameTags
 from bilevel.policies import pictures
-from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.episode import Episode
 from bilevel.policies.narration import caption
 from bilevel.policies.pictures import LINES_BELOW, Camera, Shot, draw_sheet, frame_rate, take_picture
 from bilevel.policies.policy import expert_policy
-from bilevel.policies.rollout import Episode, Transition, rollout
+from bilevel.policies.rollout import Transition, rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.video import Video
@@ -43,17 +43,14 @@ def filmed(
     env.env.metadata = {"render_fps": fps}
     with moving_as_the_expert():
         policy = still_policy().bind(env.labels) if explain else expert_policy(env)
-    log = EpisodeLog(policy, explain=explain)
-    camera = Camera(env, log, cast(Video, video), sheet)
+    camera = Camera(env, cast(Video, video), sheet)
 
     def callback(transition: Transition) -> None:
-        log(transition)
-        actions.append(caption(log))
+        actions.append(caption(transition.episode))
         camera(transition)
 
-    episode = rollout(env, policy, 1, callback=callback)
-    log.finish(episode)
-    camera.end(episode.outcome)
+    episode = rollout(env, policy, 1, callback=callback, explain=explain)
+    camera.end(episode)
     return camera, video, episode, actions
 
 
@@ -110,17 +107,9 @@ def test_a_sheet_is_a_png_of_a_dozen_pictures() -> None:
 def test_a_long_episode_keeps_the_first_and_the_last_shot_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "MAX_SHOTS", 4)
     env = SceneEnv(DRAWN, 6, render_mode="rgb_array")
-    policy = expert_policy(env)
-    log = EpisodeLog(policy)
-    camera = Camera(env, log, None, sheet=True)
-
-    def callback(transition: Transition) -> None:
-        log(transition)
-        camera(transition)
-
-    episode = rollout(env, policy, 1, callback=callback)
-    log.finish(episode)
-    camera.end(episode.outcome)
+    camera = Camera(env, None, sheet=True)
+    episode = rollout(env, expert_policy(env), 1, callback=camera)
+    camera.end(episode)
     steps = [shot.step for shot in camera.shots]
     assert len(steps) <= 4
     assert (steps[0], steps[-1]) == (0, episode.steps)

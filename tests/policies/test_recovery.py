@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.body import Body
-from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.episode import NO_ACTION, Episode
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy
 from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
-from bilevel.policies.rollout import NO_ACTION, Transition
+from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
@@ -41,7 +41,7 @@ def policy(
     return RecoveringPolicy(env.labels, high, low or ControllingExpert(control), recovery, BODY)
 
 
-def run(objects: int = 1, **about: object) -> tuple[EpisodeRun, list[Control]]:
+def run(objects: int = 1, **about: object) -> tuple[Episode, list[Control]]:
     """An episode, and its controls."""
     env = SceneEnv(TINY, objects)
     controls: list[Control] = []
@@ -49,10 +49,10 @@ def run(objects: int = 1, **about: object) -> tuple[EpisodeRun, list[Control]]:
     def note(transition: Transition) -> None:
         controls.append(transition.control)
 
-    return run_episode(env, policy(env, **about), 1, callback=note), controls  # type: ignore[arg-type]
+    return rollout(env, policy(env, **about), 1, callback=note), controls  # type: ignore[arg-type]
 
 
-def kinds(found: EpisodeRun) -> list[tuple[str, str]]:
+def kinds(found: Episode) -> list[tuple[str, str]]:
     return [(incident.kind, incident.reason) for incident in found.incidents]
 
 
@@ -73,8 +73,8 @@ def test_where_all_is_well_it_does_what_a_policy_without_recovery_does() -> None
     env = SceneEnv(TINY, 3)
     plain = BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), TINY.domain), ControllingExpert(control))
     seen: list[Control] = []
-    without = run_episode(env, plain, 1, callback=lambda transition: seen.append(transition.control))
-    assert (found, found.incidents) == (without, ())
+    without = rollout(env, plain, 1, callback=lambda transition: seen.append(transition.control))
+    assert (found, found.incidents) == (without, [])
     assert np.array_equal(controls, seen)
 
 
@@ -217,20 +217,20 @@ def test_what_stalls_again_is_left_and_another_binding_is_tried() -> None:
     assert kinds(found) == [("retry", "stall"), ("other", "stall"), ("retry", "stall"), ("stop", "stall")]
     other = found.incidents[1]
     assert other.action == Action("pick", ("parcel2",))
-    assert found.durations["put"]  # of the second parcel, before the first is tried again
+    assert found.durations()["put"]  # of the second parcel, before the first is tried again
 
 
 def test_the_same_episode_is_the_same_again_and_nothing_is_remembered() -> None:
     env = SceneEnv(TINY, 1)
     acting = policy(env, low=Low(stuck))
-    first, second = (run_episode(env, acting, 1) for _ in range(2))
+    first, second = (rollout(env, acting, 1) for _ in range(2))
     assert first == second
     assert len(first.incidents) == 2
 
 
 def test_without_retries_and_other_choices_nothing_stalls() -> None:
     found, _ = run(low=Low(stuck), recovery=parse_recovery("wait,plan"))
-    assert (found.outcome, found.incidents) == ("step limit", ())
+    assert (found.outcome, found.incidents) == ("step limit", [])
 
 
 # Jams
@@ -247,9 +247,9 @@ class Obstacle(Delivery):
         return super().step(action)
 
 
-def jammed(recovery: Recovery) -> EpisodeRun:
+def jammed(recovery: Recovery) -> Episode:
     env = SceneEnv(replace(TINY, make_env=lambda objects: Obstacle(objects, 0.0, discrete=False)), 1)
-    return run_episode(env, policy(env, recovery=recovery), 1)
+    return rollout(env, policy(env, recovery=recovery), 1)
 
 
 def test_what_does_not_move_though_it_should_is_nudged() -> None:
@@ -268,7 +268,7 @@ def test_without_nudges_it_takes_a_stall() -> None:
 
 def test_what_holds_still_is_not_nudged() -> None:
     found, _ = run(low=Low(stuck), recovery=parse_recovery("nudge"))
-    assert (found.outcome, found.incidents) == ("step limit", ())
+    assert (found.outcome, found.incidents) == ("step limit", [])
 
 
 # The strategy as text

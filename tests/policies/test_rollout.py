@@ -1,35 +1,60 @@
-"""A rollout runs one episode to its end and says how it went."""
+"""A rollout runs one episode to its end, measures it, and gives up where nothing will happen any more."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bilevel.policies.policy import expert_policy
-from bilevel.policies.rollout import NO_ACTION, STOPPED, Transition, rollout
+from bilevel.policies.changes import ChangeCounts
+from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode
+from bilevel.policies.policy import BilevelPolicy, HighLevelPolicy, LabellingPolicy, Policy, expert_policy
+from bilevel.policies.rollout import LONG, Transition, rollout
+from bilevel.symbolic.domain import Action, Atom, Facts
+from bilevel.tabletop import TASKS
 from bilevel.tasks.controls import Control
+from bilevel.tasks.perception import read_perception
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
-from tiny_task import TINY
+from bilevel.tasks.task import Expert, Labels, Task
+from tiny_task import TINY, Delivery, choose, control, label
 
-RIGHT = np.array([0.1, 0, 0], np.float32)
+RIGHT, STILL = np.array([0.1, 0, 0], np.float32), np.zeros(3, np.float32)
+PICK = Action("pick", ("parcel1",))
+NAP = 0.005  # seconds
 
 
-class Walker:
-    """Goes to the right for so many steps, then knows no more."""
+class Walker(Policy):
+    """Goes to the right for so many steps, then knows no more; it does not say what it sees."""
 
     def __init__(self, steps: int) -> None:
-        self.steps = steps
-        self.left = 0
+        self._steps = self._left = steps
 
     def reset(self, scene: Scene) -> None:
-        self.left = self.steps
+        self._left = self._steps
 
     def act(self, scene: Scene) -> Control | None:
-        self.left -= 1
-        return RIGHT if self.left >= 0 else None
+        self._left -= 1
+        return RIGHT if self._left >= 0 else None
+
+
+class OneIdea(HighLevelPolicy):
+    """Knows what to do in the first state only, if at all."""
+
+    def __init__(self, idea: Action | None, why: tuple[str, str] | None = None) -> None:
+        self._idea, self._why = idea, why
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        return self._why
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        return self._idea if Atom("lying", ("parcel1",)) in state else None
 
 
 @pytest.fixture(scope="module")
@@ -37,50 +62,166 @@ def env() -> SceneEnv:
     return SceneEnv(TINY, 1)
 
 
+def run(task: Task = TINY, high: HighLevelPolicy | None = None, objects: int = 1, seed: int = 1, **how: Any) -> Episode:
+    """An episode of the expert, or of its hand under somebody else's head."""
+    env = SceneEnv(task, objects)
+    policy = expert_policy(env)
+    if high:
+        assert isinstance(policy, BilevelPolicy)
+        policy = BilevelPolicy(policy.labels, high, policy.low)
+    return rollout(env, policy, seed, **how)
+
+
 def test_an_expert_succeeds_and_every_step_is_seen(env: SceneEnv) -> None:
-    seen: list[Transition] = []
-    episode = rollout(env, expert_policy(env), seed=3, callback=seen.append)
-    assert (episode.success, episode.outcome) == (True, SUCCESS)
-    assert len(seen) == episode.steps > 5
+    steps: list[tuple[int, Transition]] = []
+    episode = rollout(env, expert_policy(env), 3, callback=lambda step: steps.append((step.episode.steps, step)))
+    assert (episode.success, episode.outcome, episode.reason, episode.detail) == (True, SUCCESS, None, None)
+    assert [number for number, _ in steps] == list(range(episode.steps))
+    assert all(step.control is step.executed for _, step in steps)
     assert episode.scene is env.scene
-    assert all(transition.control is transition.executed for transition in seen)
-    assert seen[0].scene == env.reset(3)
+    assert steps[0][1].scene == env.reset(3)
+    assert episode.counts == ChangeCounts(own=2)
 
 
-def test_a_policy_that_knows_no_more_ends_the_episode(env: SceneEnv) -> None:
+def test_the_end_of_an_episode_has_an_outcome_and_a_reason(env: SceneEnv) -> None:
     for steps in (5, 0):
-        episode = rollout(env, Walker(steps), seed=0)
-        assert (episode.outcome, episode.steps, episode.success) == (NO_ACTION, steps, False)
-
-
-def test_the_step_limit_ends_the_episode() -> None:
-    episode = rollout(SceneEnv(replace(TINY, steps_per_object=7), 1), Walker(100), seed=0)
-    assert (episode.outcome, episode.steps, episode.success) == (STEP_LIMIT, 7, False)
-
-
-def test_an_episode_can_be_given_up(env: SceneEnv) -> None:
-    episode = rollout(env, Walker(100), seed=0, stop=lambda: env.steps == 4)
-    assert (episode.outcome, episode.steps) == (STOPPED, 4)
+        episode = rollout(env, Walker(steps), 0)
+        assert (episode.outcome, episode.reason, episode.steps) == (NO_ACTION, "no rule", steps)
+        assert episode.entries == []
+    limited = rollout(SceneEnv(replace(TINY, steps_per_object=7), 1), Walker(100), 0)
+    assert (limited.outcome, limited.reason, limited.steps) == (STEP_LIMIT, "stall", 7)
+    stopped = rollout(env, Walker(100), 0, stop=lambda: env.steps == 4)
+    assert (stopped.outcome, stopped.reason, stopped.steps) == (STOPPED, "stopped", 4)
+    gave_up = run(high=OneIdea(PICK))
+    assert (gave_up.outcome, gave_up.reason, gave_up.durations()) == (NO_ACTION, "no rule", {"pick": [gave_up.steps]})
+    quoted = run(high=OneIdea(None, ("no plan", "no plan within 2 s")))
+    assert (quoted.outcome, quoted.reason, quoted.detail) == (NO_ACTION, "no plan", "no plan within 2 s")
 
 
 def test_what_is_perturbed_is_executed_and_the_wanted_control_kept(env: SceneEnv) -> None:
-    seen: list[Transition] = []
-    perturbed = rollout(env, Walker(10), seed=0, perturb=np.negative, callback=seen.append)
-    assert all(step.control is RIGHT and np.array_equal(step.executed, -RIGHT) for step in seen)
+    steps: list[Transition] = []
+    perturbed = rollout(env, Walker(10), 0, perturb=np.negative, callback=steps.append)
+    assert all(step.control is RIGHT and np.array_equal(step.executed, -RIGHT) for step in steps)
     assert perturbed.scene.agent.x == pytest.approx(-1)
 
 
 def test_events_come_with_the_scene_that_they_led_to() -> None:
-    env, seen = SceneEnv(TINY, 3), list[Transition]()
-    rollout(env, expert_policy(env), seed=0, callback=seen.append)
-    arrivals = [step for step in seen if step.events]
-    assert [step.events[0] for step in arrivals] == ["arrival parcel2", "arrival parcel3"]
-    for step, name in zip(arrivals, ("parcel2", "parcel3"), strict=True):
-        assert name in step.scene
-        assert name not in seen[seen.index(step) - 1].scene
+    steps: list[Transition] = []
+    run(objects=3, callback=steps.append)
+    arrivals = [number for number, step in enumerate(steps) if step.events]
+    for number, name in zip(arrivals, ("parcel2", "parcel3"), strict=True):
+        assert steps[number].events == (f"arrival {name}",)
+        assert name in steps[number].scene
+        assert name not in steps[number - 1].scene
 
 
-def test_the_same_seed_gives_the_same_episode(env: SceneEnv) -> None:
-    first, second, other = (rollout(env, expert_policy(env), seed=seed) for seed in (1, 1, 2))
-    assert (first.steps, first.scene) == (second.steps, second.scene)
-    assert first.scene != other.scene
+def test_the_same_seed_gives_the_same_episode_and_another_or_noise_another() -> None:
+    assert run() == run()
+    assert run().scene != run(seed=2).scene
+    assert run(noise=0.7) == run(noise=0.7)
+    assert run(noise=0.7).steps != run().steps
+
+
+# Time
+
+
+class Sleepy(BilevelPolicy):
+    """Waits before each step, as on a machine that is busy with something else."""
+
+    def act(self, scene: Scene) -> Control | None:
+        time.sleep(NAP)
+        return super().act(scene)
+
+
+def test_an_episode_is_timed_by_what_it_computes(env: SceneEnv) -> None:
+    assert run().seconds.physics > 0 == run(high=OneIdea(None)).seconds.physics
+    expert = expert_policy(env)
+    assert isinstance(expert, BilevelPolicy)
+    policy = Sleepy(expert.labels, expert.high, expert.low)
+    episode = rollout(env, policy, 1)
+    assert 0 < episode.seconds.longest < episode.seconds.policy < episode.steps * NAP
+    policy.acts_elsewhere = True
+    assert rollout(env, policy, 1).seconds.policy >= episode.steps * NAP
+
+
+# Rest
+
+LIMIT = LONG + 50
+
+
+class Still(LabellingPolicy):
+    """Does nothing, or trembles at every other step, and remembers nothing."""
+
+    def __init__(self, labels: Labels, trembling: float = 0.0, is_memoryless: bool = True) -> None:
+        super().__init__(labels)
+        self.is_memoryless, self._trembling, self._steps = is_memoryless, trembling, 0
+
+    def act(self, scene: Scene) -> Control:
+        self._steps += 1
+        return np.array([self._trembling * (-1) ** self._steps, 0, 0], np.float32)
+
+
+class Calm(Delivery):
+    is_restless = False  # nothing happens by itself while one parcel lies there
+
+
+def rest(make_env: Any = None, noise: float = 0.0, **how: Any) -> tuple[str, str | None, int]:
+    make_env = make_env or (lambda objects: Calm(objects, slip_rate=0.0, discrete=False))
+    env = SceneEnv(replace(TINY, make_env=make_env, steps_per_object=LIMIT), 1)
+    episode = rollout(env, Still(env.labels, **how), 1, noise=noise)
+    return episode.outcome, episode.reason, episode.steps
+
+
+def test_rest_ends_an_episode_only_where_nothing_will_happen_any_more() -> None:
+    assert rest() == (SETTLED, "stall", LONG + 1)
+    to_the_end = STEP_LIMIT, "stall", LIMIT
+    assert rest(trembling=0.01) == to_the_end
+    assert rest(is_memoryless=False) == to_the_end
+    assert rest(noise=0.7) == to_the_end
+    assert rest(make_env=TINY.make_env) == to_the_end  # it does not say that it is calm
+
+
+@pytest.mark.parametrize("task", ["blocks", "gacha"])
+def test_worlds_on_the_table_say_whether_they_are_restless(task: str) -> None:
+    env = SceneEnv(TASKS[task], 1)
+    env.reset(1)
+    assert env.env.unwrapped.is_restless is False
+
+
+# Motion, which tells an unsteady network from labels that flicker
+
+
+def letting_go(scene: Scene, action: Action) -> Control:
+    """Pick as the expert does, and open the fingers at once instead of carrying anything anywhere."""
+    return control(scene, action) if action.name == "pick" else STILL
+
+
+def trembling(scene: Scene) -> Iterator[Atom]:
+    """Once in four times, the parcel seems to be carried, wherever it is."""
+    if next(CALLS) % 4:
+        yield from label(scene)
+    else:
+        yield from (Atom("carrying", ("parcel1",)), Atom("empty", ("spot1",)))
+
+
+def by_place(scene: Scene) -> list[Atom]:
+    return [Atom("lying" if scene["parcel1"].x < -0.5 else "carrying", ("parcel1",))]
+
+
+CALLS = count()
+NEVER_MOVING = Expert(lambda state, goal: PICK, lambda scene, action: STILL)
+
+
+@pytest.mark.parametrize(
+    ("task", "perception", "reason"),
+    [
+        (replace(TINY, expert=Expert(choose, letting_go)), "", "control"),
+        (replace(TINY, label=trembling, expert=Expert(choose, lambda scene, action: STILL)), "", "label"),
+        (replace(TINY, label=by_place, expert=NEVER_MOVING), "noise=0.5", "label"),  # it only seems to move
+    ],
+)
+def test_flickers_are_the_fault_of_the_control_where_things_move(task: Task, perception: str, reason: str) -> None:
+    env = SceneEnv(task, 1, perception=read_perception(perception))
+    episode = rollout(env, expert_policy(env), 1)
+    assert episode.counts.flicker > 50
+    assert (episode.outcome, episode.reason) == (STEP_LIMIT, reason)

@@ -6,9 +6,9 @@ import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.body import Body
-from bilevel.policies.episode_run import EpisodeRun, run_episode
+from bilevel.policies.episode import NO_ACTION, Episode
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, expert_policy
-from bilevel.policies.rollout import NO_ACTION
+from bilevel.policies.rollout import rollout
 from bilevel.policies.waiting import WaitingPolicy
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tasks.controls import Control
@@ -32,19 +32,19 @@ class Blind(ControllingExpert):
         return super().control(scene, state, goal, action)
 
 
-def run(blind: int, patience: int = 20) -> tuple[EpisodeRun, list[Control]]:
+def run(blind: int, patience: int = 20) -> tuple[Episode, list[Control]]:
     env = SceneEnv(TINY, 1)
     expert = expert_policy(env)
     assert isinstance(expert, BilevelPolicy)
     expert.low = Blind(blind)
     controls: list[Control] = []
     policy = WaitingPolicy(expert, Body(CONTROLS, TINY.switches), patience)
-    return run_episode(env, policy, 1, callback=lambda step: controls.append(step.control)), controls
+    return rollout(env, policy, 1, callback=lambda step: controls.append(step.control)), controls
 
 
 def test_it_does_as_the_other_where_that_knows_what_to_do() -> None:
     env = SceneEnv(TINY, 1)
-    assert run(0)[0] == run_episode(env, expert_policy(env), 1)
+    assert run(0)[0] == rollout(env, expert_policy(env), 1)
 
 
 def test_it_waits_and_goes_on() -> None:

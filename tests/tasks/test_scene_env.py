@@ -8,8 +8,9 @@ import gymnasium
 import numpy as np
 import pytest
 
+from bilevel.policies.episode import NO_ACTION
 from bilevel.policies.policy import expert_policy
-from bilevel.policies.rollout import NO_ACTION, rollout
+from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED, SceneEnv

@@ -9,9 +9,9 @@ from threading import Thread
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from bilevel.policies.episode_log import EpisodeLog
-from bilevel.policies.episode_run import EpisodeRun, measured_episode
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, ObservedPolicy, expert_policy
+from bilevel.policies.episode import Episode
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, Policy, expert_policy
+from bilevel.policies.rollout import rollout
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tasks.scene_env import SceneEnv
@@ -32,7 +32,7 @@ class Live(NamedTuple):
     board: Board
     server: PageServer
     env: SceneEnv
-    runs: list[EpisodeRun | None]  # what the last episode was, once it is over
+    runs: list[Episode | None]  # what the last episode was, once it is over
 
 
 def following_rules(env: SceneEnv) -> BilevelPolicy:
@@ -40,12 +40,10 @@ def following_rules(env: SceneEnv) -> BilevelPolicy:
     return BilevelPolicy(env.labels, RulePolicy(parse_rules(RULES_TEXT), env.task.domain), ControllingExpert(control))
 
 
-def recorded(objects: int, seed: int, noise: float = 0.0) -> EpisodeLog:
-    """The log of the same episode as nobody watches it."""
+def recorded(objects: int, seed: int, noise: float = 0.0) -> Episode:
+    """The same episode as nobody watches it."""
     with closing(SceneEnv(DRAWN, objects)) as env:
-        log = EpisodeLog(policy := following_rules(env), explain=True)
-        measured_episode(env, policy, seed, log, noise)
-    return log
+        return rollout(env, following_rules(env), seed, noise=noise, explain=True)
 
 
 @contextmanager
@@ -63,11 +61,11 @@ def live(
     """An episode that is being watched; by default it is paused before its first step."""
     render_mode = None if no_pictures else "rgb_array"
     with closing(SceneEnv(task, objects, render_mode=render_mode)) as env:
-        policy: ObservedPolicy = expert_policy(env) if expert else following_rules(env)
+        policy: Policy = expert_policy(env) if expert else following_rules(env)
         board = Board()
         watched = Watched(env, policy, "a policy of the tests", noise, rules_file, no_pictures)
         view = LiveView(watched, board)
-        runs: list[EpisodeRun | None] = []
+        runs: list[Episode | None] = []
 
         def run() -> None:
             runs.append(view.run(seed))

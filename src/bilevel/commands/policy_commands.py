@@ -126,7 +126,7 @@ class Learn:
         from bilevel.learning.networks import PRESETS, LearningOptions
         from bilevel.methods.methods import check_learned, train
         from bilevel.metrics import open_log
-        from bilevel.policies.incidents import read_problems
+        from bilevel.policies.episode import read_problems
         from bilevel.policies.policy_folder import UNFINISHED
         from bilevel.processes import WorkerDied
         from bilevel.tasks.registry import find_task, registered_task
@@ -165,7 +165,7 @@ class Learn:
         """Learn the domain first, and what an earlier policy met is then told in it."""
         from bilevel.learning.learn import with_learned_domain
         from bilevel.learning.networks import Progress
-        from bilevel.policies.incidents import read_problems
+        from bilevel.policies.episode import read_problems
 
         options.callback(Progress("learning the domain", 0, 1))
         demonstrations, options = with_learned_domain(demonstrations, options)

@@ -32,16 +32,16 @@ from bilevel.commands.arguments import (
     require_at_least,
     require_positive,
 )
-from bilevel.commands.watching import Teller, has_screen, watch
+from bilevel.commands.watching import has_screen, watch
 from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.experiments.records import EpisodeRecord
     from bilevel.methods.methods import EvaluatedPolicy
-    from bilevel.policies.episode_run import EpisodeRun
+    from bilevel.policies.episode import Episode
     from bilevel.policies.pictures import Shot
-    from bilevel.policies.policy import ObservedPolicy
+    from bilevel.policies.policy import Policy
     from bilevel.tasks.scene_env import SceneEnv
     from bilevel.tasks.task import Task
     from bilevel.video import Video
@@ -233,7 +233,7 @@ class Run:
                 drawing.reset(self.seed)
                 take_picture(drawing, NameTags() if self.names else None)
 
-    def _sheet(self, stage: SceneEnv, run: EpisodeRun, shots: Sequence[Shot]) -> bytes:
+    def _sheet(self, stage: SceneEnv, run: Episode, shots: Sequence[Shot]) -> bytes:
         from bilevel.policies.pictures import draw_sheet
 
         headline = f"{stage.task.name}, {count(self._count, 'object')}: {run.outcome} after {run.steps} steps"
@@ -246,12 +246,12 @@ class Run:
 
     def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
-        from bilevel.commands.telling import print_step
+        from bilevel.policies.narration import EpisodePrinter
 
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
-        policy, teller, shown = _policy(evaluated, env), Teller(print_step, self.explain), evaluated.policy
+        policy, printer, shown = _policy(evaluated, env), EpisodePrinter(explain=self.explain), evaluated.policy
         run = watch(
-            env, policy, self.seed, teller, who=who, noise=self.noise, folder=shown, port=self.port, names=self.names
+            env, policy, self.seed, printer, who=who, noise=self.noise, folder=shown, port=self.port, names=self.names
         )
         return 0 if run is not None and run.reason is None else 1
 
@@ -263,42 +263,42 @@ class Run:
         video: Video | None,
         record: EpisodeRecord | None,
         says_who: bool,
-    ) -> tuple[EpisodeRun, Sequence[Shot]]:
+    ) -> tuple[Episode, Sequence[Shot]]:
         """Run the episode, told and shown as it is asked for."""
-        from bilevel.commands.telling import Ending, Telling
-        from bilevel.policies.episode_log import EpisodeLog
-        from bilevel.policies.episode_run import measured_episode
-        from bilevel.policies.narration import why_failed
+        from bilevel.policies.narration import EpisodePrinter, episode_json
         from bilevel.policies.pictures import Camera
-        from bilevel.policies.policy import domain_of
+        from bilevel.policies.rollout import Transition, rollout
 
         policy = _policy(evaluated, env)
         self._try_pictures(env, stage)
-        telling = Telling()
-        log = EpisodeLog(policy, explain=self.explain, listener=None if self.json else telling)
-        camera = Camera(env, log, video, self.sheet is not None, names=self.names) if video or self.sheet else None
+        printer = None if self.json else EpisodePrinter(explain=self.explain)
+        camera = Camera(env, video, self.sheet is not None, names=self.names) if video or self.sheet else None
+        listeners = [each for each in (printer, camera) if each is not None]
         if says_who:
             print(self._who_acts(env.task), file=sys.stderr)
-        if self.explain and log.rules is None and not self.json:
+        if self.explain and policy.rules is None and not self.json:
             who = "the expert" if self.policy == EXPERT else "this policy"
             print(f"{who} has no rules to explain what it does", file=sys.stderr)
-        run, episode = measured_episode(env, policy, self.seed, log, self.noise, camera)
-        telling.end(run.steps)
-        if camera:
-            camera.end(run.outcome)
-        unlike = None
+
+        def callback(transition: Transition) -> None:
+            for listener in listeners:
+                listener(transition)
+
+        episode = rollout(env, policy, self.seed, noise=self.noise, callback=callback, explain=self.explain)
+        for listener in listeners:
+            listener.end(episode)
+        mismatches = None
         if record is not None:
             from bilevel.experiments.replaying import compare_with_record
 
-            unlike = compare_with_record(record, run, evaluated, env.task)
-        ending = Ending(run, why_failed(run, log, episode.scene), unlike)
-        domain = domain_of(policy, env.task.domain) if self.explain else None
+            mismatches = compare_with_record(record, episode, evaluated, env.task)
         if self.json:
             asked = {"task": self.task, "policy": self.policy, "objects": self._count, "seed": self.seed}
-            print_json(**asked, **ending.as_json(log, domain))
-        else:
-            ending.tell(log, domain)
-        return run, camera.shots if camera else ()
+            as_recorded = {} if mismatches is None else {"as_recorded": not mismatches, "unlike": mismatches}
+            print_json(**asked, **episode_json(episode, explain=self.explain), **as_recorded)
+        elif mismatches is not None:
+            print(*(mismatches or ["as recorded"]), sep="\n", file=sys.stderr)
+        return episode, camera.shots if camera else ()
 
     def _who_acts(self, task: Task) -> str:
         if self.policy == EXPERT:
@@ -306,7 +306,7 @@ class Run:
         return f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
 
 
-def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> ObservedPolicy:
+def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> Policy:
     if evaluated.make is None:
         raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
     return evaluated.make(env)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.policies.episode_log import Entry
-    from bilevel.policies.episode_run import EpisodeRun
-    from bilevel.policies.policy import ObservedPolicy
+    from bilevel.policies.episode import Episode
+    from bilevel.policies.narration import EpisodePrinter
+    from bilevel.policies.policy import Policy
     from bilevel.tasks.scene_env import SceneEnv
 
 
@@ -27,40 +25,18 @@ def has_screen() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-class Teller:
-    """Tells each episode in lines as `bilevel run` does, with reasons if they are asked for."""
-
-    def __init__(self, say: Callable[[int | None, str], None], explain: bool) -> None:
-        self._say, self._explain = say, explain
-
-    def hear(self, entry: Entry, before: Entry | None) -> None:
-        """Print what is new in an entry of the log, folding what repeats."""
-        from bilevel.policies.folding import Folding
-        from bilevel.policies.narration import lines_of
-
-        if before is None:
-            self._folding = Folding(self._say)
-        for text in lines_of(entry if self._explain else replace(entry, match=None), before):
-            self._folding.add(entry.step, text)
-
-    def end(self, run: EpisodeRun, why: str | None) -> None:
-        """Print how the episode ended, and why."""
-        self._folding.end(run.steps)
-        print(f"{run.outcome} after {run.steps} steps", *filter(None, [why]), sep="\n", file=sys.stderr)
-
-
 def watch(
     env: SceneEnv,
-    policy: ObservedPolicy,
+    policy: Policy,
     seed: int,
-    teller: Teller,
+    printer: EpisodePrinter,
     *,
     who: str,
     noise: float,
     folder: str | None,
     port: int,
     names: bool = False,
-) -> EpisodeRun | None:
+) -> Episode | None:
     """Run episodes that a page shows, until its viewers or Ctrl-C end it; return how the last one went, if it ended."""
     from bilevel.name_tags import NameTags
     from bilevel.viewer.board import Board
@@ -72,7 +48,7 @@ def watch(
     if tags and watched.no_pictures is None:
         env.locate()  # where that is impossible, it is said before a page is opened
     board = Board()
-    view = LiveView(watched, board, teller)
+    view = LiveView(watched, board, printer)
     with closing(PageServer(board, view.tell, port)) as server:
         print(f"watch it at {server.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         if has_screen():

@@ -14,6 +14,7 @@ from bilevel.demonstrations.manifest import DOMAIN, Manifest, file_name, read_ep
 from bilevel.demonstrations.recording import Recording
 from bilevel.demonstrations.traces import LabelledEpisode, Summary, labelled, summarise
 from bilevel.json_files import Damaged
+from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Callback, Transition, rollout
 from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
@@ -86,14 +87,11 @@ def _incomplete(folder: Path, manifest: Manifest, problems: list[str]) -> list[s
     return [reason, *(problem for problem in problems if not problem.endswith(": missing"))]
 
 
-class _Replaying:
+class _Replaying(Policy):
     """The policy that does again what was done."""
 
     def __init__(self, demonstration: Demonstration) -> None:
         self._controls = iter(demonstration.executed)
-
-    def reset(self, scene: Scene) -> None:
-        """Nothing to prepare."""
 
     def act(self, scene: Scene) -> Control | None:
         return next(self._controls, None)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes
 from bilevel.demonstrations.manifest import CollectionSettings
-from bilevel.policies.policy import ObservedPolicy, expert_policy
-from bilevel.policies.rollout import Episode, Perturb, Perturbation, Transition, rollout
+from bilevel.policies.episode import Episode
+from bilevel.policies.policy import Policy, expert_policy
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.seeds import training_seed
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control
@@ -94,7 +95,7 @@ class Recorder:
 class Recording:
     """The callback of a rollout that notes all that a demonstration holds."""
 
-    def __init__(self, env: SceneEnv, policy: ObservedPolicy | None = None) -> None:
+    def __init__(self, env: SceneEnv, policy: Policy | None = None) -> None:
         """`policy` says what is being done, if there is one that knows."""
         self._env, self._policy = env, policy
         self._transitions: list[Transition] = []
@@ -119,8 +120,8 @@ class Recording:
         self._label(episode.scene)
         if self._env.can_save:
             self._snapshots.append(self._env.save())
-        timesteps: list[Transition | Episode] = [*self._transitions, episode]
-        scenes = [timestep.scene for timestep in timesteps]
+        scenes = [*(step.scene for step in self._transitions), episode.scene]
+        events = [*(step.events for step in self._transitions), episode.events]
         objects = all_objects(scenes)
         features, visible = in_rows(scenes, objects)
         return Demonstration(
@@ -133,7 +134,7 @@ class Recording:
             actions=tuple(self._actions),
             states=changes(self._states),
             goals=changes(self._goals),
-            events=tuple((now, event) for now, timestep in enumerate(timesteps) for event in timestep.events),
+            events=tuple((now, event) for now, each in enumerate(events) for event in each),
             outcome=episode.outcome,
             seed=seed,
             attempt=attempt,

@@ -21,8 +21,8 @@ from bilevel.experiments.timings import TIMING_BEGINNING, read_timings, timing_o
 from bilevel.files import taken_by_another
 from bilevel.json_files import read_bytes
 from bilevel.methods.methods import EXPERT, EvaluatedPolicy, method_of
-from bilevel.policies.episode_run import EpisodeRun, run_episode
-from bilevel.policies.incidents import count_incidents
+from bilevel.policies.episode import Episode, count_incidents
+from bilevel.policies.rollout import rollout
 from bilevel.processes import Work, in_order, spread
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
@@ -112,7 +112,7 @@ def _start(evaluation: Evaluation) -> Work[tuple[int, EpisodeRecord]]:
             reason=found.reason,
             detail=found.detail,
             steps=found.steps,
-            changes=found.changes,
+            changes=found.counts,
             seconds={name: round(seconds, 4) for name, seconds in found.seconds._asdict().items()},
             peak_mebibytes=own_peak(),
             recovery=count_incidents(found.incidents),
@@ -131,7 +131,7 @@ class EpisodeRunner:
         self._policy, self._task, self._arguments, self._perception = policy, task, arguments, perception
         self._made: tuple[int, SceneEnv, Any] | None = None
 
-    def run(self, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
+    def run(self, objects: int, seed: int, noise: float = 0.0) -> Episode:
         """Run the episode of a seed, with control noise of this amplitude."""
         policy = self._policy
         if policy.make is None:
@@ -145,7 +145,7 @@ class EpisodeRunner:
             )
             self._made = objects, env, policy.make(env)
         _, env, acting = self._made
-        return run_episode(env, acting, seed, noise)
+        return rollout(env, acting, seed, noise=noise)
 
 
 @dataclass

@@ -14,8 +14,7 @@ from bilevel.experiments.paper import sentence
 from bilevel.methods import methods
 from bilevel.methods.methods import EvaluatedPolicy, Method, MethodOptions
 from bilevel.planning.planners import Failure, find_plan, planner_named
-from bilevel.policies.changes import Changes
-from bilevel.policies.episode_run import EpisodeRun, Seconds
+from bilevel.policies.episode import Episode, Seconds
 from bilevel.policies.recovery import Recovery
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.problems import generate_problem
@@ -52,21 +51,17 @@ def _symbolic(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     return EvaluatedPolicy(method.name, measure=partial(run_planner, *planning), settings=planning._asdict())
 
 
-def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> EpisodeRun:
+def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> Episode:
     """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
     problem = generate_problem(task.domain.name, objects, random.Random(seed))
     began = cpu_seconds()
     found = find_plan(planner_named(planner), task.domain, problem, time_limit)
     failure = found if isinstance(found, Failure) else None
-    return EpisodeRun(
+    return Episode(
         seed=seed,
         outcome=failure.reason if failure else SUCCESS,
-        reason=failure.reason if failure else None,
-        detail=failure.detail if failure else None,
+        failure=failure,
         steps=0 if isinstance(found, Failure) else len(found.steps),
-        events={},
-        durations={},
-        changes=Changes(),
         seconds=Seconds(policy=cpu_seconds() - began, physics=0.0),
     )
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bilevel.json_files import Amount, Count, Plain, decode
-from bilevel.policies.changes import Changes
-from bilevel.policies.incidents import KINDS, Incident
+from bilevel.policies.changes import ChangeCounts
+from bilevel.policies.episode import INCIDENT_KINDS, Incident
 from bilevel.tasks.scene_env import SUCCESS
 
 BEGINNING = b'{"task": "'  # of every line
@@ -48,7 +48,7 @@ class EpisodeRecord:
     outcome: str
     reason: str | None  # why it did not succeed
     steps: Count
-    changes: Changes
+    changes: ChangeCounts
     versions: dict[str, str]
     settings: dict[str, Plain] = field(default_factory=dict)  # of the method
     perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
@@ -77,7 +77,7 @@ def read_record(line: bytes | str, where: object = "the record") -> EpisodeRecor
     return decode(line, EpisodeRecord, f"{where}: not the result of an episode")
 
 
-def _counts(changes: Changes) -> dict[str, int]:
+def _counts(changes: ChangeCounts) -> dict[str, int]:
     return {**asdict(changes), "unexpected": changes.unexpected}
 
 
@@ -104,7 +104,7 @@ class Row:
     interval: tuple[float, float]  # of the success rate, at 95%
     mean_steps: float | None  # of the successes
     reasons: Mapping[str, int]  # of the failures, the commonest first
-    changes: Changes
+    changes: ChangeCounts
     recovery: Mapping[str, int]  # how often the policy was at a loss, by what it then did
 
     def as_json(self) -> dict[str, object]:
@@ -125,8 +125,8 @@ def make_row(records: Sequence[EpisodeRecord]) -> Row:
         interval=wilson_interval(len(steps), len(records)),
         mean_steps=sum(steps) / len(steps) if steps else None,
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        changes=sum((record.changes for record in records), Changes()),
-        recovery={kind: sum(record.recovery.get(kind, 0) for record in records) for kind in KINDS},
+        changes=sum((record.changes for record in records), ChangeCounts()),
+        recovery={kind: sum(record.recovery.get(kind, 0) for record in records) for kind in INCIDENT_KINDS},
     )
 
 
@@ -166,7 +166,7 @@ def _recovery(row: Row) -> list[str]:
     return ["at a loss: " + ", ".join(f"{row.recovery[kind]} {name}" for kind, name in names.items())]
 
 
-def _refinement(changes: Changes) -> list[str]:
+def _refinement(changes: ChangeCounts) -> list[str]:
     if changes.refinement is None:
         return []
     unexpected = f"{changes.drop} drops, {changes.collision} collisions, {changes.flicker} flickers"

@@ -9,7 +9,7 @@ from pathlib import Path
 from bilevel.experiments.comparison import circumstances, difference_lines, unequal
 from bilevel.experiments.records import EpisodeRecord
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies.episode_run import EpisodeRun
+from bilevel.policies.episode import Episode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
 from bilevel.versions import versions
@@ -47,10 +47,10 @@ def _listed(sizes: Sequence[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def compare_with_record(record: EpisodeRecord, run: EpisodeRun, policy: EvaluatedPolicy, task: Task) -> list[str]:
+def compare_with_record(record: EpisodeRecord, run: Episode, policy: EvaluatedPolicy, task: Task) -> list[str]:
     """Return how a run differs from what was recorded, and what may be the cause; nothing where it is the same."""
-    then, now = ((each.outcome, each.reason, each.steps, each.changes) for each in (record, run))
-    if then == now:
+    then = record.outcome, record.reason, record.steps, record.changes
+    if then == (run.outcome, run.reason, run.steps, run.counts):
         return []
     was = f"{record.outcome} after {record.steps} steps" + (f" ({record.reason})" if record.reason else "")
     present = replace(

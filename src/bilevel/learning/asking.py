@@ -39,6 +39,8 @@ class Decider(Enum):
 class AskingRules:
     """Rules, and a teacher who is asked where none applies; at first, if that is wanted, some random actions."""
 
+    failure: tuple[str, str] | None = None
+
     def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy) -> None:
         self.domain = rules.domain
         self.decider = Decider.RULES

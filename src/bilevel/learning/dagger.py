@@ -22,7 +22,7 @@ from bilevel.learning.asking import asking_policy
 from bilevel.learning.rule_gaps import RuleGaps
 from bilevel.learning.translation import Translation
 from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode
-from bilevel.policies.policy import LowLevelPolicy, ObservedPolicy
+from bilevel.policies.policy import LowLevelPolicy, Policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.processes import Work, in_order, spread
 from bilevel.rules.rule import Rule
@@ -68,7 +68,7 @@ class Apprentice:
     the rules in the episode that ended with this scene.
     """
 
-    policy: ObservedPolicy
+    policy: Policy
     teacher: Teacher
     scramble: Callable[[int, np.random.Generator], None] = _not_scrambled
     gaps: Callable[[Scene], RuleGaps] = _no_gaps
@@ -164,7 +164,7 @@ def _start(
 class _Lesson:
     """Notes every step of the learner for which its teacher knows what it would have done there."""
 
-    def __init__(self, policy: ObservedPolicy, teacher: Teacher, config: DaggerConfig) -> None:
+    def __init__(self, policy: Policy, teacher: Teacher, config: DaggerConfig) -> None:
         self._policy, self._teacher, self._config = policy, teacher, config
         self.scenes: list[Scene] = []
         self.situations: list[Situation] = []

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from bilevel.policies.episode import NO_ACTION
 from bilevel.policies.policy import Policy, expert_policy
-from bilevel.policies.rollout import NO_ACTION, Transition, rollout
+from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.instances import Instances
 from bilevel.rules.learning import learn_rules
 from bilevel.rules.nearest_action import how_it_differs
@@ -161,13 +162,13 @@ class _Check:
             seen.events |= {len(seen.scenes)} if transition.events else set()
             see(transition.scene)
             seen.controls.append(transition.control)
-            seen.actions.append(getattr(policy, "action", None))
+            seen.actions.append(policy.action)
 
         try:
             episode = rollout(env, policy, seed, callback=callback, stop=lambda: len(seen.scenes) == steps)
             see(episode.scene)
             seen.outcome = episode.outcome
-            action = getattr(policy, "action", None)
+            action = policy.action
             for name in action.arguments if action and episode.outcome == NO_ACTION else ():
                 if name not in episode.scene:
                     self.found.error("run", f"{seen.at(episode.steps)} wants {action}, but no '{name}' is seen")
@@ -176,7 +177,7 @@ class _Check:
         return seen
 
 
-class _RandomControls:
+class _RandomControls(Policy):
     """A policy that tries anything."""
 
     def __init__(self, env: SceneEnv, seed: int) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bilevel.planning import fast_downward
 from bilevel.policies.body import Body
-from bilevel.policies.episode_run import EpisodeRun
-from bilevel.policies.policy import BilevelPolicy, ObservedPolicy, expert_policy
+from bilevel.policies.episode import Episode
+from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.policies.pretrained import find_folder, pretrained_policy
 from bilevel.policies.recovery import Recovery
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.learning.networks import LearningOptions
 
-MakePolicy = Callable[[SceneEnv], ObservedPolicy]
-Measure = Callable[[Task, int, int], EpisodeRun]  # of a task, a number of objects and a seed
+MakePolicy = Callable[[SceneEnv], Policy]
+Measure = Callable[[Task, int, int], Episode]  # of a task, a number of objects and a seed
 
 MAX_SYMBOLIC_OBJECTS = 1_000_000
 
@@ -167,7 +167,7 @@ def _expert(method: Method, options: MethodOptions) -> EvaluatedPolicy:
     return EvaluatedPolicy(method.name, partial(_make_expert, estimation), settings=settings)
 
 
-def _make_expert(estimation: Estimation, env: SceneEnv) -> ObservedPolicy:
+def _make_expert(estimation: Estimation, env: SceneEnv) -> Policy:
     policy = expert_policy(env, Estimator(env.task.spec, estimation))
     body = Body(env.controls, env.task.switches, named=env.task.still)
     return WaitingPolicy(policy, body) if isinstance(policy, BilevelPolicy) else policy
@@ -210,7 +210,7 @@ def learned_policy(
     method: str,
     found: LearnedNetwork,
     folder: Path,
-    make: Callable[[SceneEnv], ObservedPolicy],
+    make: Callable[[SceneEnv], Policy],
     settings: Mapping[str, object],
 ) -> EvaluatedPolicy:
     """What was learned, by this method, in a folder."""

@@ -1,7 +1,7 @@
-"""Whose doing each change of the labelled state was: the chosen action's own, the environment's, or nobody's.
+"""What brought about each change of the labelled state: the chosen action, the environment, or neither.
 
 The paper assumes that a low level which executes an action brings about that action's effects and no others (downward
-refinement). How often that holds is `Changes.refinement`.
+refinement). How often that holds is `ChangeCounts.refinement`.
 
 | kind | a change of the state while an action is being done |
 |---|---|
@@ -13,42 +13,20 @@ refinement). How often that holds is `Changes.refinement`.
 
 The last three are unexpected. Labels may take a while to settle: states that last at most 5 steps are looked past, as
 they are where traces are made of demonstrations.
-
-Why an episode did not succeed follows from these changes: one reason for each, the first of these that fits.
-
-| reason | the episode |
-|---|---|
-| no rule | ended because the policy did not know what to do |
-| no model | the same, as its planner cannot express what may happen |
-| no plan | the same, as its planner found none, or none in time |
-| plan broken | the same, as its plan is not for what happened |
-| unseen | the same, as an object that its action names is not seen |
-| physics | ended because the simulation became unstable |
-| terminated | was ended by the environment, for a reason of its own |
-| label | had mostly flickers among the changes of its last 1000 steps, and at least five |
-| control | the same, but at most of these flickers the things in question really moved: labels are not to blame |
-| stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
-| drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
-| time | was still making progress at the step limit |
-
-Flickers and exogenous changes are nothing that was brought about. Of drops and collisions it is the commoner that is
-told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
-from bilevel.policies.episode_log import Stretch
-from bilevel.policies.rollout import NO_ACTION, SETTLED
 from bilevel.rules.matching import Binding, unify
 from bilevel.rules.traces import explain_change, implied_types
 from bilevel.symbolic.adl import compiled
 from bilevel.symbolic.adl_actions import users_action
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, progress, substitute
-from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
 SETTLING = 5  # steps
 MAX_LOOKED_PAST = 50  # states in a row, however short-lived
@@ -58,8 +36,17 @@ KINDS = (OWN, EXOGENOUS, DROP, COLLISION, FLICKER)
 UNEXPECTED = (DROP, COLLISION, FLICKER)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Stretch(NamedTuple):
+    """Steps in a row with the same state, the last action that was done in it, and the timesteps of events."""
+
+    state: Facts
+    action: Action | None
+    start: int
+    length: int
+    events: Sequence[int] = ()
+
+
+class AttributedChange(NamedTuple):
     """A change of the state; `steps` is how long the action had been done before it."""
 
     timestep: int
@@ -68,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ChangeCounts:
     """How many changes of each kind there were; those of several episodes can be added."""
 
     own: int = 0
@@ -88,64 +75,64 @@ class Changes:
         answered_for = self.own + self.unexpected
         return self.own / answered_for if answered_for else None
 
-    def __add__(self, other: Changes) -> Changes:
-        return Changes(**{kind: number + getattr(other, kind) for kind, number in asdict(self).items()})
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
+        counts, others = asdict(self), asdict(other)
+        return ChangeCounts(**{kind: counts[kind] + others[kind] for kind in KINDS})
 
 
-def count_changes(changes: Sequence[Change]) -> Changes:
+def count_changes(changes: Sequence[AttributedChange]) -> ChangeCounts:
     """Return how many changes there are of each kind."""
     kinds = [change.kind for change in changes]
-    return Changes(**{kind: kinds.count(kind) for kind in KINDS})
+    return ChangeCounts(**{kind: kinds.count(kind) for kind in KINDS})
 
 
-def find_changes(domain: Domain, runs: Sequence[Stretch], objects: Mapping[str, str]) -> list[Change]:
-    """The changes between runs of equal states, in order; `objects` are known by their types at least at the end.
+def attribute_changes(
+    domain: Domain, stretches: Sequence[Stretch], objects: Mapping[str, str]
+) -> list[AttributedChange]:
+    """Return the changes between stretches, in order; `objects` are known by their types at least at the end.
 
     A policy that does not say what it does, as an end-to-end network, is taken to do what any one action explains; in a
     domain without actions, every change that lasts.
     """
-    objects = {**implied_types(domain, [run.state for run in runs]), **objects}
-    if domain.adl and runs:
-        domain, _ = compiled(domain, Problem("episode", domain.name, objects, runs[0].state, NO_FACTS))
+    objects = {**implied_types(domain, [each.state for each in stretches]), **objects}
+    if domain.adl and stretches:
+        domain, _ = compiled(domain, Problem("episode", domain.name, objects, stretches[0].state, NO_FACTS))
     judge = _Judge(domain, objects)
-    found: list[Change] = []
-    here, steps = 0, 0  # the run that a change starts from, and for how long it has lasted, flickers looked past
-    while here < len(runs) - 1:
-        steps += runs[here].length
-        there, kinds = _next_change(judge, runs, here)
-        timestep = runs[here + 1].start
-        found += [Change(timestep, kind, steps) for kind in kinds]
-        steps = steps + runs[there].start - timestep if kinds == (FLICKER,) else 0
+    found: list[AttributedChange] = []
+    here, steps = 0, 0  # the stretch that a change starts from, and for how long it has lasted, flickers looked past
+    while here < len(stretches) - 1:
+        steps += stretches[here].length
+        there, kinds = _next_change(judge, stretches, here)
+        timestep = stretches[here + 1].start
+        found += [AttributedChange(timestep, kind, steps) for kind in kinds]
+        steps = steps + stretches[there].start - timestep if kinds == (FLICKER,) else 0
         here = there
     return found
 
 
-def _next_change(judge: _Judge, runs: Sequence[Stretch], here: int) -> tuple[int, tuple[str, ...]]:
-    """The run that the next change leads to, and of which kinds it is."""
-    before, left = runs[here].state, runs[here + 1].start
-    ahead = range(here + 1, min(here + 1 + MAX_LOOKED_PAST, len(runs)))
+def _next_change(judge: _Judge, stretches: Sequence[Stretch], here: int) -> tuple[int, tuple[str, ...]]:
+    """Return the stretch that the next change leads to, and of which kinds it is."""
+    before, left = stretches[here].state, stretches[here + 1].start
+    ahead = range(here + 1, min(here + 1 + MAX_LOOKED_PAST, len(stretches)))
     for there in ahead:
-        if runs[there].start > left + SETTLING:
+        if stretches[there].start > left + SETTLING:
             break
-        if runs[there].state == before:
+        if stretches[there].state == before:
             return there, (FLICKER,)
-    action = judge.grounded(runs[here].action, before)
+    action = judge.grounded(stretches[here].action, before)
     for there in ahead:
-        after = runs[there].state
+        after = stretches[there].state
         if after == before:
             return there, (FLICKER,)
         if judge.explains(action, before, after):
             return there, (OWN,)
-        if runs[there].length > SETTLING:
+        if stretches[there].length > SETTLING:
             break
     else:
         there = here + 1
-    return there, judge.unexplained(action, before, runs[there].state, _has_events(runs[here : there + 1], left))
-
-
-def _has_events(runs: Sequence[Stretch], left: int) -> bool:
-    """Whether an event was reported on the way to the last of these runs, after the first had been left."""
-    return any(left <= timestep <= runs[-1].start for run in runs for timestep, _ in run.events)
+    arrived = stretches[there].start
+    has_events = any(left <= timestep <= arrived for each in stretches[here : there + 1] for timestep in each.events)
+    return there, judge.unexplained(action, before, stretches[there].state, has_events)
 
 
 class _Judge:
@@ -229,48 +216,3 @@ def _choices(outcome: Outcome, before: Facts, after: Facts) -> Iterator[Binding]
     for binding in match(sorted(fact for fact in outcome.add if names.intersection(fact.terms)), {}):
         if known.isdisjoint(binding[name] for name in outcome.new if name in binding):
             yield binding
-
-
-UNSTABLE = "unstable simulation"  # an outcome that an environment may report
-LAST_PART = 1000  # steps
-MUCH_LONGER = 10  # times
-MANY_FLICKERS = 5
-
-REASONS: Mapping[str, str] = {  # in words
-    "no rule": "it does not know what to do",
-    "no model": "its planner cannot plan here",
-    "no plan": "its planner found no plan",
-    "plan broken": "what happened is not what it had planned for",
-    "unseen": "an object that it needs is not seen",
-    "physics": "the simulation became unstable",
-    "terminated": "the environment ended the episode",
-    "label": "its labels flicker: {flicker} changes of the state were undone at once, although hardly anything moved",
-    "control": "its control is unsteady: {flicker} times something moved to and fro, as with an undertrained network",
-    "stall": "it is stuck: nothing that it does has an effect any more",
-    "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
-    "collision": "it keeps upsetting other things: {collision} times in this episode",
-    "time": "it was still making progress when the time was up",
-}
-
-
-def reason_of_failure(outcome: str, steps: int, changes: Sequence[Change], moved: Collection[int] = ()) -> str | None:
-    """`None` for a success; `steps` is how long the episode was, and at which of them changes were seen to be moves."""
-    known = {SUCCESS: None, NO_ACTION: "no rule", UNSTABLE: "physics", SETTLED: "stall", TERMINATED: "terminated"}
-    if outcome != STEP_LIMIT:
-        return known.get(outcome, "terminated")
-    last = count_changes([change for change in changes if change.timestep > steps - LAST_PART])
-    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
-        flickers = [change for change in changes if change.kind == FLICKER and change.timestep > steps - LAST_PART]
-        return "control" if 2 * sum(change.timestep in moved for change in flickers) > len(flickers) else "label"
-    if _stalled(steps, changes):
-        return "stall"
-    if 2 * (last.drop + last.collision) >= max(last.own, 1):
-        return "drop" if last.drop >= last.collision else "collision"
-    return "time"
-
-
-def _stalled(steps: int, changes: Sequence[Change]) -> bool:
-    """Whether the policy has brought nothing about, good or bad, for too long."""
-    timesteps = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
-    longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
-    return not timesteps or steps - timesteps[-1] >= min(LAST_PART, MUCH_LONGER * longest)

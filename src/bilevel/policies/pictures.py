@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bilevel.name_tags import ON_A_SHEET, NameTags
-from bilevel.policies.episode_log import EpisodeLog
+from bilevel.policies.episode import Episode
 from bilevel.policies.narration import caption
 from bilevel.policies.rollout import Transition
 from bilevel.tasks.scene_env import SceneEnv
@@ -60,7 +60,6 @@ class Camera:
     def __init__(
         self,
         env: SceneEnv,
-        log: EpisodeLog,
         video: Video | None,
         sheet: bool = False,
         *,
@@ -68,30 +67,29 @@ class Camera:
         rate: FrameRate | None = None,
     ) -> None:
         """With `names`, these are written over the things in all pictures; the rate is that of the video."""
-        self._env, self._log, self._video, self._sheet = env, log, video, sheet
+        self._env, self._video, self._sheet = env, video, sheet
         self._tags = NameTags() if names else None
         self._sheet_tags = NameTags(ON_A_SHEET) if names else None
         self._rate = rate or frame_rate(env)
-        self._lines_below = LINES_BELOW if log.explains else 0
         self._last: object = None  # the action that was shot last
         self.shots: list[Shot] = []
 
     def __call__(self, transition: Transition) -> None:
-        step, entry = self._log.steps - 1, self._log.entries[-1]  # the log has seen this step before
+        episode, step, entry = transition.episode, transition.episode.steps, transition.episode.entries[-1]
         if self._sheet and entry.action is not None and entry.action != self._last:
             self._last = entry.action
             self._shoot(step, str(entry.action))
         if self._video and step % self._rate.every == 0:
-            self._video.add(take_picture(self._env, self._tags), caption(self._log), self._lines_below)
+            self._video.add(take_picture(self._env, self._tags), caption(episode), _lines_below(episode))
 
-    def end(self, outcome: str) -> None:
+    def end(self, episode: Episode) -> None:
         """Show for a second how it ended."""
         if self._sheet:
-            self._shoot(self._log.steps, outcome)
+            self._shoot(episode.steps, episode.outcome)
         if self._video:
             picture = take_picture(self._env, self._tags)
             for _ in range(round(self._video.fps)):
-                self._video.add(picture, outcome, self._lines_below)
+                self._video.add(picture, episode.outcome, _lines_below(episode))
 
     def _shoot(self, step: int, text: str) -> None:
         if len(self.shots) >= MAX_SHOTS:
@@ -99,6 +97,11 @@ class Camera:
         snapshot = self._env.save() if self._env.can_save else None
         picture = None if snapshot else take_picture(self._env, self._sheet_tags)
         self.shots.append(Shot(step, text, snapshot, picture))
+
+
+def _lines_below(episode: Episode) -> int:
+    """Return how many lines are kept free below pictures: only explanations are that long."""
+    return LINES_BELOW if episode.explain and episode.rules else 0
 
 
 def draw_sheet(env: SceneEnv, shots: Sequence[Shot], headline: str, details: str, *, names: bool = False) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from bilevel.lowlevel.encoding import Unseen
+from bilevel.policies.episode import Incident
+from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.estimator import Estimator
@@ -14,33 +16,52 @@ from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels, call
 
 
-class Policy(Protocol):
-    """All that a rollout knows of what it runs."""
+class Policy:
+    """The base of all policies; what a policy can do beside acting is declared by its attributes."""
+
+    labels: Labels | None = None  # what it sees, in symbols; without them, an episode has no entries
+    state: Facts = NO_FACTS
+    goal: Facts = NO_FACTS
+    action: Action | None = None  # that is being done, if it says so
+    incidents: Sequence[Incident] = ()  # the times in this episode that it could not go on as usual
+    is_memoryless = False  # whether what it does depends on what it sees alone
+    acts_elsewhere = False  # in a process of its own
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode."""
 
     def act(self, scene: Scene) -> Control | None:
-        """The next control, or `None` where the policy does not know what to do."""
+        """Return the next control, or `None` where the policy does not know what to do."""
+        raise NotImplementedError
+
+    def believed(self, scene: Scene) -> Scene:
+        """Return what it takes to be there, given what was seen last."""
+        return scene
+
+    @property
+    def rules(self) -> RulePolicy | None:
+        """The rules that it follows, and can be explained by."""
+        return None
+
+    @property
+    def domain(self) -> Domain | None:
+        """The domain whose actions it does, where it is not that of the task."""
+        return None
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        """Why it does not know what to do: the reason in short, and in a line."""
+        return None
 
 
-class ObservedPolicy(Policy, Protocol):
-    """A policy that says what it sees, in symbols, and what it is doing, if it knows."""
-
-    labels: Labels
-    state: Facts
-    goal: Facts
-    action: Action | None
+ObservedPolicy = Policy
 
 
-class LabellingPolicy:
+class LabellingPolicy(Policy):
     """The part of a policy that says what it sees, and not what it is doing: its labels are for those who watch it."""
 
     def __init__(self, labels: Labels) -> None:
-        self.labels = labels
-        self.state: Facts = NO_FACTS
-        self.goal: Facts = NO_FACTS
-        self.action: Action | None = None
+        self.labels: Labels = labels
 
     def reset(self, scene: Scene) -> None:
         """Begin an episode with what is seen first."""
@@ -48,13 +69,25 @@ class LabellingPolicy:
 
 
 class HighLevelPolicy(Protocol):
-    """Decides what to do: rules, a plan, a person's own program."""
+    """Decides what to do: rules, a plan, a person's own program, which derives from this."""
+
+    @property
+    def domain(self) -> Domain | None:
+        """The domain whose actions it chooses, where it is not that of the task."""
+        return None
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        """Why it does not know what to do: the reason in short, and in a line."""
+        return None
 
     def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
-        """Begin an episode with these objects, given as names with their types."""
+        """Begin an episode with these objects, given as names with their types; a program may not need to know."""
+        return
 
     def declare(self, objects: Mapping[str, str]) -> None:
         """Make objects known that have appeared since."""
+        return
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the next action; `None` where it does not know what to do."""
@@ -81,6 +114,21 @@ class BilevelPolicy(LabellingPolicy):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.high!r}, {self.low!r})"
+
+    @property
+    def rules(self) -> RulePolicy | None:
+        return self.high if isinstance(self.high, RulePolicy) else None
+
+    @property
+    def domain(self) -> Domain | None:
+        return self.high.domain
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        return self.high.failure
+
+    def believed(self, scene: Scene) -> Scene:
+        return self.scene if self._begun else scene
 
     def reset(self, scene: Scene) -> None:
         if self.estimator:
@@ -137,26 +185,14 @@ def _same(first: Facts, second: Facts) -> bool:
     return first is second or first == second
 
 
-def domain_of(policy: Policy, otherwise: Domain) -> Domain:
-    """Return the domain whose actions a policy does: that of its high level, if it has one."""
-    found = getattr(getattr(policy, "high", None), "domain", None)
-    return found if isinstance(found, Domain) else otherwise
-
-
 # A task's expert as a policy: it shows the task, and it is the measure of those who learn from it
 
 
-class ChoosingExpert:
+class ChoosingExpert(HighLevelPolicy):
     """A high-level policy that asks a person's program what to do next."""
 
     def __init__(self, choose: Callable[[Facts, Facts], Action | None]) -> None:
         self._choose = choose
-
-    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
-        """Nothing to prepare: the program sees all it needs."""
-
-    def declare(self, objects: Mapping[str, str]) -> None:
-        """Nothing to note either."""
 
     def choose(self, state: Facts, goal: Facts) -> Action | None:
         """Return the expert's next action."""
@@ -190,7 +226,7 @@ class ActingExpert(LabellingPolicy):
         return call("the expert's act(scene)", self._act, scene)
 
 
-def expert_policy(env: SceneEnv, estimator: Estimator | None = None) -> ObservedPolicy:
+def expert_policy(env: SceneEnv, estimator: Estimator | None = None) -> Policy:
     """The expert of a task at work in an environment of it; `BadInput` where there is none that can show it."""
     expert = env.expert
     if expert is None or not expert.can_show:

@@ -19,7 +19,7 @@ import msgspec
 
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.body import Body
-from bilevel.policies.incidents import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
+from bilevel.policies.episode import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation
 from bilevel.policies.stalls import JamWatch, StallWatch
@@ -97,7 +97,7 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _forget(self) -> None:
         self.incidents: list[Incident] = []
-        self.failure: tuple[str, str] | None = None
+        self._failure: tuple[str, str] | None = None
         self._watch.reset()
         self._push = Perturb(BACKING_OFF, self._body.controls, self._body.switches, self._body.seed)
         self._step = 0  # of this episode
@@ -112,6 +112,10 @@ class RecoveringPolicy(BilevelPolicy):
         self._plans: dict[tuple[Facts, Facts], tuple[Action, ...]] = {}
         self._guide: PlanGuide | None = None
         self._committed = False  # to the whole plan, whatever the rules say
+
+    @property
+    def failure(self) -> tuple[str, str] | None:
+        return self._failure
 
     def reset(self, scene: Scene) -> None:
         super().reset(scene)
@@ -139,7 +143,7 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _usual(self) -> Control | None:
         """How to do what is to be done, if that is known and can be seen."""
-        if self.action is None or self.failure is not None:
+        if self.action is None or self._failure is not None:
             return None
         try:
             return self.control(self.action)
@@ -160,8 +164,8 @@ class RecoveringPolicy(BilevelPolicy):
         self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, objects, self.action))
 
     def _stop(self, reason: str, detail: str) -> None:
-        if self.failure is None:
-            self.failure = reason, detail
+        if self._failure is None:
+            self._failure = reason, detail
             self._note(STOP, reason)
 
     def _reconsider(self) -> None:
@@ -188,7 +192,7 @@ class RecoveringPolicy(BilevelPolicy):
         reason = NO_RULE if self.action is None else UNSEEN
         still = self._body.still(self._last)
         patience = self._recovery.wait * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
-        if self.failure is None and self._waited < patience and still is not None:
+        if self._failure is None and self._waited < patience and still is not None:
             if not self._waited:
                 self._note(WAIT, reason)
             self._waited += 1
@@ -198,7 +202,7 @@ class RecoveringPolicy(BilevelPolicy):
         else:
             self._do_something_else(UNSEEN, f"{self.action} names an object that is not seen")
         control = self._usual()
-        if control is None and self.failure is None:  # what it does instead is not seen either
+        if control is None and self._failure is None:  # what it does instead is not seen either
             self._stop(UNSEEN, f"{self.action} names an object that is not seen")
         return control
 

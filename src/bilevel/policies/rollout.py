@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from time import perf_counter
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 
+from bilevel.cpu_time import cpu_seconds
 from bilevel.lowlevel.encoding import Unseen
+from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode, Seconds
 from bilevel.policies.policy import Policy
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 
-NO_ACTION = "no action"  # the outcome of an episode in which the policy did not know what to do
-STOPPED = "stopped"  # that of one which was given up
-SETTLED = "settled"  # that of one in which everything has come to rest for good
 
-
-@dataclass(frozen=True)
-class Transition:
+class Transition(NamedTuple):
     """One step as it is about to be taken: what is seen, what the policy wants, and what is executed."""
 
     scene: Scene
     events: tuple[str, ...]  # that led to this scene
     control: Control
     executed: Control
+    episode: Episode  # so far: `episode.steps` is the number of this step, `episode.entries[-1]` what holds now
 
 
 Callback = Callable[[Transition], None]
-
-
-@dataclass(frozen=True)
-class Episode:
-    """How an episode ended, and the last scene: after a step what it is, before one that is not taken what is seen."""
-
-    outcome: str
-    steps: int
-    scene: Scene
-    events: tuple[str, ...]
-
-    @property
-    def success(self) -> bool:
-        """Whether all goals were achieved."""
-        return self.outcome == SUCCESS
 
 
 def rollout(
@@ -54,33 +38,150 @@ def rollout(
     policy: Policy,
     seed: int,
     *,
+    noise: float = 0.0,
     perturb: Callable[[Control], Control] | None = None,
     callback: Callback | None = None,
     stop: Callable[[], bool] | None = None,
+    explain: bool = False,
 ) -> Episode:
-    """Run one episode to its end, or until it shall `stop`.
+    """Run one episode to its end, or until it shall `stop`, and return what happened.
 
-    `callback` sees every step; `perturb` may change what is executed at it.
+    `callback` sees every step; `perturb`, by default bursts of `noise` of this amplitude, may change what is executed
+    at it. With `explain`, entries of the episode say by which rule an action was chosen, if the policy follows rules.
     """
-    scene = env.reset(seed)
+    if noise and perturb is None:
+        perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed)
+    episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
+    thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
+    settling = Settling(env) if policy.is_memoryless and perturb is None else None
+    motion = Motion(env, episode)
+    scene, outcome = env.reset(seed), None
     if env.is_done_already:
-        return Episode(SUCCESS, 0, scene, env.events)
-    policy.reset(scene)
-    while True:
-        try:
-            control = policy.act(scene)
-        except Unseen:
-            control = None
+        outcome = SUCCESS
+    else:
+        with thinking:  # a policy may plan here
+            policy.reset(scene)
+    while outcome is None:
+        with thinking:
+            control = _control(policy, scene)
         if control is None:
-            return Episode(NO_ACTION, env.steps, scene, env.events)
+            outcome = NO_ACTION
+            break
         executed = perturb(control) if perturb else control
+        if policy.labels:
+            episode.note(policy.state, policy.goal, policy.action, env.events, policy.incidents)
+            motion.look(policy.state)
         if callback:
-            callback(Transition(scene, env.events, control, executed))
-        scene = env.step(executed)
+            callback(Transition(scene, env.events, control, executed, episode))
+        if settling:
+            settling.look(scene)
+        with moving:
+            scene = env.step(executed)
+        episode.steps = env.steps
         if env.outcome:
-            return Episode(env.outcome, env.steps, env.true_scene, env.events)
-        if stop and stop():
-            return Episode(STOPPED, env.steps, scene, env.events)
+            outcome, scene = env.outcome, env.true_scene
+        elif settling and settling.is_over:
+            outcome = SETTLED
+        elif stop and stop():
+            outcome = STOPPED
+    episode.outcome, episode.scene, episode.events = outcome, scene, env.events
+    episode.failure = policy.failure if outcome == NO_ACTION else None
+    episode.seconds = Seconds(thinking.total, moving.total, thinking.longest)
+    if policy.labels:
+        episode.note(policy.labels.state(scene), policy.labels.goal(scene), None, env.events, policy.incidents)
+    return episode
+
+
+def _control(policy: Policy, scene: Scene) -> Control | None:
+    """Return the policy's control; `None` where it does not know what to do, or does not see what it would do it to."""
+    try:
+        return policy.act(scene)
+    except Unseen:
+        return None
+
+
+class Stopwatch:
+    """A context that adds up how long it lasts."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.total = self.longest = 0.0
+
+    def __enter__(self) -> None:
+        self._began = self._now()
+
+    def __exit__(self, *error: object) -> None:
+        seconds = self._now() - self._began
+        self.total += seconds
+        self.longest = max(self.longest, seconds)
+
+
+WINDOW = 5  # steps that are looked back upon
+MOVED = 1e-4  # metres, and whatever else is measured: more than resting things tremble, less than pushed things move
+
+
+class Motion:
+    """Notes at which steps of an episode the state changed because something moved, and not because labels flicker.
+
+    It looks at those things that the changed facts name, and at where they really are, not at what is seen of them. A
+    fact that names nothing that can be seen, such as gripper-free(), says nothing about that.
+    """
+
+    def __init__(self, env: SceneEnv, episode: Episode) -> None:
+        self._env, self._episode = env, episode
+        self._state: Facts | None = None
+        self._recent: deque[Scene] = deque(maxlen=WINDOW + 1)
+
+    def look(self, state: Facts) -> None:
+        """Compare with what there was before."""
+        before, self._state = self._state, state
+        self._recent.append(self._env.true_scene)
+        if before is not None and state is not before and state != before:
+            names = {term for fact in state ^ before for term in fact.terms}
+            if any(self._range(name) > MOVED for name in names):
+                self._episode.moved.add(self._episode.steps)
+
+    def _range(self, name: str) -> float:
+        """Return by how much a thing's features have differed lately, at most."""
+        seen = [scene.features[scene.roster.row[name]] for scene in self._recent if name in scene.roster.row]
+        return float(np.ptp(seen, axis=0).max(initial=0.0)) if seen else 0.0
+
+
+STILL = 1e-6  # metres, and whatever else is seen is measured in: about what rounding does to a number of 32 bits
+LONG = 1000  # steps
+
+
+class Settling:
+    """Notices whether everything has come to rest, so that nothing will happen any more.
+
+    A network that has no memory and gets stuck pushes to where it already is, at every step until the time is up. If
+    nothing that is seen has moved for a thousand steps, in an environment that does nothing by itself either, then the
+    same is seen, the same is done, and the same comes of it, for ever.
+    """
+
+    def __init__(self, env: SceneEnv) -> None:
+        self._env = env
+        self._seen: Scene | None = None  # since when
+        self._steps = 0
+
+    def look(self, scene: Scene) -> None:
+        """Compare with what has been seen for a while."""
+        if self._seen is not None and _close(scene, self._seen):
+            self._steps += 1
+        else:
+            self._seen, self._steps = scene, 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing has moved for long, in an environment that says that it does nothing by itself."""
+        return self._steps >= LONG and not getattr(self._env.env.unwrapped, "is_restless", True)
+
+
+def _close(one: Scene, other: Scene) -> bool:
+    if one.roster != other.roster:
+        return False
+    pairs = (one.values, other.values), (one.features, other.features)
+    return all(np.abs(first - second).max(initial=0.0) <= STILL for first, second in pairs)
 
 
 # Control noise: what is executed differs from what the policy wants, in short bursts

@@ -22,6 +22,8 @@ class RulePolicy:
     absence are refused.
     """
 
+    failure: tuple[str, str] | None = None  # nothing but that no rule applies
+
     def __init__(self, rules: Sequence[Rule], domain: Domain, *, open_world: bool = True, commit: bool = False) -> None:
         self.domain = domain
         self.commit = commit

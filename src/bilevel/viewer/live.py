@@ -17,12 +17,11 @@ import numpy as np
 
 from bilevel.files import write_atomically
 from bilevel.name_tags import NameTags
-from bilevel.policies.episode_log import Entry, EpisodeLog, rules_of
-from bilevel.policies.episode_run import EpisodeRun, measured_episode
+from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.narration import why_failed
 from bilevel.policies.pictures import frame_rate, take_picture
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, ObservedPolicy
-from bilevel.policies.rollout import Perturb, Perturbation, Transition
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, Policy
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import format_rules, parse_rules, require_open_world
 from bilevel.symbolic.domain import BadInput
@@ -40,13 +39,13 @@ PUSH, PUSHED = Perturbation(amplitude=1.0, rate=0.0, flips=0.0), 15  # what a pu
 
 
 class Listener(Protocol):
-    """Who else hears of an episode: of each entry of its log, with the one before it, and of its end."""
+    """Who else hears of an episode: of each step, and of its end."""
 
-    def hear(self, entry: Entry, before: Entry | None) -> None:
-        """Take note of an entry of the log, given the one before it."""
+    def __call__(self, transition: Transition) -> None:
+        """Take note of a step that is about to be taken."""
 
-    def end(self, run: EpisodeRun, why: str | None) -> None:
-        """Take note of how the episode ended, and why."""
+    def end(self, episode: Episode) -> None:
+        """Take note of how the episode ended."""
 
 
 class _Again(Exception):
@@ -65,7 +64,7 @@ class Watched:
     """What is run: a policy in an environment; `rules_file` is where edited rules may be saved."""
 
     env: SceneEnv
-    policy: ObservedPolicy
+    policy: Policy
     who: str  # acts, in words
     noise: float = 0.0
     rules_file: Path | None = None
@@ -79,7 +78,7 @@ class LiveView:
     def __init__(self, watched: Watched, board: Board, listener: Listener | None = None) -> None:
         self._watched, self._board, self._listener = watched, board, listener
         self._env, self._policy = watched.env, watched.policy
-        self._rules = rules_of(watched.policy)
+        self._rules = watched.policy.rules
         self._requests: Queue[requests.Request] = Queue()
         self._pace, self._one_more = Pace(paused=False, speed=1.0), False
         self._rate = frame_rate(watched.env).steps_per_second
@@ -92,7 +91,7 @@ class LiveView:
 
     # Running, by the thread that owns the environment
 
-    def run(self, seed: int) -> EpisodeRun | None:
+    def run(self, seed: int) -> Episode | None:
         """Run episodes until nobody wants another; return how the last one went, or `None` if it did not end."""
         while True:
             run = None
@@ -109,36 +108,34 @@ class LiveView:
                     raise
                 return run
 
-    def _run_one(self, seed: int) -> EpisodeRun:
+    def _run_one(self, seed: int) -> Episode:
         self._seed, noise = seed, self._watched.noise
         controls, switches = self._env.controls, self._env.task.switches
         noises = [Perturbation(amplitude=noise)] if noise else []
         self._perturbations = [Perturb(one, controls, switches, seed) for one in (*noises, PUSH)]
         self._held.clear()
-        self._log = EpisodeLog(self._policy, explain=True, listener=self._hear)
-        run, episode = measured_episode(
-            self._env, self._policy, seed, self._log, callback=self._show, perturb=self._perturb
-        )
-        why = why_failed(run, self._log, episode.scene)
-        self._board.end(Ending(run.outcome, run.reason is None, run.steps, why), self._draw())
+        episode = rollout(self._env, self._policy, seed, callback=self._show, perturb=self._perturb, explain=True)
+        self._hear(episode.new_entry)
+        ending = Ending(episode.outcome, episode.success, episode.steps, why_failed(episode))
+        self._board.end(ending, self._draw())
         if self._listener:
-            self._listener.end(run, why)
-        return run
+            self._listener.end(episode)
+        return episode
 
     def _perturb(self, control: Control) -> Control:
         for perturb in self._perturbations:
             control = perturb(control)
         return held_control(control, self._env.controls, self._held) if self._held else control
 
-    def _hear(self, entry: Entry, before: Entry | None) -> None:
-        if before is None:
-            self._board.begin(self._about(entry))
-        self._board.add(beat(entry, before or entry, self._rules))
-        if self._listener:
-            self._listener.hear(entry, before)
+    def _hear(self, entry: Entry | None) -> None:
+        if entry is not None:
+            if entry.before is None:
+                self._board.begin(self._about(entry))
+            self._board.add(beat(entry, self._rules))
 
     def _about(self, first: Entry) -> About:
-        watched, low = self._watched, getattr(self._policy, "low", None)
+        watched = self._watched
+        low = self._policy.low if isinstance(self._policy, BilevelPolicy) else None
         return About(
             task=self._env.task.name,
             policy=watched.who,
@@ -155,9 +152,13 @@ class LiveView:
 
     def _show(self, transition: Transition) -> None:
         """Show the step that is about to be taken, and wait until it may be."""
-        scene = self._policy.scene if isinstance(self._policy, BilevelPolicy) else transition.scene
+        self._episode = transition.episode
+        self._hear(self._episode.new_entry)
+        if self._listener:
+            self._listener(transition)
+        scene = self._policy.believed(transition.scene)
         now = Now(
-            step=self._log.steps - 1,  # the log has seen this step before
+            step=self._episode.steps,
             control=control_numbers(transition, self._env.controls, self._env.task.switches),
             seen=seen_things(scene, self._policy.action),
             objects=list(scene.roster.names),
@@ -217,7 +218,7 @@ class LiveView:
                 self._set_pace(paused=True)
             case requests.Push():
                 self._perturbations[-1].burst(PUSHED)
-                self._log.remark(f"you push the controls for {PUSHED} steps")
+                self._episode.remark(f"you push the controls for {PUSHED} steps")
             case requests.Hold(place, value):
                 self._hold(place, value)
             case requests.Move(name, point):
@@ -242,14 +243,14 @@ class LiveView:
             self._held.pop(place, None)
             return
         if place not in self._held:
-            self._log.remark(f"you hold number {place + 1} of the controls")
+            self._episode.remark(f"you hold number {place + 1} of the controls")
         self._held[place] = value
 
     def _move(self, name: str, point: tuple[float, float] | None) -> None:
         displace = self._env.task.displace
         is_there = displace is not None and name in self._env.true_scene
         if displace and is_there and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
-            self._log.remark(f"you move {name}")
+            self._episode.remark(f"you move {name}")
             drawn = self._draw()  # which knows where things were seen last
             if drawn and point:
                 drawn = Drawn(drawn.pixels, {**drawn.places, name: point})
@@ -275,7 +276,7 @@ class LiveView:
         if self._rules is not None and isinstance(self._policy, BilevelPolicy):
             self._rules.follow(self._parsed(text))
             self._policy.reconsider()
-            self._log.remark("you change the rules")
+            self._episode.remark("you change the rules")
             self._board.set_rules(Rules(rule_lines(self._rules.rules), text, is_edited))
 
     def _save(self, text: str) -> None:

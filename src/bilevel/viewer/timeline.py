@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from itertools import pairwise
 
 import msgspec
 
 from bilevel.json_files import Count
-from bilevel.policies.episode_log import Entry, EpisodeLog
+from bilevel.policies.episode import Entry, Episode
 from bilevel.rules.explanation.english import sentence
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
@@ -56,7 +55,7 @@ class Beginning(msgspec.Struct, frozen=True):
 
 
 def beginning(first: Entry, rules: RulePolicy | None) -> Beginning:
-    """Return what there is at the first entry of a log."""
+    """Return what there is at the first entry of an episode."""
     return Beginning(texts(first.state), rule_lines(rules.rules) if rules else [])
 
 
@@ -65,14 +64,14 @@ def rule_lines(rules: Sequence[Rule]) -> list[RuleLine]:
     return [RuleLine(str(rule), sentence(rule)) for rule in rules]
 
 
-def beats(log: EpisodeLog) -> list[Beat]:
-    """Return the entries of a log in words, each with what is new since the one before it."""
-    pairs = pairwise([log.entries[0], *log.entries])
-    return [beat(entry, before, log.rules) for before, entry in pairs]
+def beats(episode: Episode) -> list[Beat]:
+    """Return the entries of an episode in words, each with what is new since the one before it."""
+    return [beat(entry, episode.rules) for entry in episode.entries]
 
 
-def beat(entry: Entry, before: Entry, rules: RulePolicy | None) -> Beat:
+def beat(entry: Entry, rules: RulePolicy | None) -> Beat:
     """Return an entry in words, with what is new since the one before it."""
+    before = entry.before or entry
     return Beat(
         step=entry.step,
         action=str(entry.action) if entry.action else None,

@@ -15,7 +15,7 @@ from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.folder import Experiment, open_folder
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
-from bilevel.policies.changes import Changes
+from bilevel.policies.changes import ChangeCounts
 from bilevel.seeds import evaluation_seed
 from bilevel.viewer.timeline import Beat, Fired
 from blocks_policies import idle_policy
@@ -171,7 +171,7 @@ def _record(method: str, digest: str | None, episode: int) -> EpisodeRecord:
         reason="stall" if failed else None,
         detail="it stands still" if failed else None,
         steps=80,
-        changes=Changes(own=2),
+        changes=ChangeCounts(own=2),
         versions=VERSIONS,
         seconds={"policy": 0.01, "physics": 0.02},
         settings={"recovery": "wait=20"} if digest else {},

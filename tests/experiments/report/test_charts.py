@@ -28,7 +28,7 @@ from bilevel.experiments.report.scores import Results, score
 from bilevel.experiments.report.wording import interval, mebibytes, microseconds, ranges, rate, seconds, spread
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.variants import VARIANTS
-from bilevel.policies.changes import REASONS
+from bilevel.policies.episode import REASONS
 
 SMALL = run_like(["blocks", "gacha"], objects=(1, 3, 10), seeds=(0, 1), episodes=4)
 

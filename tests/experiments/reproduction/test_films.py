@@ -16,8 +16,8 @@ from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Timeline, interesting_seed, make_film, read_timeline
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies import pictures
-from bilevel.policies.episode_run import run_episode
-from bilevel.policies.rollout import STOPPED
+from bilevel.policies.episode import STOPPED
+from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS, rendering
@@ -110,7 +110,7 @@ def test_events_are_told_as_the_world_reports_them(
     make = moving_policy().make
     assert make is not None
     with closing(SceneEnv(TASKS["blocks-noisy"], NOISY)) as env:
-        unseen = run_episode(env, make(env), seed)
+        unseen = rollout(env, make(env), seed)
     reported.clear()
     told = film(tmp_path / "film.mp4", objects=NOISY, noisy=True, seed=seed)
     assert (told.outcome, told.steps) == (unseen.outcome, unseen.steps)

@@ -24,8 +24,8 @@ from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningOptions, Progress
-from bilevel.policies.changes import Changes
-from bilevel.policies.episode_run import EpisodeRun
+from bilevel.policies.changes import ChangeCounts
+from bilevel.policies.episode import Episode
 from bilevel.policies.recovery import Recovery
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
@@ -62,7 +62,7 @@ def record(episode: int, digest: str | None = None) -> EpisodeRecord:
         reason=None,
         detail=None,
         steps=80,
-        changes=Changes(),
+        changes=ChangeCounts(),
         versions=VERSIONS,
         seconds={"policy": 0.1, "physics": 0.2},
     )
@@ -155,7 +155,7 @@ def test_the_episodes_that_are_missing_are_run_and_no_others(
     ran: list[int] = []
     run_one, seeds = EpisodeRunner.run, [evaluation_seed(0, 1, episode) for episode in range(3)]
 
-    def counted(runner: EpisodeRunner, objects: int, seed: int, noise: float = 0.0) -> EpisodeRun:
+    def counted(runner: EpisodeRunner, objects: int, seed: int, noise: float = 0.0) -> Episode:
         ran.append(seeds.index(seed))
         return run_one(runner, objects, seed, noise)
 

@@ -30,7 +30,7 @@ from bilevel.experiments.report.wording import (
 )
 from bilevel.experiments.reproduction.large_problems import Scaling
 from bilevel.experiments.reproduction.recipes import OURS
-from bilevel.policies.changes import REASONS
+from bilevel.policies.episode import REASONS
 
 TOTAL = "total"
 

@@ -34,7 +34,7 @@ from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.files import write_atomically
 from bilevel.json_files import read_bytes
-from bilevel.policies.changes import REASONS
+from bilevel.policies.episode import REASONS
 from bilevel.symbolic.domain import BadInput
 
 FILMS = "films"

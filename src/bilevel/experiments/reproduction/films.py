@@ -16,7 +16,6 @@ from bilevel.experiments.evaluation import EpisodeRunner
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies.episode_log import EpisodeLog
 from bilevel.policies.pictures import Camera, frame_rate
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
@@ -91,19 +90,18 @@ def make_film(
     assert policy.make is not None, "rows of the table act in environments"
     with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
-        log, rate = EpisodeLog(acting := policy.make(env), explain=True), frame_rate(env, MOST_PICTURES)
+        rate = frame_rate(env, MOST_PICTURES)
         with Video(path, rate.fps * SPEED, width=width, encoder=encoder) as video:
-            camera = Camera(env, log, video, rate=rate)
+            camera = Camera(env, video, rate=rate)
 
             def shoot(transition: Transition) -> None:
-                log(transition)
                 if transition.events:
                     env.save()  # things that nature has put elsewhere are drawn there from now on, not one step later
                 camera(transition)
 
-            episode = rollout(env, acting, seed, callback=shoot, stop=lambda: log.steps >= LONGEST)
-            log.finish(episode)
-            camera.end(episode.outcome)
+            acting = policy.make(env)
+            episode = rollout(env, acting, seed, callback=shoot, stop=lambda: env.steps >= LONGEST, explain=True)
+            camera.end(episode)
     return Timeline(
         task=task.name,
         variant=variant,
@@ -115,8 +113,8 @@ def make_film(
         steps_per_second=rate.steps_per_second * SPEED,
         pictures_per_second=video.fps,
         seconds=(len(range(0, episode.steps, rate.every)) + round(video.fps)) / video.fps,
-        beats=beats(log),
-        beginning=beginning(log.entries[0], log.rules),
+        beats=beats(episode),
+        beginning=beginning(episode.entries[0], episode.rules),
     )
 
 

@@ -1,0 +1,367 @@
+"""What happened in an episode, step by step, how it ended, and why.
+
+An `Episode` is filled by `rollout` while a policy acts. It has an entry for every step at which something is new. All
+that is said about an episode is a rendering of these: lines of text, JSON, the captions of a video, the timeline of a
+page, and the reason why it failed.
+
+| outcome | the episode |
+|---|---|
+| success | ended with all goals achieved |
+| step limit, terminated | was ended by the environment, which may also have an outcome of its own |
+| no action | ended because the policy did not know what to do |
+| settled | ended because everything had come to rest for good |
+| stopped | was given up by the caller |
+
+Why it did not succeed follows from that and from the changes of its state; the first reason that fits:
+
+| reason | the episode |
+|---|---|
+| no rule | ended because the policy did not know what to do |
+| no model | the same, as its planner cannot express what may happen |
+| no plan | the same, as its planner found none, or none in time |
+| plan broken | the same, as its plan is not for what happened |
+| unseen | the same, as an object that its action names is not seen |
+| physics | ended because the simulation became unstable |
+| terminated | was ended by the environment, for a reason of its own |
+| stopped | was given up by the caller |
+| label | had mostly flickers among the changes of its last 1000 steps, and at least five |
+| control | the same, but at most of these flickers the things in question really moved: labels are not to blame |
+| stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
+| drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
+| time | was still making progress at the step limit |
+
+Flickers and exogenous changes are nothing that was brought about. Of drops and collisions it is the commoner
+that counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bilevel.json_files import decode, read_bytes
+from bilevel.policies.changes import (
+    EXOGENOUS,
+    FLICKER,
+    OWN,
+    UNEXPECTED,
+    AttributedChange,
+    ChangeCounts,
+    Stretch,
+    attribute_changes,
+    count_changes,
+)
+from bilevel.rules.explanation.english import sentence
+from bilevel.rules.matching import Match
+from bilevel.rules.rule_policy import RulePolicy
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
+
+NO_ACTION, STOPPED, SETTLED = "no action", "stopped", "settled"  # outcomes, beside those of environments
+UNSTABLE = "unstable simulation"  # an outcome that an environment may report
+LAST_PART = 1000  # steps
+MUCH_LONGER = 10  # times
+MANY_FLICKERS = 5
+
+REASON_OF_OUTCOME = {
+    SUCCESS: None,
+    NO_ACTION: "no rule",
+    SETTLED: "stall",
+    STOPPED: "stopped",
+    UNSTABLE: "physics",
+    TERMINATED: "terminated",
+}
+
+REASONS: Mapping[str, str] = {  # in words
+    "no rule": "it does not know what to do",
+    "no model": "its planner cannot plan here",
+    "no plan": "its planner found no plan",
+    "plan broken": "what happened is not what it had planned for",
+    "unseen": "an object that it needs is not seen",
+    "physics": "the simulation became unstable",
+    "terminated": "the environment ended the episode",
+    "stopped": "it was given up",
+    "label": "its labels flicker: {flicker} changes of the state were undone at once, although hardly anything moved",
+    "control": "its control is unsteady: {flicker} times something moved to and fro, as with an undertrained network",
+    "stall": "it is stuck: nothing that it does has an effect any more",
+    "drop": "it keeps losing what it holds or needs: {drop} times in this episode",
+    "collision": "it keeps upsetting other things: {collision} times in this episode",
+    "time": "it was still making progress when the time was up",
+}
+
+
+class Seconds(NamedTuple):
+    """CPU seconds that an episode's steps took, without all that is done only to observe them.
+
+    They are those of the thread that acts and of the programs that it waits for, so they do not depend on what else the
+    machine is busy with. A policy that acts in a process of its own is timed by the wall clock.
+    """
+
+    policy: float
+    physics: float  # with what is seen, and what nature does
+    longest: float = 0.0  # of the policy's for one step, or before the first: for so long the robot waits
+
+
+WAIT, PLAN, NUDGE, RETRY, OTHER, STOP = INCIDENT_KINDS = "wait", "plan", "nudge", "retry", "other", "stop"
+NO_RULE, UNSEEN, JAM, STALL = "no rule", "unseen", "jam", "stall"  # reasons of incidents
+
+
+@dataclass(frozen=True)
+class Incident:
+    """That a policy could not go on as usual, why, and what it did instead; `action` is what it does now, if any."""
+
+    step: int
+    kind: str
+    reason: str
+    state: Facts
+    goal: Facts
+    objects: dict[str, str]  # that were seen, with their types
+    action: Action | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as it is kept; the order of facts is always the same."""
+        found: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
+        return found
+
+
+def count_incidents(incidents: Iterable[Incident]) -> dict[str, int]:
+    """Return how many of each kind there were, without those of which there was none."""
+    counts = Counter(incident.kind for incident in incidents)
+    return {kind: counts[kind] for kind in INCIDENT_KINDS if counts[kind]}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """From this step on: what holds, what is wanted, what is being done, and by which rule, if that is asked for.
+
+    `events` are what happened at this very step that no action explains. The action of the last entry, what was seen at
+    the end, is `None`, as is that of a policy that does not say what it does.
+    """
+
+    step: int
+    state: Facts
+    goal: Facts
+    action: Action | None
+    events: tuple[str, ...] = ()
+    match: Match | None = None
+    incidents: tuple[Incident, ...] = ()  # at this very step
+    before: Entry | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def sentence(self) -> str | None:
+        """Why this is done, in English."""
+        return sentence(*self.match) if self.match else None
+
+    def is_like(self, state: Facts, goal: Facts, action: Action | None) -> bool:
+        """Whether nothing has changed since; mostly these are the very same objects, which is found at once."""
+        return (
+            (self.state is state or self.state == state)
+            and (self.action is action or self.action == action)
+            and (self.goal is goal or self.goal == goal)
+        )
+
+
+@dataclass
+class Episode:
+    """What happened in an episode; while it goes on, what has happened so far."""
+
+    seed: int
+    rules: RulePolicy | None = field(default=None, compare=False)  # that the policy followed
+    domain: Domain | None = None  # whose actions it did
+    explain: bool = False  # whether entries say by which rule
+    outcome: str = ""
+    steps: int = 0
+    failure: tuple[str, str] | None = None  # the reason and more about it, where the policy itself says so
+    seconds: Seconds = field(default=Seconds(0.0, 0.0), compare=False)
+    entries: list[Entry] = field(default_factory=list, repr=False)
+    moved: set[int] = field(default_factory=set, repr=False)  # steps at which a change of the state was a real motion
+    events: tuple[str, ...] = ()  # that led to what is seen last
+    scene: Scene = field(init=False, repr=False)  # what is seen last: where the environment ended it, what really is
+    _remarks: list[str] = field(default_factory=list, init=False, repr=False)  # for the next entry
+    _noted: int = field(default=0, init=False, repr=False)  # incidents that are in entries
+
+    @property
+    def success(self) -> bool:
+        """Whether all goals were achieved."""
+        return self.outcome == SUCCESS
+
+    def note(
+        self,
+        state: Facts,
+        goal: Facts,
+        action: Action | None,
+        events: tuple[str, ...],
+        incidents: Sequence[Incident],
+    ) -> None:
+        """Add an entry for the present step if anything is new; of the `incidents`, known ones are left out."""
+        last = self.entries[-1] if self.entries else None
+        if self._remarks:
+            events = (*events, *self._remarks)
+        new_incidents = tuple(incidents[self._noted :]) if incidents else ()
+        if last is not None and not events and not new_incidents and last.is_like(state, goal, action):
+            return
+        match = None
+        if self.explain and self.rules is not None and action is not None:
+            is_same = last is not None and last.is_like(state, goal, action) and not self._remarks  # else rules changed
+            match = last.match if is_same and last else self.rules.explain(state, goal)
+            if match is not None and match.action != action:  # what is done is not what the rules say
+                match = None
+        self._remarks = []
+        self._noted += len(new_incidents)
+        self.entries.append(Entry(self.steps, state, goal, action, events, match, new_incidents, last))
+
+    def remark(self, event: str) -> None:
+        """Note with the next entry what somebody did who watches: it is an event, as what nature does is."""
+        self._remarks.append(event)
+
+    @property
+    def new_entry(self) -> Entry | None:
+        """The entry that begins at the present step, if anything is new at it."""
+        last = self.entries[-1] if self.entries else None
+        return last if last is not None and last.step == self.steps else None
+
+    # What follows from the entries
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """The times that the policy could not go on as usual."""
+        return [incident for entry in self.entries for incident in entry.incidents]
+
+    def decisions(self) -> list[Entry]:
+        """Return the entries with which another action begins."""
+        found: list[Entry] = []
+        for entry in self.entries:
+            if entry.action is not None and not (found and found[-1].action == entry.action):
+                found.append(entry)
+        return found
+
+    def durations(self) -> dict[str, list[int]]:
+        """Return for each schema how many steps each of its actions took."""
+        found: dict[str, list[int]] = {}
+        for action, group in groupby(self._timed(), key=lambda pair: pair[0].action):
+            if action is not None:
+                found.setdefault(action.name, []).append(sum(end - entry.step for entry, end in group))
+        return found
+
+    def _timed(self) -> Iterator[tuple[Entry, int]]:
+        """Yield each entry with the step at which the next one begins."""
+        ends = [*(entry.step for entry in self.entries[1:]), self.steps]
+        return zip(self.entries, ends, strict=False)
+
+    @cached_property
+    def changes(self) -> list[AttributedChange]:
+        """Every change of the state, and what brought it about."""
+        groups = (list(group) for _, group in groupby(self._timed(), key=lambda pair: pair[0].state))
+        stretches = [_stretch(group) for group in groups]
+        return attribute_changes(self.domain, stretches, self.scene.objects) if self.domain and stretches else []
+
+    @property
+    def counts(self) -> ChangeCounts:
+        """How many changes of each kind there were."""
+        return count_changes(self.changes)
+
+    @property
+    def unexpected(self) -> list[AttributedChange]:
+        """The changes that neither an action nor an event explains."""
+        return [change for change in self.changes if change.kind in UNEXPECTED]
+
+    @cached_property
+    def reason(self) -> str | None:
+        """Why it did not succeed, one of `REASONS`; `None` for a success."""
+        if self.failure:
+            return self.failure[0]
+        return reason_of_failure(self.outcome, self.steps, self.changes, self.moved)
+
+    @property
+    def detail(self) -> str | None:
+        """What the policy itself says about why it did not succeed."""
+        return self.failure[1] if self.failure else None
+
+
+def _stretch(timed: Sequence[tuple[Entry, int]]) -> Stretch:
+    """Return entries in a row, which have the same state, as one stretch of time."""
+    entries, start = [entry for entry, _ in timed], timed[0][0].step
+    actions = [entry.action for entry in entries if entry.action is not None]
+    events = [entry.step for entry in entries for _ in entry.events]
+    return Stretch(entries[0].state, actions[-1] if actions else None, start, timed[-1][1] - start, events)
+
+
+# Why it failed
+
+
+def reason_of_failure(
+    outcome: str, steps: int, changes: Sequence[AttributedChange], moved: Collection[int] = ()
+) -> str | None:
+    """Return why an episode of so many steps failed; `None` for a success. At steps in `moved`, things really moved."""
+    if outcome != STEP_LIMIT:
+        return REASON_OF_OUTCOME.get(outcome, "terminated")
+    last = count_changes([change for change in changes if change.timestep > steps - LAST_PART])
+    if last.flicker >= MANY_FLICKERS and 2 * last.flicker > last.own + last.exogenous + last.unexpected:
+        flickers = [change for change in changes if change.kind == FLICKER and change.timestep > steps - LAST_PART]
+        return "control" if 2 * sum(change.timestep in moved for change in flickers) > len(flickers) else "label"
+    if _stalled(steps, changes):
+        return "stall"
+    if 2 * (last.drop + last.collision) >= max(last.own, 1):
+        return "drop" if last.drop >= last.collision else "collision"
+    return "time"
+
+
+def _stalled(steps: int, changes: Sequence[AttributedChange]) -> bool:
+    """Whether the policy has brought nothing about, good or bad, for too long."""
+    timesteps = [change.timestep for change in changes if change.kind not in (FLICKER, EXOGENOUS)]
+    longest = max((change.steps for change in changes if change.kind == OWN), default=LAST_PART)
+    return not timesteps or steps - timesteps[-1] >= min(LAST_PART, MUCH_LONGER * longest)
+
+
+# Incidents that were kept with the results of episodes, read again to learn from them
+
+
+class _KeptIncidents(msgspec.Struct):
+    """What is needed here of the result of an episode."""
+
+    task: str
+    incidents: list[Incident] | None = None
+
+
+def read_problems(paths: Sequence[Path], domain: Domain) -> list[Problem]:
+    """Return the situations of kept incidents, each once, as problems: reach the goal from there.
+
+    `BadInput`, which names the file and the line, for what is no result of an episode, holds no incidents, or is of
+    another domain.
+    """
+    found: dict[tuple[Facts, Facts], Problem] = {}
+    for path in paths:
+        for number, line in enumerate(read_bytes(path).splitlines(), 1):
+            where = f"{path}, line {number}"
+            kept = decode(line, _KeptIncidents, f"{where}: not the result of an episode")
+            if kept.incidents is None:
+                raise BadInput(f"{where}: incidents were not kept; run `bilevel evaluate` with --keep-incidents")
+            for incident in kept.incidents:
+                for unknown in _unknown(incident, domain):
+                    raise BadInput(f"{where}: the domain '{domain.name}' does not know {unknown}: another task?")
+                objects = {name: kind for name, kind in incident.objects.items() if name not in domain.constants}
+                problem = Problem(f"met-{len(found) + 1}", domain.name, objects, incident.state, incident.goal)
+                found.setdefault((problem.state, problem.goal), problem)
+    return list(found.values())
+
+
+def _unknown(incident: Incident, domain: Domain) -> Iterator[str]:
+    """Yield what an incident speaks of that the domain does not have."""
+    for kind in incident.objects.values():
+        if kind not in domain.types:
+            yield f"the type '{kind}'"
+    for fact in sorted(incident.state | incident.goal):
+        predicate = domain.predicates.get(fact.predicate)
+        if predicate is None or len(predicate.parameters) != len(fact.terms):
+            yield f"the predicate of {fact}"
+        for term in fact.terms:
+            if term not in incident.objects and term not in domain.constants:
+                yield f"the object '{term}' of {fact}"
