@@ -235,6 +235,11 @@ class Episode:
         """The times that the policy could not go on as usual."""
         return [incident for entry in self.entries for incident in entry.incidents]
 
+    @property
+    def all_events(self) -> list[str]:
+        """What happened that no action explains, in order."""
+        return [event for entry in self.entries for event in entry.events]
+
     def decisions(self) -> list[Entry]:
         """Return the entries with which another action begins."""
         found: list[Entry] = []

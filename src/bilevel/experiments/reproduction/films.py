@@ -130,7 +130,7 @@ def interesting_seed(policy: EvaluatedPolicy, task: Task, objects: int = FILMED)
     for seed in seeds:
         run = runner.run(objects, seed)
         if run.outcome == SUCCESS and run.steps <= LONGEST:
-            if not is_noisy or SURPRISE in run.events:
+            if not is_noisy or any(event.startswith(SURPRISE) for event in run.all_events):
                 return seed
             succeeded.append(seed)
     return [*succeeded, seeds[0]][0]
