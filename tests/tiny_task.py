@@ -2,13 +2,12 @@
 
 Parcels arrive one after the other, each with its spot, and with a `slip_rate` one that is carried may slip away.
 `TINY` has Box controls (two velocities and a grip, in units of their own), `TINY_DISCRETE` is the same with a Discrete
-space (left, right, down, up, and the grip), `TINY_ACTING` has an expert that does not say what it is doing, and the
-labels of `TINY_MEASURED` have a threshold.
+space (left, right, down, up, and the grip), and `TINY_ACTING` has an expert that does not say what it is doing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -140,14 +139,10 @@ def perceive(observation: dict[str, Any], info: dict[str, Any], env: Delivery) -
 
 
 def label(scene: Scene) -> Iterator[Atom]:
-    return label_by(scene, {"near": scene.features[scene.roster.rows("spot"), SPEC.column["radius"]]})
-
-
-def label_by(scene: Scene, thresholds: Mapping[str, Any]) -> Iterator[Atom]:
     roster, column = scene.roster, SPEC.column
     parcels, spots = scene.features[roster.rows("parcel")], scene.features[roster.rows("spot")]
     distances = np.linalg.norm(parcels[:, None, :2] - spots[None, :, :2], axis=2)  # (parcels, spots)
-    near = distances < thresholds["near"]
+    near = distances < spots[:, column["radius"]]
     held = parcels[:, column["held"]] > 0
     if not held.any():
         yield Atom("free")
@@ -244,4 +239,3 @@ TINY_DISCRETE = replace(
     TINY, name="tiny-discrete", make_env=make_discrete_env, expert=Expert(choose, control_discrete), switches=()
 )
 TINY_ACTING = replace(TINY, name="tiny-acting", expert=Expert(act=act))
-TINY_MEASURED = replace(TINY, name="tiny-measured", label=label_by, thresholds={"near": REACH})

@@ -64,8 +64,8 @@ def other_objects(folder: Path) -> list[str]:
 UNCLEAR = """from dataclasses import replace
 from bilevel.tabletop import TASKS
 blocks = TASKS["blocks"]
-def label(scene, thresholds):
-    facts = blocks.label(scene, thresholds)
+def label(scene):
+    facts = blocks.label(scene)
     return [fact for fact in facts if fact.predicate != "clear" or not fact.terms[0].startswith("place")]
 task = replace(blocks, label=label)
 """

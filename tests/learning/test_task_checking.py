@@ -31,7 +31,6 @@ from tiny_task import (
     choose,
     control,
     label,
-    label_by,
     make_env,
     perceive,
 )
@@ -223,14 +222,6 @@ ERRORS = {
     "no tuple": (more(Atom("lying", "parcel1")), r'write Atom\("lying", \("parcel1",\)\)'),  # type: ignore[arg-type]
     "goal of the domain": (replace(TINY, goal=lambda scene: [Atom("done")]), r"goal\(scene\) gave done\(\), but"),
     "label fails": (replace(TINY, label=raising), r"label\(scene\) raised ValueError: no labels \(.*, line \d+\)"),
-    "no thresholds": (
-        replace(TINY, label=label_by),
-        r"has no thresholds, so it is called as label\(scene\), but it is label\(scene, thresholds\)",
-    ),
-    "thresholds": (
-        replace(TINY, thresholds={"near": 0.1}),
-        r"has thresholds, so it is called as label\(scene, thresholds\), but it is label\(scene\)",
-    ),
     "no goal": (replace(TINY, goal=lambda scene: [], success=lambda scene, info: False), "gave no facts"),
     "goal": (replace(labelled("free", "lying", "carrying", "empty"), expert=TINY_ACTING.expert), "the goal wants 'at'"),
     "no action applicable": (

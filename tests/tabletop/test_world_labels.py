@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 
 from bilevel.symbolic.domain import Atom, Domain
 from bilevel.tabletop import TASKS, world_tasks
-from bilevel.tabletop.measurements import Limits
 from bilevel.tabletop.observation import POSITION, RGB, SERIAL, Observation
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
@@ -87,30 +86,6 @@ def test_newcomers_join_the_goal_when_they_are_seen() -> None:
     red, blue = {"rgb": RED, "xyz": (0.1, 0.5, 0)}, {"rgb": BLUE, "xyz": (-0.2, 0.4, 0.02)}
     seen = look(blocks.SPEC, block={"block1": red, "block2": blue}, place={"place1": red, "place2": blue})
     assert blocks.goal(seen) == atoms("at block1 place1, at block2 place2")
-
-
-def test_thresholds_decide_what_holds() -> None:
-    scene = blocks_scene((0.14, 0.5, 0.05))
-    for thresholds, facts in (
-        ({}, "gripper-free, clear block1, clear place1"),
-        ({"near": 0.05}, "gripper-free, clear block1, clear place1"),
-        ({"near": 0.05, "low": 0.06}, "gripper-free, at block1 place1"),
-        (blocks.THRESHOLDS, "gripper-free, clear block1, clear place1"),
-    ):
-        assert blocks.label(scene, thresholds) == atoms(facts)
-    held = blocks_scene((0.1, 0.54, 0.02), holding(0.1, 0.5, 0.02))
-    assert blocks.label(held, {"reach_y": 0.05}) == atoms("holding block1, clear place1")
-    assert blocks.label(held, {"reach_y": 0.05, "grip": 0.1}) == atoms("gripper-free, clear block1, clear place1")
-    assert blocks.label(held) == atoms("gripper-free, clear block1, clear place1")
-
-
-@pytest.mark.parametrize("name", [name for name in TASKS if not name.endswith("-noisy")])
-def test_labels_take_all_thresholds_of_the_task(name: str) -> None:
-    task, (environment, start) = TASKS[name], made(name)
-    scene = environment.slots.scene(start)
-    assert task.label(scene, task.thresholds) == task.label(scene)
-    assert {"grip", "low"} < set(task.thresholds) <= set(Limits.__dataclass_fields__)
-    assert TASKS[f"{name}-noisy"].thresholds == task.thresholds
 
 
 # Swap
@@ -219,15 +194,6 @@ def test_gacha(lid: float, where: Point | None, facts: str) -> None:
 def test_a_block_leaves_the_box_when_it_is_held() -> None:
     seen = gacha_scene(0.08, IN_BOX, holding(*IN_BOX))
     assert gacha.label(seen) == atoms(f"{TRAYS}, holding block5, opened box, clear box, colour-of block5 red")
-
-
-def test_thresholds_of_the_box_and_of_trays() -> None:
-    beside, out = gacha_scene(0.0, (0.34, 0.5, 0.02)), gacha_scene(0.04, (-0.2, 0.43, 0.02))
-    assert Atom("in", ("block5", "box")) not in gacha.label(beside)
-    assert Atom("in", ("block5", "box")) in gacha.label(beside, {"box_x": 0.05})
-    assert Atom("achieved-goal", ("red",)) not in gacha.label(out)
-    assert Atom("achieved-goal", ("red",)) in gacha.label(out, {"tray_margin": 0.035})
-    assert Atom("closed", ("box",)) in gacha.label(out, {"lid_shut": 0.05})
 
 
 def test_the_box_is_found_below_its_knob() -> None:

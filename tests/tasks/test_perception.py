@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -40,21 +38,10 @@ def test_a_text_says_what_is_wrong_and_is_given_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("noisy=1", "of noise, bias"),
-        ("noise", "not 'noise'"),
-        ("noise=a", "a number, not 'a'"),
-        ("noise=-1", "a length, 0 or more"),
-        ("noise=inf", "a length, 0 or more"),
-        ("missed=2", "a probability"),
-        ("delay=1.5", "a whole number"),
-        ("every=0", "at least 1"),
-        ("noise=1,noise=2", "each once"),
-    ],
+    "text", ["noisy=1", "noise", "noise=a", "noise=-1", "noise=inf", "noise=nan", "missed=2", "delay=1.5", "every=0"]
 )
-def test_anything_else_is_refused_in_one_line(text: str, what: str) -> None:
-    with pytest.raises(BadInput, match=what) as error:
+def test_anything_else_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(BadInput, match=f"perception '{text}': .*noise, bias") as error:
         read_perception(text)
     assert "\n" not in str(error.value)
 
@@ -129,9 +116,3 @@ def test_success_is_judged_on_the_true_scene() -> None:
     assert not env.is_done_already
     env.step(np.zeros(3, np.float32))
     assert env.outcome is None
-
-
-def test_other_processes_write_it_as_this_one_does() -> None:
-    for perception in (PERFECT, Perception(noise=0.01, delay=3)):
-        assert str(pickle.loads(pickle.dumps(perception))) == str(perception)
-    assert str(PERFECT) == ""

@@ -27,6 +27,13 @@ def test_things_are_found_by_name() -> None:
     assert "z" not in scene
 
 
+def test_things_are_equal_by_name() -> None:
+    one, other = Scene(SPEC, AGENT, OBJECTS), Scene(SPEC, {"x": 0.0, "grip": 0.0}, OBJECTS)
+    assert one["a"] == other["a"] != one["b"]
+    assert other["a"] in [one["a"]]
+    assert {one["a"], other["a"], one["s"]} == {one["a"], one["s"]}
+
+
 def test_what_is_not_there_is_named() -> None:
     scene = Scene(SPEC, AGENT, OBJECTS)
     with pytest.raises(KeyError, match="'z' is not visible"):

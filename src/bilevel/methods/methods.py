@@ -17,8 +17,7 @@ from bilevel.policies.pretrained import find_folder, pretrained_policy
 from bilevel.policies.recovery import Recovery
 from bilevel.policies.waiting import WaitingPolicy
 from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.tasks.estimation import Estimation
-from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
@@ -244,7 +243,7 @@ def _make_planning(
     name, seconds = planning
     high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
     estimator = Estimator(found.spec, estimation) if estimation else None
-    return BilevelPolicy(env.labels.with_thresholds(found.card.thresholds), high, found.low(), estimator)
+    return BilevelPolicy(env.labels, high, found.low(), estimator)
 
 
 def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:

@@ -10,7 +10,7 @@ from bilevel.policies.episode import Incident
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
-from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Labels, call

@@ -46,12 +46,11 @@ from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
-from bilevel.tasks.estimation import Estimation
-from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.registry import registered_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec, read_spec
-from bilevel.tasks.task import Labels, Task, Thresholds, check_thresholds
+from bilevel.tasks.task import Labels, Task
 
 FORMAT = 2
 POLICY, DOMAIN, RULES, WEIGHTS = "policy.json", "domain.pddl", "rules.txt", "weights.safetensors"
@@ -104,7 +103,7 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switches: list[int] | None = None  # numbers of a control that open or close something, if that is known
     still: list[float] | None = None  # a control that does nothing, if the task names one
     estimation: Estimation | None = None  # of what is seen; older policies have none
-    thresholds: dict[str, float] = {}  # of labels, where others than the task's were fitted
+    thresholds: dict[str, float] = {}  # of labels; older policies may have some, which mean nothing
     measured: Measured | None = None  # where somebody did, and kept it here
 
 
@@ -146,15 +145,12 @@ class LearnedNetwork:
         parts = [*(text.encode() for text in self.texts().values()), weights_data(self.weights)]
         if self.card.estimation:
             parts.append(self.card.estimation.digest.encode())
-        if self.card.thresholds:
-            parts.append(encode(sorted(self.card.thresholds.items())).encode())
         for part in parts:
             found.update(hashlib.sha256(part).digest())
         return found.hexdigest()
 
     def check_task(self, task: Task) -> None:
-        """`BadInput` where the domain does not know all that the task's labels say, or these lack a threshold."""
-        task.labels.with_thresholds(self.card.thresholds)
+        """`BadInput` where the domain does not know all that the task's labels say."""
         known, wanted = (
             [f"the type '{name}'" for name in domain.types if _is_said_of(name, domain)]
             + [f"the predicate '{name}' with {len(p.parameters)} arguments" for name, p in domain.predicates.items()]
@@ -189,12 +185,6 @@ class LearnedNetwork:
 def keep_measured(folder: Path, measured: Measured) -> None:
     """Write how often a policy succeeds into its policy.json."""
     card = msgspec.structs.replace(read_card(folder), measured=measured)
-    write_atomically(folder / POLICY, encode(card))
-
-
-def keep_thresholds(folder: Path, thresholds: Thresholds) -> None:
-    """Write other thresholds into the policy.json of a folder; none are those of the task."""
-    card = msgspec.structs.replace(read_card(folder), thresholds=dict(thresholds))
     write_atomically(folder / POLICY, encode(card))
 
 
@@ -234,10 +224,8 @@ class LearnedPolicy(LearnedNetwork):
         """The policy with somebody's labels. A network that is not ours must be handed over again, as a class.
 
         The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
-        Thresholds that were fitted go before those of the labels.
         """
         high, low, card = RulePolicy(self.rules, self.domain, commit=self.card.commit), self.low(network), self.card
-        labels = labels.with_thresholds(card.thresholds)
         recovery = card.recovery if recovery is None else recovery
         estimator = Estimator(self.spec, card.estimation) if card.estimation else None
         if recovery == NO_RECOVERY:
@@ -280,7 +268,7 @@ def load_policy(
     found = read_policy(find_folder(folder))
     strategy = None if recovery is None else parse_recovery(recovery)
     if label is not None and goal is not None:
-        return found.bind(Labels(label, goal, found.card.thresholds), network, strategy)
+        return found.bind(Labels(label, goal), network, strategy)
     task = task or registered_task(found.card.task)
     if task is None:
         raise BadInput(
@@ -336,7 +324,6 @@ def read_card(folder: Path) -> Card:
         if card.estimation:
             Estimator(spec, card.estimation)
         _check_size(card)
-        check_thresholds(card.thresholds)
     except BadInput as error:
         raise Damaged(f"{path}: {error}") from None
     for key, number, most in (("hidden", card.network.hidden, MAX_HIDDEN), ("rounds", card.network.rounds, MAX_ROUNDS)):

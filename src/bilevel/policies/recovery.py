@@ -27,7 +27,7 @@ from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import implied_types
 from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
 from bilevel.tasks.controls import Control
-from bilevel.tasks.estimator import Estimator
+from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
 

@@ -19,7 +19,6 @@ from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.measurements import (
     PRESSED,
     Indices,
-    Limits,
     colour_index,
     holds,
     remembered,
@@ -148,13 +147,13 @@ def free_spots(first_spots: Floats, along: Floats, standing: Array) -> Floats:
 # What labels and experts say of trays
 
 
-def tray_relations(scene: Scene, held: Bools, limits: Limits) -> tuple[Bools, Indices, Indices]:
+def tray_relations(scene: Scene, held: Bools) -> tuple[Bools, Indices, Indices]:
     """Which blocks stand on a tray of their colour, (blocks,), and the colours of blocks and of trays, -1 for none."""
     seen, blocks, trays = scene.features, scene.roster.rows("block"), scene.roster.rows("tray")
     colours = colour_index(seen[:, RGB], seen[scene.roster.rows("colour"), RGB])
     block_colours, tray_colours = colours[blocks], colours[trays]
     own = block_colours[:, None] == tray_colours
-    home = stands_on_own_tray(seen[blocks, POSITION], held, seen[trays], own, limits)
+    home = stands_on_own_tray(seen[blocks, POSITION], held, seen[trays], own)
     return np.asarray(home.any(axis=1)), block_colours, tray_colours
 
 

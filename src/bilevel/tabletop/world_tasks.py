@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts
-from bilevel.tabletop.measurements import LIMITS, Limits
 from bilevel.tabletop.observation import POSITION, Bools, perceive
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.task import Expert, Task, Thresholds, found_at
+from bilevel.tasks.task import Expert, Task, found_at
 
 REMEMBERED = 10_000  # sets of facts, before all are forgotten
 PRETRAINED = Path(__file__).with_name("pretrained")  # a policy for each task
@@ -29,7 +28,6 @@ TELEPORT_RATE = 1 / 2000  # per object at its goal and step, in the noisy twins
 
 Relations = tuple[NDArray[Any], ...]
 Label = Callable[[Scene], Facts]
-NO_THRESHOLDS: Thresholds = {}
 
 
 def remembering(relations: Callable[[Scene], Relations], facts: Callable[..., Iterable[Atom]]) -> Label:
@@ -51,35 +49,6 @@ def remembering(relations: Callable[[Scene], Relations], facts: Callable[..., It
         return answer
 
     return label
-
-
-def measuring(
-    relations: Callable[[Scene, Limits], Relations], facts: Callable[..., Iterable[Atom]]
-) -> Callable[..., Facts]:
-    """Make a labelling function that takes thresholds of two, as `remembering` makes one that takes none.
-
-    `relations(scene, limits)` keep to the given limits. For thresholds that are not given, those of the worlds are
-    taken.
-    """
-    given, limits = NO_THRESHOLDS, LIMITS
-    label = remembering(lambda scene: relations(scene, limits), facts)
-
-    def label_by(scene: Scene, thresholds: Thresholds = NO_THRESHOLDS) -> Facts:
-        nonlocal given, limits
-        if thresholds is not given:
-            usual = all(value == getattr(LIMITS, name) for name, value in thresholds.items())
-            given, limits = thresholds, LIMITS if usual else Limits(**thresholds)
-        return label(scene)
-
-    return label_by
-
-
-def thresholds(*names: str) -> dict[str, float]:
-    """Return the limits of these names, as the thresholds that the labels of a world have."""
-    return {name: value for name, value in asdict(LIMITS).items() if name in names}
-
-
-HELD = ("grip", "reach_x", "reach_y", "reach_z")  # what decides whether a block is held
 
 
 def gripper(blocks: Sequence[str], held: Bools) -> Iterator[Atom]:
@@ -109,8 +78,7 @@ def locate(scene: Scene, env: Tabletop) -> dict[str, tuple[float, float]]:
 def twins(
     world: type[Tabletop],
     domain: Domain,
-    label: Callable[..., Facts],
-    thresholds: Thresholds,
+    label: Label,
     goal: Label,
     choose: Callable[[Facts, Facts], Action | None],
     control: Callable[[Scene, Action], Array],
@@ -136,7 +104,6 @@ def twins(
         locate=locate,
         displace=world.displace,
         packages=("mujoco", "metaworld"),
-        thresholds=thresholds,
         pretrained=PRETRAINED / name,
     )
     noisy = f"{name}-noisy"

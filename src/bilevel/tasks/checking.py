@@ -108,7 +108,6 @@ def check_parts(task: Task, found: Findings) -> None:
             f"make_env({', '.join(parameters)}) does not take `objects`, the number of objects that the environment "
             "shall have: add the argument, even if there is only one number that it can be",
         )
-    _check_label(task, found)
     try:
         pickle.dumps(task)
     except Exception as error:
@@ -116,21 +115,6 @@ def check_parts(task: Task, found: Findings) -> None:
             "pickle",
             f"the task cannot be sent to other processes ({error}), so only 1 worker can be used: define its functions "
             "at the top of a module instead of as lambdas, or name it as file.py:task",
-        )
-
-
-def _check_label(task: Task, found: Findings) -> None:
-    """Check that `label` takes thresholds where the task has some, and nothing but the scene where it has none."""
-    given = ("scene", "thresholds") if task.thresholds else ("scene",)
-    signature = inspect.signature(task.label)
-    try:
-        signature.bind(*given)
-    except TypeError:
-        reason = "thresholds" if task.thresholds else "no thresholds"
-        found.error(
-            "label",
-            f"the task has {reason}, so it is called as label({', '.join(given)}), but it is label"
-            f"({', '.join(signature.parameters)}): change its arguments, or the task's `thresholds`",
         )
 
 

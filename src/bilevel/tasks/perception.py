@@ -10,8 +10,9 @@ is late, or seldom seen, is so as a whole. Random numbers are a sensor's own: th
 
 from __future__ import annotations
 
-import math
 from collections import deque
+from functools import lru_cache
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -22,30 +23,24 @@ from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import LabelOnly, Position, Spec
 
 _APART = 2  # keeps these random numbers apart from those of the environment and of the control noise
-REMEMBERED = 1000  # rosters of which something is known, before all of that is forgotten
+REMEMBERED = 1000  # rosters of which something is known
 SWAP_STEPS = (5, 20)  # for how long two objects have each other's names
+
+Length = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Steps = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 
 
 class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is wrong with what is seen; by default nothing. Lengths are in the unit of the task's positions."""
 
-    noise: float = 0.0  # standard deviation of each coordinate of an object, drawn anew at each step
-    bias: float = 0.0  # how far all objects are off together, in a direction that is drawn once for an episode
-    missed: float = 0.0  # how probable it is that an object is not seen, at each step
-    occluded: float = 0.0  # objects as near to the agent as this are not seen
-    delay: int = 0  # the scene is that of so many steps ago
-    every: int = 1  # a new scene is seen at every so manieth step
-    swapped: float = 0.0  # how probable it is, at each step, that two objects of one type exchange their names
-
-    def __post_init__(self) -> None:
-        for name in ("noise", "bias", "occluded", "missed", "swapped"):
-            value, most = getattr(self, name), 1.0 if name in ("missed", "swapped") else math.inf
-            if not (math.isfinite(value) and 0 <= value <= most):
-                wanted = "a probability, from 0 to 1" if most == 1 else "a length, 0 or more"
-                raise BadInput(f"perception: {name} is {wanted}, not {value:g}")
-        for name, least in (("delay", 0), ("every", 1)):
-            if getattr(self, name) < least:
-                raise BadInput(f"perception: {name} is a number of steps, at least {least}, not {getattr(self, name)}")
+    noise: Length = 0.0  # standard deviation of each coordinate of an object, drawn anew at each step
+    bias: Length = 0.0  # how far all objects are off together, in a direction that is drawn once for an episode
+    missed: Probability = 0.0  # of an object not to be seen, at each step
+    occluded: Length = 0.0  # objects as near to the agent as this are not seen
+    delay: Steps = 0  # the scene is that of so many steps ago
+    every: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1  # a new scene is seen at every n-th step
+    swapped: Probability = 0.0  # of two objects of one type to exchange their names, at each step
 
     def __str__(self) -> str:
         values = {field.name: (getattr(self, field.name), field.default) for field in msgspec.structs.fields(self)}
@@ -57,32 +52,23 @@ PERFECT = Perception()
 
 def read_perception(text: str) -> Perception:
     """Return the perception of a text such as `noise=0.01,missed=0.05`; nothing is perfect perception."""
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Perception)}
-    values: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = part.partition("=")
-        if name not in kinds or not equals or name in values:
-            raise BadInput(f"perception takes NAME=VALUE, each once, of {', '.join(kinds)}, not '{part}'")
-        try:
-            values[name] = int(value) if kinds[name] in (int, "int") else float(value)
-        except ValueError:
-            kind = "a whole number" if kinds[name] in (int, "int") else "a number"
-            raise BadInput(f"perception: {name} is {kind}, not '{value}'") from None
-    found = Perception(**values)  # type: ignore[arg-type]
-    return PERFECT if found == PERFECT else found
+    parts = [part.partition("=") for part in text.replace(" ", "").split(",") if part]
+    try:
+        return msgspec.convert({name: value for name, _, value in parts}, Perception, strict=False)
+    except msgspec.ValidationError as error:
+        names = ", ".join(field.name for field in msgspec.structs.fields(Perception))
+        raise BadInput(f"perception '{text}': {error}; it takes NAME=VALUE,… of {names}") from None
 
 
 class Coordinates:
     """Which features of objects are coordinates, and along which one of the agent's.
 
-    Of features for labels alone, those count that are coordinates to whoever is told them.
+    Of features for labels alone, those count that are coordinates to a method without labels.
     """
 
     def __init__(self, spec: Spec) -> None:
-        self._types = spec.object_roles
-        self.width = len(spec.columns)
         along: dict[str, str] = {}
-        for features in self._types.values():
+        for features in spec.object_roles.values():
             for name, role in features.items():
                 seen_as = role.role if isinstance(role, LabelOnly) else role
                 if isinstance(seen_as, Position):
@@ -98,17 +84,13 @@ class Coordinates:
         self.point_indices = np.array([self.names.index(name) for name in own], np.intp)  # among all coordinates
         self.point_axes = np.array([self.agent_names.index(name) for name in own], np.intp)
         self.agent_points = np.array([spec.agent_column[name] for name in own], np.intp)
-        self._known: dict[Roster, NDArray[np.bool_]] = {}
+        self._types = spec.object_roles
+        self.has = lru_cache(REMEMBERED)(self._has)
 
-    def has(self, roster: Roster) -> NDArray[np.bool_]:
+    def _has(self, roster: Roster) -> NDArray[np.bool_]:
         """(objects, coordinates): which coordinates the objects have."""
-        found = self._known.get(roster)
-        if found is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            rows = [[name in self._types.get(kind, ()) for name in self.names] for kind in roster.objects.values()]
-            found = self._known[roster] = np.array(rows, bool).reshape(len(rows), len(self.names))
-        return found
+        rows = [[name in self._types.get(kind, ()) for name in self.names] for kind in roster.objects.values()]
+        return np.array(rows, bool).reshape(len(rows), len(self.names))
 
     def is_placed(self, roster: Roster) -> NDArray[np.bool_]:
         """(objects,): which objects are somewhere at all."""
@@ -174,9 +156,11 @@ class Sensor:
         if not self._perception.swapped:
             return scene
         if self._swap is None and self._rng.random() < self._perception.swapped:
-            kinds = [kind for kind in dict.fromkeys(scene.objects.values()) if len(scene.roster.of_type(kind)) > 1]
             kinds = [
-                kind for kind in kinds if any(name in scene.spec.objects[kind] for name in self._coordinates.names)
+                kind
+                for kind in dict.fromkeys(scene.objects.values())
+                if len(scene.roster.of_type(kind)) > 1
+                and not scene.spec.objects[kind].keys().isdisjoint(self._coordinates.names)
             ]
             if kinds:
                 names = scene.roster.of_type(kinds[int(self._rng.integers(len(kinds)))])

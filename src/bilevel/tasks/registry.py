@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -48,7 +48,12 @@ def find_task(source: str) -> Task:
         return found_at(relabelled(task, Path(labels)), f"{task.source}+{Path(labels).resolve()}")
     place, colon, attribute = source.rpartition(":")
     if colon:
-        return _named(_module(place, source), attribute, source)
+        module = _module(place, source)
+        found = getattr(module, attribute, None)
+        if not isinstance(found, Task):
+            tasks = ", ".join(name for name, value in vars(module).items() if isinstance(value, Task)) or "none"
+            raise BadInput(f"{source}: no task called '{attribute}' there; tasks there: {tasks}")
+        return found_at(found, f"{Path(place).resolve()}:{attribute}" if place.endswith(".py") else source)
     if source.endswith(".py"):
         raise BadInput(f"{source}: say which task in it, as in {source}:task")
     raise BadInput(f"unknown task '{source}'; known tasks: {', '.join(task_names())}; or name one as file.py:task")
@@ -79,7 +84,6 @@ def relabelled(task: Task, path: Path) -> Task:
         goal=find_function(f"{path}:goal"),
         expert=None if task.expert is None else partial(_answering, task),
         success=task.succeeded,
-        thresholds={},
         pretrained=None,
     )
 
@@ -109,31 +113,23 @@ def registered_task(name: str) -> Task | None:
     """The task that is known by this name without importing any file or module that the name itself names."""
     if name in _REGISTERED:
         return _REGISTERED[name]
-    found = None if ":" in name else _offered(name)
-    return None if found is None else found_at(found, name)
+    if ":" not in name:
+        for point in entry_points(group=GROUP):
+            found = _load(point)
+            if isinstance(found, Mapping) and name in found:
+                return found_at(found[name], name)
+            if isinstance(found, Task) and point.name == name:
+                return found_at(found, name)
+    return None
 
 
 def task_names() -> list[str]:
     """The names of all tasks that are registered or offered by packages."""
-    names = [*_REGISTERED]
+    names = {*_REGISTERED}
     for point in entry_points(group=GROUP):
         found = _load(point)
-        names += list(found) if isinstance(found, Mapping) else [point.name]
-    return sorted(dict.fromkeys(names))
-
-
-def _offered(name: str) -> Task | None:
-    """The task that a package offers under this name."""
-    points = list(entry_points(group=GROUP))
-    for point in (point for point in points if point.name == name):
-        found = _load(point)
-        if isinstance(found, Task):
-            return found
-    for mapping in (found for found in map(_load, points) if isinstance(found, Mapping)):
-        if name in mapping:
-            task: Task = mapping[name]
-            return task
-    return None
+        names |= {*found} if isinstance(found, Mapping) else {point.name}
+    return sorted(names)
 
 
 def _load(point: EntryPoint) -> object:
@@ -143,24 +139,10 @@ def _load(point: EntryPoint) -> object:
         raise BadInput(f"the entry point '{point.name}' = '{point.value}' cannot be loaded: {error}") from None
 
 
-def _named(module: ModuleType, attribute: str, source: str) -> Task:
-    task = getattr(module, attribute, None)
-    if not isinstance(task, Task):
-        tasks = ", ".join(_tasks_in(module)) or "none"
-        raise BadInput(f"{source}: no task called '{attribute}' there; tasks there: {tasks}")
-    file = getattr(module, "__file__", None)
-    is_file = source.rpartition(":")[0].endswith(".py")
-    return found_at(task, f"{Path(file).resolve()}:{attribute}" if is_file and file else source)
-
-
-def _tasks_in(module: ModuleType) -> Iterator[str]:
-    return (name for name, value in vars(module).items() if isinstance(value, Task))
-
-
 def _module(place: str, source: str) -> ModuleType:
     try:
         return _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except (BadInput, MemoryError):
+    except BadInput:
         raise
     except ModuleNotFoundError as error:
         raise BadInput(f"{source}: there is no module '{error.name}'; is it installed?") from None

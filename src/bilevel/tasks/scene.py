@@ -67,7 +67,7 @@ class Roster:
 
 
 class Thing:
-    """One thing in a scene: `scene["cube0"].x`, `scene.agent.opening`."""
+    """One thing in a scene: `scene["cube0"].x`, `scene.agent.opening`. Things of one name are equal."""
 
     __slots__ = ("_columns", "_values", "name", "type")
 
@@ -82,6 +82,12 @@ class Thing:
             return float(self._values[self._columns[feature]])
         except KeyError:
             raise AttributeError(f"'{self.name}' has no feature '{feature}'") from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Thing) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={self[name]:g}' for name in self._columns)})"

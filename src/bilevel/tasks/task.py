@@ -9,7 +9,6 @@ Everything else in the package takes tasks as they are, and knows none by name.
 from __future__ import annotations
 
 import inspect
-import math
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
-from bilevel.memory import lacks_memory
 from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
@@ -33,7 +31,6 @@ OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE = "objects", "render_mode", "quality
 NOT_OF_ENVIRONMENTS = ("task", OBJECTS, "seed", "seeds", "steps", "noise", "perception", RENDER_MODE)
 
 Snapshot = Mapping[str, NDArray[Any]]
-Thresholds = Mapping[str, float]  # of labels, by their names
 Env = Any  # a gymnasium.Env, of whatever observations and actions
 
 Given = ParamSpec("Given")
@@ -61,8 +58,6 @@ def call(what: str, function: Callable[Given, Result], *arguments: Given.args, *
     except BadInput:
         raise
     except Exception as error:
-        if lacks_memory(error):
-            raise
         raise failed(what.format(*arguments, **named), error) from error
 
 
@@ -90,53 +85,25 @@ class Expert:
         return self.act is not None or self.choose is not None
 
 
-def check_thresholds(thresholds: Thresholds) -> None:
-    """`BadInput` for a threshold that cannot be one."""
-    for name, value in thresholds.items():
-        if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
-            raise BadInput(f"the threshold '{name}' must be a number more than 0, not {value!r}")
-
-
 class Labels:
-    """A labelling function and the goal. Several ask about the same scene, so the last answers are remembered.
+    """A labelling function and the goal. Several ask about the same scene, so the last answers are remembered."""
 
-    Where there are thresholds, the labelling function is given them, too.
-    """
-
-    def __init__(
-        self,
-        label: Callable[..., Iterable[Atom]],
-        goal: Callable[[Scene], Iterable[Atom]],
-        thresholds: Thresholds | None = None,
-    ) -> None:
-        self._label, self._goal, self.thresholds = label, goal, thresholds or {}
-        self._further = (self.thresholds,) if self.thresholds else ()  # arguments of `label`
+    def __init__(self, label: Callable[[Scene], Iterable[Atom]], goal: Callable[[Scene], Iterable[Atom]]) -> None:
+        self._label, self._goal = label, goal
         self._state_of: tuple[Scene | None, Facts] = None, frozenset()
         self._goal_of: tuple[Scene | None, Facts] = None, frozenset()
 
     def state(self, scene: Scene) -> Facts:
         """All facts that hold."""
         if self._state_of[0] is not scene:
-            what = "label(scene, thresholds)" if self._further else "label(scene)"
-            self._state_of = scene, self._ask(self._label, what, scene, *self._further)
+            self._state_of = scene, call("label(scene)", lambda: frozenset(self._label(scene)))
         return self._state_of[1]
 
     def goal(self, scene: Scene) -> Facts:
         """All facts that are wanted, achieved or not."""
         if self._goal_of[0] is not scene:
-            self._goal_of = scene, self._ask(self._goal, "goal(scene)", scene)
+            self._goal_of = scene, call("goal(scene)", lambda: frozenset(self._goal(scene)))
         return self._goal_of[1]
-
-    def with_thresholds(self, thresholds: Thresholds) -> Labels:
-        """Return the same labels with other thresholds, for all or some; `BadInput` for any that they do not have."""
-        for name in thresholds:
-            if name not in self.thresholds:
-                known = ", ".join(self.thresholds) or "none"
-                raise BadInput(f"the labels have no threshold '{name}'; theirs are: {known}")
-        return Labels(self._label, self._goal, {**self.thresholds, **thresholds}) if thresholds else self
-
-    def _ask(self, function: Callable[..., Iterable[Atom]], what: str, *arguments: Any) -> Facts:
-        return call(what, lambda: frozenset(function(*arguments)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,8 +125,6 @@ class Task:
       entered at any timestep. `restore` returns an observation and its `info`.
     - `locate(scene, env)`: where in the picture that was drawn last things are, by their names, as parts of its width
       and height from the top left; then names can be drawn over them.
-    - `thresholds`: numbers, each more than 0, that decide which facts hold, by their names. Then `label(scene,
-      thresholds)` is given them; these are the defaults, and a policy may have others, which were fitted.
     - `displace(env, name, point)`: put an object elsewhere, as somebody's hand might, to where a point of the picture
       is, from (0, 0) at its top left to (1, 1), or without one to anywhere; return whether that was possible.
     - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
@@ -171,7 +136,7 @@ class Task:
     make_env: Callable[..., Env]
     spec: Spec
     perceive: Callable[[Any, dict[str, Any], Env], Scene]
-    label: Callable[..., Iterable[Atom]]
+    label: Callable[[Scene], Iterable[Atom]]
     goal: Callable[[Scene], Iterable[Atom]]
     expert: Expert | Callable[[Env], Expert | None] | None = None
     success: Callable[[Scene, dict[str, Any]], bool] | None = None
@@ -184,13 +149,11 @@ class Task:
     locate: Callable[[Scene, Env], Mapping[str, tuple[float, float]]] | None = None
     displace: Callable[[Env, str, tuple[float, float] | None], bool] | None = None
     packages: Sequence[str] = ()
-    thresholds: Thresholds = field(default_factory=dict, hash=False)
     pretrained: Path | str | None = None
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 
     def __post_init__(self) -> None:
-        check_thresholds(self.thresholds)
         if self.domain is None:
             name = re.sub(r"[^a-z0-9_-]+", "-", self.name.lower())
             unknown = Domain(name, {}, {}, dict.fromkeys(self.spec.objects, ROOT_TYPE))
@@ -202,39 +165,42 @@ class Task:
 
     @property
     def labels(self) -> Labels:
-        """The labelling function and the goal, with the task's own thresholds."""
-        return Labels(self.label, self.goal, self.thresholds)
+        """The labelling function and the goal."""
+        return Labels(self.label, self.goal)
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What `make_env` takes."""
+        return inspect.signature(self.make_env).parameters
+
+    @property
+    def _takes_anything(self) -> bool:
+        return any(parameter.kind is parameter.VAR_KEYWORD for parameter in self._parameters.values())
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """What `make_env` takes besides the number of objects and pictures, with the defaults."""
-        parameters = inspect.signature(self.make_env).parameters.values()
         return {
-            parameter.name: parameter.default
-            for parameter in parameters
+            name: parameter.default
+            for name, parameter in self._parameters.items()
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-            and parameter.name not in (OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE)
+            and name not in (OBJECTS, RENDER_MODE, QUALITY, PICTURE_SIZE)
         }
-
-    @property
-    def _takes_anything(self) -> bool:
-        return any(part.kind is part.VAR_KEYWORD for part in inspect.signature(self.make_env).parameters.values())
 
     @property
     def takes_render_mode(self) -> bool:
         """Whether `make_env` can be asked for pictures."""
-        parameters = inspect.signature(self.make_env).parameters.values()
-        return any(part.name == RENDER_MODE or part.kind is part.VAR_KEYWORD for part in parameters)
+        return RENDER_MODE in self._parameters or self._takes_anything
 
     @property
     def takes_quality(self) -> bool:
         """Whether `make_env` knows qualities of pictures, and does not just hand on what it is given."""
-        return QUALITY in inspect.signature(self.make_env).parameters
+        return QUALITY in self._parameters
 
     @property
     def takes_picture_size(self) -> bool:
         """Whether `make_env` can be told how large pictures shall be."""
-        return PICTURE_SIZE in inspect.signature(self.make_env).parameters
+        return PICTURE_SIZE in self._parameters
 
     def check_objects(self, objects: int) -> None:
         """`BadInput` for a number of objects that the task does not take."""

@@ -19,7 +19,7 @@ from bilevel.tasks.task import Task
 from minari_recordings import FORMS, SEEDS, from_tuple, record
 from recorded_episodes import from_vector, raw
 from tiny_demonstrations import QUICK
-from tiny_task import TINY, TINY_DISCRETE, TINY_MEASURED
+from tiny_task import TINY, TINY_DISCRETE
 
 pytest.importorskip("minari", reason="these are Minari's data sets")
 
@@ -98,7 +98,7 @@ def test_equal_rules_and_weights_are_learned_from_it(exported: Demonstrations, t
     }
 
 
-@pytest.mark.parametrize("task", [TINY_DISCRETE, TINY_MEASURED])
+@pytest.mark.parametrize("task", [TINY, TINY_DISCRETE])
 def test_so_do_other_tasks(tmp_path: Path, task: Task) -> None:
     data = export(collect(task, tmp_path / "collected", objects=2, episodes=2))
     assert the_same(data, Demonstrations.from_minari(OWN, task))

@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import Limits, holds, near, same_colour, spot_aside, stands, stands_on
+from bilevel.tabletop.measurements import holds, near, same_colour, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import COLOURED, HAND, PLACED, POSITION, RGB, SYMMETRIES, Bools, Observation, numbered
 from bilevel.tabletop.problems import shipped_domain
 from bilevel.tabletop.tabletop import YAW, State, Tabletop, once
 from bilevel.tabletop.world_tasks import (
-    HELD,
     Relations,
     by_predicate,
     gripper,
-    measuring,
     remembering,
-    thresholds,
     twins,
 )
 from bilevel.tasks.scene import Array, Scene
@@ -166,11 +163,11 @@ def draw_start(rng: np.random.Generator, count: int, start: str) -> NDArray[np.i
 # What is said of it
 
 
-def relations(scene: Scene, limits: Limits) -> Relations:
+def relations(scene: Scene) -> Relations:
     """held (blocks,), at (blocks, places)"""
     blocks, places = (scene.features[scene.roster.rows(kind), POSITION] for kind in ("block", "place"))
-    held = holds(scene.values, blocks, limits=limits)
-    return held, stands_on(blocks, stands(blocks, held, limits), places, limits)
+    held = holds(scene.values, blocks)
+    return held, stands_on(blocks, stands(blocks, held), places)
 
 
 def _facts(scene: Scene, held: Bools, at: Bools) -> Iterator[Atom]:
@@ -189,7 +186,7 @@ def _wanted(scene: Scene, colours: Array) -> Iterator[Atom]:
     return (Atom("at", (blocks[block], places[place])) for block, place in np.argwhere(pairs))
 
 
-label = measuring(relations, _facts)
+label = remembering(relations, _facts)
 goal = remembering(lambda scene: (scene.features[:, RGB],), _wanted)
 
 
@@ -217,6 +214,4 @@ SKILLS: dict[str, skills.Skill] = {
     "put-aside": skills.place,
 }
 
-THRESHOLDS = thresholds(*HELD, "low", "near")
-
-task, noisy = twins(Blocks, DOMAIN, label, THRESHOLDS, goal, choose, skills.skilled(SKILLS))
+task, noisy = twins(Blocks, DOMAIN, label, goal, choose, skills.skilled(SKILLS))

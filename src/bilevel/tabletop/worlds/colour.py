@@ -9,7 +9,7 @@ import numpy as np
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import Indices, Limits, holds, near, spot_aside, stands, stands_on
+from bilevel.tabletop.measurements import Indices, holds, near, spot_aside, stands, stands_on
 from bilevel.tabletop.observation import (
     COLOUR,
     COLOURED,
@@ -37,13 +37,10 @@ from bilevel.tabletop.trays import (
     tray_relations,
 )
 from bilevel.tabletop.world_tasks import (
-    HELD,
     Relations,
     by_predicate,
     gripper,
-    measuring,
     remembering,
-    thresholds,
     twins,
 )
 from bilevel.tasks.scene import Array, Scene
@@ -160,13 +157,13 @@ class Colour(TrayWorld):
 # What is said of it
 
 
-def _relations(scene: Scene, limits: Limits) -> Relations:
+def _relations(scene: Scene) -> Relations:
     """held, on the platform, on its own tray, colour: (blocks,) each; colour: (trays,)"""
     blocks, platform = (scene.features[scene.roster.rows(kind), POSITION] for kind in ("block", "platform"))
-    held = holds(scene.values, blocks, limits=limits)
-    standing = stands(blocks, held, limits)
-    on_platform = np.asarray(stands_on(blocks, standing, platform, limits).any(axis=1))  # none if it is not seen
-    return held, on_platform, *tray_relations(scene, held, limits)
+    held = holds(scene.values, blocks)
+    standing = stands(blocks, held)
+    on_platform = np.asarray(stands_on(blocks, standing, platform).any(axis=1))  # none if it is not seen
+    return held, on_platform, *tray_relations(scene, held)
 
 
 def _facts(
@@ -193,7 +190,7 @@ def _wanted(scene: Scene) -> Iterator[Atom]:
     return (Atom("achieved-goal", (block,)) for block in scene.roster.of_type("block"))
 
 
-label = measuring(_relations, _facts)
+label = remembering(_relations, _facts)
 goal = remembering(lambda scene: (), _wanted)
 
 
@@ -232,8 +229,6 @@ SKILLS: dict[str, skills.Skill] = {
     "place-goal": lambda hand, block, tray, colour: skills.place(hand, block, tray),
 }
 
-THRESHOLDS = thresholds(*HELD, "low", "near", "tray_margin")
-
 task, noisy = twins(
-    Colour, shipped_domain("colour"), label, THRESHOLDS, goal, choose, putting_where_there_is_room(SKILLS, Colour.pitch)
+    Colour, shipped_domain("colour"), label, goal, choose, putting_where_there_is_room(SKILLS, Colour.pitch)
 )

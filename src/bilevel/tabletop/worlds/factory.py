@@ -10,7 +10,7 @@ import numpy as np
 from bilevel.tabletop import layout, skills
 from bilevel.tabletop.observation import Bools, Observation
 from bilevel.tabletop.world_tasks import twins
-from bilevel.tabletop.worlds.blocks import DOMAIN, SKILLS, THRESHOLDS, Blocks, BlocksState, choose, goal, label
+from bilevel.tabletop.worlds.blocks import DOMAIN, SKILLS, Blocks, BlocksState, choose, goal, label
 
 
 @dataclass
@@ -54,4 +54,4 @@ class Factory(Blocks):
         return False
 
 
-task, noisy = twins(Factory, DOMAIN, label, THRESHOLDS, goal, choose, skills.skilled(SKILLS))
+task, noisy = twins(Factory, DOMAIN, label, goal, choose, skills.skilled(SKILLS))

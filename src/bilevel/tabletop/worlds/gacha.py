@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tabletop import furniture, layout, skills
 from bilevel.tabletop.furniture import Furnishing
-from bilevel.tabletop.measurements import LIMITS, Indices, Limits, holds, inside, is_open
+from bilevel.tabletop.measurements import LID_SHUT, Indices, holds, inside, is_open
 from bilevel.tabletop.observation import (
     HAND,
     MOVING,
@@ -41,13 +41,10 @@ from bilevel.tabletop.trays import (
     tray_relations,
 )
 from bilevel.tabletop.world_tasks import (
-    HELD,
     Relations,
     by_predicate,
     gripper,
-    measuring,
     remembering,
-    thresholds,
     twins,
 )
 from bilevel.tasks.scene import Array, Scene
@@ -185,7 +182,7 @@ class Gacha(TrayWorld):
 
     def _roll(self, observation: Observation, home: Bools) -> bool:
         """The button is down: if the box is empty and closed it makes a block."""
-        if self.simulation.joint("box-lid") > LIMITS.lid_shut or self._in_box(observation).any():
+        if self.simulation.joint("box-lid") > LID_SHUT or self._in_box(observation).any():
             return False
         rng = self.np_random
         empty = np.flatnonzero(~home.any(axis=0)) if self.draw == "empty" else np.arange(self.colours)
@@ -261,18 +258,18 @@ class Gacha(TrayWorld):
 # What is said of it
 
 
-def _relations(scene: Scene, limits: Limits) -> Relations:
+def _relations(scene: Scene) -> Relations:
     """held, in the box, on its own tray, colour: (blocks,) each; colour: (trays,); lid open: ()
 
     Nothing is in a box that is not seen.
     """
     blocks = scene.features[scene.roster.rows("block"), POSITION]
-    held = holds(scene.values, blocks, limits=limits)
+    held = holds(scene.values, blocks)
     in_box, opened = np.zeros(len(blocks), bool), np.array(False)
     for box in scene.features[scene.roster.rows("box")]:
-        in_box = inside(blocks, held, box_centre(box), limits)
-        opened = np.array(is_open(float(box[TRAVEL]), bool(in_box.any()), limits))
-    return held, in_box, *tray_relations(scene, held, limits), opened
+        in_box = inside(blocks, held, box_centre(box))
+        opened = np.array(is_open(float(box[TRAVEL]), bool(in_box.any())))
+    return held, in_box, *tray_relations(scene, held), opened
 
 
 def box_centre(box: Array) -> Array:
@@ -308,7 +305,7 @@ def _wanted(scene: Scene, wanted: Array) -> Iterator[Atom]:
     return (Atom("achieved-goal", (colours[index],)) for index in np.flatnonzero(wanted))
 
 
-label = measuring(_relations, _facts)
+label = remembering(_relations, _facts)
 goal = remembering(lambda scene: (scene.features[scene.roster.rows("colour"), WANTED],), _wanted)
 
 
@@ -339,8 +336,6 @@ SKILLS: dict[str, skills.Skill] = {
     "close": lambda hand, box: skills.slide(hand, box, -1.0),
 }
 
-THRESHOLDS = thresholds(*HELD, "low", "tray_margin", "box_x", "box_y", "box_z", "lid_shut", "lid_open")
-
 task, noisy = twins(
-    Gacha, shipped_domain("gacha"), label, THRESHOLDS, goal, choose, putting_where_there_is_room(SKILLS, Gacha.pitch)
+    Gacha, shipped_domain("gacha"), label, goal, choose, putting_where_there_is_room(SKILLS, Gacha.pitch)
 )

@@ -10,8 +10,8 @@ from bilevel.symbolic.domain import Action, Atom, Facts
 from bilevel.tabletop import skills
 from bilevel.tabletop.observation import Bools
 from bilevel.tabletop.problems import shipped_domain
-from bilevel.tabletop.world_tasks import by_predicate, gripper, measuring, twins
-from bilevel.tabletop.worlds.blocks import TANGLED, THRESHOLDS, Blocks, goal, relations
+from bilevel.tabletop.world_tasks import by_predicate, gripper, remembering, twins
+from bilevel.tabletop.worlds.blocks import TANGLED, Blocks, goal, relations
 from bilevel.tasks.scene import Scene
 
 
@@ -50,7 +50,7 @@ def _facts(scene: Scene, held: Bools, at: Bools) -> Iterator[Atom]:
     yield Atom("free", ("table",))  # there is always room
 
 
-label = measuring(relations, _facts)
+label = remembering(relations, _facts)
 
 
 # What an expert does
@@ -73,4 +73,4 @@ SKILLS: dict[str, skills.Skill] = {
     "put-aside": skills.place,
 }
 
-task, noisy = twins(Swap, shipped_domain("swap"), label, THRESHOLDS, goal, choose, skills.skilled(SKILLS))
+task, noisy = twins(Swap, shipped_domain("swap"), label, goal, choose, skills.skilled(SKILLS))
