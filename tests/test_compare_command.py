@@ -12,37 +12,37 @@ import pytest
 
 import tiny_task
 from bilevel.commands import compare_command
-from bilevel.experiments.comparison import compare
+from bilevel.experiments.compare import compare
 from bilevel.experiments.evaluation import evaluate
-from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.records import Record
 from bilevel.symbolic.domain import BadInput
 from command_line import run
 from tiny_task import TINY
 
 
 @pytest.fixture(scope="module")
-def records() -> list[EpisodeRecord]:
+def records() -> list[Record]:
     """Twelve successes: six episodes with one object, six with two."""
     return evaluate("expert", TINY, objects=[1, 2], episodes=6)
 
 
-def write(path: Path, records: Sequence[EpisodeRecord]) -> Path:
+def write(path: Path, records: Sequence[Record]) -> Path:
     path.write_text("".join(record.line() for record in records), encoding="utf-8")
     return path
 
 
-def failing(record: EpisodeRecord) -> EpisodeRecord:
+def failing(record: Record) -> Record:
     return replace(record, outcome="step limit", reason="drop", steps=400)
 
 
 def changed(
-    records: Sequence[EpisodeRecord], which: Sequence[int], change: Callable[[EpisodeRecord], EpisodeRecord] = failing
-) -> list[EpisodeRecord]:
+    records: Sequence[Record], which: Sequence[int], change: Callable[[Record], Record] = failing
+) -> list[Record]:
     return [change(record) if number in which else record for number, record in enumerate(records)]
 
 
 def test_success_differences_and_the_episodes_that_changed_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[EpisodeRecord]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[Record]
 ) -> None:
     one = write(tmp_path / "one.jsonl", changed(records, [0, 1]))
     better = [replace(record, noise=0.5, settings={"recovery": "off"}) for record in changed(records, [1, 7])]
@@ -73,7 +73,7 @@ def test_success_differences_and_the_episodes_that_changed_are_told(
     ]
 
 
-def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[EpisodeRecord]) -> None:
+def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[Record]) -> None:
     one = write(tmp_path / "a.jsonl", records)
     slower = [replace(record, steps=record.steps + 10) for record in changed(records, range(6))]
     other = write(tmp_path / "b.jsonl", slower)
@@ -89,7 +89,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_episodes_that_only_one_has_are_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[EpisodeRecord], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = write(tmp_path / "a.jsonl", records[:9]), write(tmp_path / "b.jsonl", changed(records, range(12))[1:])
     monkeypatch.setattr(compare_command, "MAX_SHOWN", 5)
@@ -102,7 +102,7 @@ def test_episodes_that_only_one_has_are_left_out_and_counted(
 
 
 def test_what_cannot_be_compared_is_refused_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[EpisodeRecord]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[Record]
 ) -> None:
     good = write(tmp_path / "good.jsonl", records)
     elsewhere = write(tmp_path / "else.jsonl", [replace(record, task="other") for record in records])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.collection import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.domain_learning.learning import learn_domain as learn_domain
-    from bilevel.experiments.evaluation import evaluate as evaluate
+    from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.learning.learn import learn as learn
     from bilevel.learning.planned_traces import plan_traces as plan_traces
     from bilevel.learning.task_checking import check_task as check_task
@@ -64,7 +64,7 @@ _MODULES = {
     "demonstrations.collection": ["collect"],
     "demonstrations.dataset": ["Demonstrations"],
     "domain_learning.learning": ["learn_domain"],
-    "experiments.evaluation": ["evaluate"],
+    "experiments.evaluate": ["evaluate"],
     "learning.learn": ["learn"],
     "learning.planned_traces": ["plan_traces"],
     "learning.task_checking": ["check_task"],

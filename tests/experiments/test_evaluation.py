@@ -12,16 +12,8 @@ import pytest
 
 from bilevel.experiments.evaluation import Evaluation, evaluate, open_results, read_results
 from bilevel.experiments.methods import find_policy
-from bilevel.experiments.records import (
-    OF_POLICY,
-    EpisodeRecord,
-    Z,
-    make_row,
-    read_record,
-    rows_by_objects,
-    table,
-    wilson_interval,
-)
+from bilevel.experiments.records import Record, read_record
+from bilevel.experiments.statistics import OF_POLICY, Z, summarise as make_row, summarise_by_objects as rows_by_objects, table, wilson_interval
 from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.policies.changes import ChangeCounts
 from bilevel.policies.policy_folder import read_policy
@@ -39,7 +31,7 @@ SEEDS = [evaluation_seed(0, objects, episode) for objects in (1, 2) for episode 
 SMALL_RECORD = replace(next(SMALL.run()), seconds={"policy": 10.0, "physics": 10.0})
 
 
-def write(path: Path, evaluation: Evaluation = SMALL, workers: int = 1) -> list[EpisodeRecord]:
+def write(path: Path, evaluation: Evaluation = SMALL, workers: int = 1) -> list[Record]:
     with open_results(path, evaluation) as results:
         for _ in results.collect(workers):
             pass

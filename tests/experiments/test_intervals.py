@@ -14,7 +14,7 @@ from bilevel.experiments.intervals import (
     rate_interval,
     rate_posterior,
 )
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.statistics import wilson_interval
 
 ALL, NONE = [Counts(10, 10)] * 3, [Counts(0, 10)] * 3
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from bilevel.experiments.paired_statistics import difference_interval, mcnemar, mean_interval, student_quantile
+from bilevel.experiments.compare import difference_interval, mcnemar, mean_interval, student_quantile
 
 
 def test_published_values() -> None:

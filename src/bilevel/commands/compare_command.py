@@ -12,8 +12,8 @@ import tyro
 from bilevel.commands.arguments import Json, answer, count
 
 if TYPE_CHECKING:
-    from bilevel.experiments.comparison import Comparison, Pair, PairedRates
-    from bilevel.experiments.records import EpisodeRecord
+    from bilevel.experiments.compare import Comparison, Pair, PairedRates
+    from bilevel.experiments.records import Record
 
 MAX_SHOWN = 20  # episodes that changed, in words
 
@@ -40,11 +40,10 @@ class Compare:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.experiments.comparison import compare
-        from bilevel.experiments.evaluation import read_results
-        from bilevel.json_files import read_bytes
+        from bilevel.experiments.compare import compare
+        from bilevel.experiments.records import read_records
 
-        found = compare(*(read_results(path, read_bytes(path)) for path in (self.first, self.second)))
+        found = compare(read_records(self.first), read_records(self.second))
         answer(self._as_json(found), self.json, *self._lines(found))
         return 0
 
@@ -73,7 +72,7 @@ class Compare:
         }
 
     def _lines(self, found: Comparison) -> list[str]:
-        from bilevel.experiments.comparison import difference_lines, table
+        from bilevel.experiments.compare import difference_lines, table
 
         total = found.total
         left_out = {"A": found.only_first, "B": found.only_second}
@@ -101,17 +100,17 @@ class Compare:
         return [*lines, f"  and {more} more: see --json"] if more > 0 else lines
 
 
-def _ending(record: EpisodeRecord) -> str:
+def _ending(record: Record) -> str:
     return record.reason or record.outcome
 
 
-def _replay(path: Path, record: EpisodeRecord) -> str:
+def _replay(path: Path, record: Record) -> str:
     """The command that runs an episode again."""
     return f"bilevel run --replay {shlex.quote(str(path))} --objects {record.objects} --episode {record.episode}"
 
 
 def _steps(total: PairedRates) -> list[str]:
-    from bilevel.experiments.comparison import signed
+    from bilevel.experiments.compare import signed
 
     if total.mean_steps is None or total.steps_difference is None:
         return ["no episode is solved by both, so steps are not compared"]

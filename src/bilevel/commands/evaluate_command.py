@@ -24,17 +24,16 @@ from bilevel.commands.arguments import (
     count,
     env_arguments,
     progress_bar,
-    recovery_of,
     require_at_least,
     require_positive,
     resumable,
-    task_of,
 )
 from bilevel.commands.help_text import two_columns
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.evaluation import Evaluation, Results
+    from bilevel.experiments.records import Record
+    from bilevel.progress import Progress
 
 OptionalPolicy = Annotated[Optional[Path], tyro.conf.arg(metavar="POLICY")]
 Numbers = Annotated[str, tyro.conf.arg(metavar="N-M")]
@@ -88,77 +87,68 @@ class Evaluate:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.experiments.evaluation import open_results
-        from bilevel.metrics import open_log
+        from bilevel.experiments.evaluate import evaluate
 
         require_at_least(1, workers=self.workers, episodes=self.episodes)
         require_at_least(0, noise=self.noise, seed=self.seed)
         require_positive(planning_seconds=self.planning_seconds)
-        with open_results(self.output, self._evaluation()) as results:
-            kept, successes = len(results.records), sum(record.success for record in results.records)
-            about = {"task": results.evaluation.task.name, "method": results.evaluation.policy.method}
-            log = open_log(self.log, {**about, "policy": str(self.policy), "seed": self.seed, "noise": self.noise})
-            with resumable(lambda: self._state(results)), log as note, progress_bar() as progress:
-                bar = progress.add_task("evaluating", total=results.evaluation.total, completed=kept)
-                workers = self.workers or (1 if results.evaluation.policy.render_mode else None)
-                for number, record in enumerate(results.collect(workers), kept + 1):
-                    successes += record.success
-                    note({"success rate": successes / number}, number)
-                    failed = f" ({number - successes} failed)" if number > successes else ""
-                    progress.update(bar, advance=1, description=f"evaluating{failed}")
-        self._report(results, kept)
+        done = kept = total = 0
+
+        def state() -> str:
+            return f"{done} of {count(total, 'episode')} are in {self.output}" if total else "nothing was run"
+
+        with resumable(state), progress_bar() as bar:
+            shown = bar.add_task("evaluating", total=None)
+
+            def show(progress: Progress) -> None:
+                nonlocal done, kept, total
+                kept = kept if total else progress.done
+                done, total = progress.done, progress.total or 0
+                rate = progress.values.get("success rate", 1.0)
+                failed = f" ({round(done * (1 - rate))} failed)" if rate < 1 else ""
+                bar.update(shown, total=total, completed=done, description=f"evaluating{failed}")
+
+            records = evaluate(
+                self.policy,
+                self.task,
+                objects=parse_numbers(self.objects, None),
+                episodes=self.episodes,
+                seed=self.seed,
+                noise=self.noise,
+                method=self.method,
+                planner=self.planner,
+                planning_seconds=self.planning_seconds,
+                recovery=self.recovery,
+                perception=self.perception,
+                estimation=self.estimation,
+                keep_incidents=self.keep_incidents,
+                output=self.output,
+                workers=self.workers,
+                callback=show,
+                log=self.log,
+                **env_arguments(self.env_args),
+            )
+        self._report(records, kept)
         return 0
 
-    def _evaluation(self) -> Evaluation:
-        from bilevel.experiments.evaluation import Evaluation
-        from bilevel.experiments.methods import find_policy
-        from bilevel.methods.methods import method_of, usual_policy
-        from bilevel.policies.policy_folder import BISON
-        from bilevel.tasks.perception import read_perception
-        from bilevel.tasks.registry import find_task
+    def _report(self, records: list[Record], kept: int) -> None:
+        from bilevel.experiments.statistics import summarise, summarise_by_objects, table
 
-        named = self.policy or (usual_policy(find_task(self.task), self.method) if self.task else None)
-        method = self.method or (method_of(named) if named else BISON)
-        policy = find_policy(
-            method, named, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
-        )
-        if policy.task is None and self.task is None:
-            raise BadInput(f"the method '{method}' needs a task: bilevel evaluate TASK")
-        task = task_of(policy.task or "", self.task, str(named), "name it: bilevel evaluate")
-        objects = parse_numbers(self.objects, policy.max_objects(task))
-        return Evaluation(
-            policy,
-            task,
-            objects,
-            self.episodes,
-            self.seed,
-            self.noise,
-            env_arguments(self.env_args),
-            self.keep_incidents,
-            read_perception(self.perception),
-        )
-
-    def _state(self, results: Results) -> str:
-        return f"{len(results.records)} of {count(results.evaluation.total, 'episode')} are in {self.output}"
-
-    def _report(self, results: Results, kept: int) -> None:
-        from bilevel.experiments.records import make_row, rows_by_objects, table
-
-        records, task, policy = results.records, results.evaluation.task.name, results.evaluation.policy
         there = f", {kept} of them already there" if kept else ""
-        usual = " with the pretrained policy" if policy.policy and self.policy is None else ""
+        first = records[0]
+        usual = " with the pretrained policy" if first.policy and self.policy is None else ""
         answer(
             {
                 "output": str(self.output),
-                "task": task,
-                "method": policy.method,
-                "policy": policy.policy,
+                "task": first.task,
+                "method": first.method,
+                "policy": first.policy,
                 "already_there": kept,
-                "by_objects": {str(size): row.as_json() for size, row in rows_by_objects(records).items()},
-                "total": make_row(records).as_json(),
+                "by_objects": {str(size): row.as_json() for size, row in summarise_by_objects(records).items()},
+                "total": summarise(records).as_json(),
             },
             self.json,
-            f"{task}, {policy.method}{usual}: {count(records, 'episode')}{there}",
+            f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}",
             *table(records),
             f"written to {self.output}",
         )

@@ -45,7 +45,7 @@ class Policies:
 
 def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
     """What is said of a policy: the sizes of its parts, its successes, and how it came about."""
-    from bilevel.experiments.records import wilson_interval
+    from bilevel.experiments.statistics import wilson_interval
 
     card, measured = policy.card, policy.card.measured
     successes = {
@@ -91,7 +91,7 @@ def _aligned(line: list[str], widths: list[int]) -> list[str]:
 
 
 def _success(found: dict[str, Any] | None) -> str:
-    from bilevel.experiments.records import wilson_interval
+    from bilevel.experiments.statistics import wilson_interval
 
     if found is None:
         return "–"

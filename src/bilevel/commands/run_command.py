@@ -37,7 +37,7 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.records import EpisodeRecord
+    from bilevel.experiments.records import Record
     from bilevel.methods.methods import EvaluatedPolicy
     from bilevel.policies.episode import Episode
     from bilevel.policies.pictures import Shot
@@ -133,7 +133,7 @@ class Run:
             return replace(self, policy=str(pretrained or EXPERT))._run(says_who=says_who)
         return self._run()
 
-    def _run(self, record: EpisodeRecord | None = None, says_who: bool = False) -> int:
+    def _run(self, record: Record | None = None, says_who: bool = False) -> int:
         from bilevel.tasks.registry import find_task
 
         if (self.names or self.size) and not (self.video or self.sheet or self.view):
@@ -261,7 +261,7 @@ class Run:
         stage: SceneEnv,
         evaluated: EvaluatedPolicy,
         video: Video | None,
-        record: EpisodeRecord | None,
+        record: Record | None,
         says_who: bool,
     ) -> tuple[Episode, Sequence[Shot]]:
         """Run the episode, told and shown as it is asked for."""
@@ -289,7 +289,7 @@ class Run:
             listener.end(episode)
         mismatches = None
         if record is not None:
-            from bilevel.experiments.replaying import compare_with_record
+            from bilevel.experiments.compare import compare_with_record
 
             mismatches = compare_with_record(record, episode, evaluated, env.task)
         if self.json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.experiments.records import EpisodeRecord
+    from bilevel.experiments.records import Record
 
 RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds", "perception", "env_args")
 
@@ -26,15 +26,15 @@ class _Settings:
     estimation: str | None = None
 
 
-def recorded_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], EpisodeRecord]:
+def recorded_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], Record]:
     """Return the options of `bilevel run` that run an episode as it was recorded, and the record.
 
     `given` are the options that a user gave. Among these may be what a record cannot say: where the task is, where the
     policy is now, whose estimation it was.
     """
-    from bilevel.experiments.evaluation import read_results
-    from bilevel.experiments.replaying import find_record
-    from bilevel.json_files import decode, read_bytes
+    from bilevel.experiments.compare import find_record
+    from bilevel.experiments.records import read_records
+    from bilevel.json_files import decode
     from bilevel.methods.methods import EXPERT
 
     for name in RECORDED:
@@ -42,8 +42,7 @@ def recorded_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], EpisodeR
             option = name.replace("_", "-")
             raise BadInput(f"--{option} does not go with --replay, which runs the episode as it was recorded")
     results: Path = given["replay"]
-    read = list(read_results(results, read_bytes(results)))
-    record = find_record(read, results, given.get("objects"), given.get("episode"))
+    record = find_record(read_records(results), results, given.get("objects"), given.get("episode"))
     settings = decode(json.dumps(record.settings), _Settings, f"{results}: the settings of the episode")
     options = {
         "replay": None,
@@ -64,7 +63,7 @@ def recorded_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], EpisodeR
     return options, record
 
 
-def _task(given: str | None, results: Path, record: EpisodeRecord) -> str:
+def _task(given: str | None, results: Path, record: Record) -> str:
     """Where the task is: as it is given, else the one that is registered by the name in the record."""
     from bilevel.tasks.registry import find_task, registered_task
 

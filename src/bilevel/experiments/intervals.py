@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.statistics import wilson_interval
 
 CONFIDENCE = 0.95
 MEDIAN_CORRELATION = 0.05  # of the prior

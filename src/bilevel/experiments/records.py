@@ -1,23 +1,32 @@
-"""What is kept of each episode of an evaluation, one line of JSON, and many of these in a few numbers."""
+"""The records of evaluated episodes: what is kept of each, in a file that an evaluation can take up again.
+
+`results.jsonl` has a line of JSON for each episode, the same bytes on any machine. What the episodes took on the machine
+that ran them is in `results.timings.jsonl` beside it; an episode that was run twice, since a kill lost its record, has
+two lines there, and the last one counts.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, TypeVar
 
-from bilevel.json_files import Amount, Count, Plain, decode
+import msgspec
+
+from bilevel.files import require_writable
+from bilevel.json_files import Amount, Count, Plain, decode, read_bytes
 from bilevel.policies.changes import ChangeCounts
-from bilevel.policies.episode import INCIDENT_KINDS, Incident
+from bilevel.policies.episode import Incident
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
 
-BEGINNING = b'{"task": "'  # of every line
-Z = 1.959964  # of a two-sided interval of 95%
+BEGINNING = b'{"task": "'  # of every line of records
+TIMING_BEGINNING = b'{"objects":'  # of every line of timings
 
-# What results that belong together have in common, and what a person says where they do not.
+# What records that belong together have in common, and what a person says where they do not.
 IDENTITY = {
     "task": "another task",
     "method": "another method",
@@ -32,7 +41,7 @@ IDENTITY = {
 
 
 @dataclass(frozen=True)
-class EpisodeRecord:
+class Record:
     """How one episode went, and all that it depends on."""
 
     task: str
@@ -53,9 +62,9 @@ class EpisodeRecord:
     settings: dict[str, Plain] = field(default_factory=dict)  # of the method
     perception: str = ""  # what is wrong with what is seen, as `--perception` takes it
     detail: str | None = None  # what the policy itself says about why it did not succeed
-    recovery: dict[str, Count] = field(default_factory=dict)  # how often the policy was at a loss, by what it then did
+    recovery: dict[str, Count] = field(default_factory=dict)  # the number of incidents of each kind
     incidents: list[Incident] | None = None  # the same one by one, where they were to be kept
-    # What depends on the machine is not in its line; see `timings`.
+    # What depends on the machine is not in its line but in that of its timing.
     seconds: dict[str, Amount] = field(default_factory=dict, compare=False)
     peak_mebibytes: Amount | None = field(default=None, compare=False)  # of the process that ran it
 
@@ -69,106 +78,136 @@ class EpisodeRecord:
         incidents = None if self.incidents is None else [incident.as_json() for incident in self.incidents]
         flat = asdict(replace(self, incidents=None))
         del flat["seconds"], flat["peak_mebibytes"]
-        return json.dumps({**flat, "changes": _counts(self.changes), "incidents": incidents}) + "\n"
+        return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
 
 
-def read_record(line: bytes | str, where: object = "the record") -> EpisodeRecord:
-    """`BadInput`, which says where it is, where the line is not that of an episode."""
-    return decode(line, EpisodeRecord, f"{where}: not the result of an episode")
+EpisodeRecord = Record
 
 
-def _counts(changes: ChangeCounts) -> dict[str, int]:
+class Timing(msgspec.Struct, frozen=True):
+    """What one episode took on the machine that ran it."""
+
+    objects: Count
+    episode: Count
+    seconds: dict[str, Amount]  # that the policy and the physics took
+    peak_mebibytes: Amount | None  # of the process that ran it
+
+
+def counts_of(changes: ChangeCounts) -> dict[str, int]:
+    """Return the numbers of changes of each kind, and of all that were unexpected."""
     return {**asdict(changes), "unexpected": changes.unexpected}
 
 
-OF_POLICY = "intervals are Wilson's, for this policy alone; another training seed makes another policy"
+def timing_line(record: Record) -> bytes:
+    """Return what an episode took as a line of JSON."""
+    timing = Timing(record.objects, record.episode, record.seconds, record.peak_mebibytes)
+    return msgspec.json.encode(timing) + b"\n"
 
 
-def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
-    """A 95% interval for the success rate of one policy, by episodes that are independent; right near 0 and 1 too."""
-    if episodes == 0:
-        return 0.0, 1.0
-    rate = successes / episodes
-    scale = 1 + Z * Z / episodes
-    middle = (rate + Z * Z / (2 * episodes)) / scale
-    half = Z * math.sqrt(rate * (1 - rate) / episodes + (Z / (2 * episodes)) ** 2) / scale
-    return max(0.0, middle - half), min(1.0, middle + half)
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 
-@dataclass(frozen=True)
-class Row:
-    """How some episodes went."""
-
-    episodes: int
-    successes: int
-    interval: tuple[float, float]  # of the success rate, at 95%
-    mean_steps: float | None  # of the successes
-    reasons: Mapping[str, int]  # of the failures, the commonest first
-    changes: ChangeCounts
-    recovery: Mapping[str, int]  # how often the policy was at a loss, by what it then did
-
-    def as_json(self) -> dict[str, object]:
-        """Return it for `--json`, with rounded numbers."""
-        steps = None if self.mean_steps is None else round(self.mean_steps, 1)
-        refinement = None if self.changes.refinement is None else round(self.changes.refinement, 4)
-        rounded = {"interval": [round(bound, 4) for bound in self.interval], "mean_steps": steps}
-        return {**asdict(self), **rounded, "changes": _counts(self.changes), "refinement": refinement}
+def timings_path(records: AnyPath) -> AnyPath:
+    """Return where the timings of a file of records are."""
+    return records.with_name(f"{records.stem}.timings{records.suffix}")
 
 
-def make_row(records: Sequence[EpisodeRecord]) -> Row:
-    """Return how these episodes went."""
-    steps = [record.steps for record in records if record.success]
-    reasons = Counter(record.reason for record in records if record.reason is not None)
-    return Row(
-        episodes=len(records),
-        successes=len(steps),
-        interval=wilson_interval(len(steps), len(records)),
-        mean_steps=sum(steps) / len(steps) if steps else None,
-        reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        changes=sum((record.changes for record in records), ChangeCounts()),
-        recovery={kind: sum(record.recovery.get(kind, 0) for record in records) for kind in INCIDENT_KINDS},
-    )
+# Reading
 
 
-def rows_by_objects(records: Sequence[EpisodeRecord]) -> dict[int, Row]:
-    """Return how episodes went with each number of objects."""
-    sizes = sorted({record.objects for record in records})
-    return {size: make_row([record for record in records if record.objects == size]) for size in sizes}
+def read_records(path: Path) -> list[Record]:
+    """Read a file of records, with the timings beside it if there are any."""
+    return _parse(path, read_bytes(path))
 
 
-def table(records: Sequence[EpisodeRecord]) -> list[str]:
-    """Lines for a person to read."""
-    total = make_row(records)
-    rows = {**{str(size): row for size, row in rows_by_objects(records).items()}, "total": total}
-    lines = [f"{'objects':>7}  {'successes':>9}  {'95% interval':>13}  {'mean steps':>10}  failures"]
-    lines += [_line(name, row).rstrip() for name, row in rows.items()]
-    return [*lines, OF_POLICY, *_refinement(total.changes), *_recovery(total)]
+def _parse(path: Path, data: bytes) -> list[Record]:
+    timings = _read_timings(timings_path(path))
+    records = [
+        decode(line, Record, f"{path}, line {number}: not the record of an episode")
+        for number, line in enumerate(data.splitlines(), 1)
+    ]
+    return [_with_timing(record, timings.get((record.objects, record.episode))) for record in records]
 
 
-def _line(name: str, row: Row) -> str:
-    interval = f"{100 * row.interval[0]:.1f}–{100 * row.interval[1]:.1f}%"
-    steps = "–" if row.mean_steps is None else f"{row.mean_steps:.0f}"
-    reasons = ", ".join(f"{reason} {number}" for reason, number in row.reasons.items())
-    return f"{name:>7}  {f'{row.successes}/{row.episodes}':>9}  {interval:>13}  {steps:>10}  {reasons}"
+def _read_timings(path: Path) -> dict[tuple[int, int], Timing]:
+    if not path.exists():
+        return {}
+    lines = _whole_lines(read_bytes(path)).splitlines()
+    timings = [
+        decode(line, Timing, f"{path}, line {number}: not the timing of an episode")
+        for number, line in enumerate(lines, 1)
+    ]
+    return {(timing.objects, timing.episode): timing for timing in timings}
 
 
-def _recovery(row: Row) -> list[str]:
-    if not any(row.recovery.values()):
-        return []
-    names = {
-        "wait": "waits",
-        "plan": "plans",
-        "nudge": "nudges",
-        "retry": "retries",
-        "other": "other choices",
-        "stop": "stops",
-    }
-    return ["at a loss: " + ", ".join(f"{row.recovery[kind]} {name}" for kind, name in names.items())]
+def _with_timing(record: Record, timing: Timing | None) -> Record:
+    """Return a record with its timing; files of earlier versions have it in the line itself."""
+    if timing is None:
+        return record
+    return replace(record, seconds=timing.seconds, peak_mebibytes=timing.peak_mebibytes)
 
 
-def _refinement(changes: ChangeCounts) -> list[str]:
-    if changes.refinement is None:
-        return []
-    unexpected = f"{changes.drop} drops, {changes.collision} collisions, {changes.flicker} flickers"
-    rate = f"{100 * changes.refinement:.2f}% of the changes of the state were the chosen action's own effects"
-    return [f"{rate}: {changes.own}, against {unexpected}; {changes.exogenous} were exogenous"]
+def _whole_lines(data: bytes) -> bytes:
+    """Return the data without a last line that a kill has torn."""
+    return data[: data.rfind(b"\n") + 1]
+
+
+# Writing
+
+
+class RecordFile:
+    """A file of records that an evaluation adds to; `records` are those that it holds."""
+
+    def __init__(self, path: Path, records: list[Record]) -> None:
+        self.records = records
+        self._path, self._timings = path, timings_path(path)
+
+    def add(self, record: Record) -> None:
+        """Add a record, after its timing."""
+        for path, line in ((self._timings, timing_line(record)), (self._path, record.line().encode())):
+            with open(path, "ab") as file:
+                file.write(line)
+        self.records.append(record)
+
+
+@contextmanager
+def open_records(path: Path, check: Callable[[Path, Sequence[Record]], None]) -> Iterator[RecordFile]:
+    """Begin a file of records, or take one up if `check` accepts its records; other processes are kept out."""
+    from filelock import FileLock, Timeout
+
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path}: is no plain file, so an evaluation cannot be taken up there; choose another --output")
+    require_writable(path)
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        with FileLock(lock, timeout=0):
+            try:
+                kept = _read_whole_lines(path, BEGINNING)
+                records = _parse(path, kept)
+                check(path, records)
+                timings = _read_whole_lines(timings_path(path), TIMING_BEGINNING)
+                _cut(path, len(kept))
+                _cut(timings_path(path), len(timings) if records else 0)
+                yield RecordFile(path, records)
+            finally:
+                lock.unlink(missing_ok=True)
+    except Timeout:
+        raise BadInput(
+            f"{path}: another process is evaluating into it; wait for it or choose another --output"
+        ) from None
+
+
+def _read_whole_lines(path: Path, beginning: bytes) -> bytes:
+    """Return the lines of a file but for a torn last one; `BadInput` where that is not the beginning of a line."""
+    data = read_bytes(path) if path.exists() else b""
+    kept = _whole_lines(data)
+    torn = data[len(kept) :]
+    if torn[: len(beginning)] != beginning[: len(torn)]:
+        raise BadInput(f"{path}: holds something else than records; choose another --output")
+    return kept
+
+
+def _cut(path: Path, length: int) -> None:
+    if path.exists() and path.stat().st_size > length:
+        with open(path, "r+b") as file:
+            file.truncate(length)

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict, replace
 from synthetic import MACHINE, VERSIONS, large_problems, run_like
 
-from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.records import Record
 from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.folder import Experiment, open_folder
-from bilevel.experiments.timings import timing_of, timings_path
+from bilevel.experiments.records import timing_line, timings_path
 from bilevel.files import write_atomically
 from bilevel.policies.changes import ChangeCounts
 from bilevel.seeds import evaluation_seed
@@ -134,7 +134,7 @@ def make_folder(path: Path) -> Path:
         records = [_record(method, digest, episode) for episode in range(2)]
         results = path / f"episodes/blocks/{method}-0/01.jsonl"
         write_atomically(results, "".join(record.line() for record in records))
-        write_atomically(timings_path(results), b"".join(timing_of(record).line() for record in records))
+        write_atomically(timings_path(results), b"".join(timing_line(record) for record in records))
     others: dict[str, Any] = {
         "costs/blocks/bison-best-0.json": {"seconds": 2.5, "peak_mebibytes": 400.0, "device": "cpu", "networks": 1},
         "memory/blocks/bison.json": {"objects": 1, "peak_mebibytes": 200.0},
@@ -154,9 +154,9 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def _record(method: str, digest: str | None, episode: int) -> EpisodeRecord:
+def _record(method: str, digest: str | None, episode: int) -> Record:
     failed = episode == 1
-    return EpisodeRecord(
+    return Record(
         task="blocks",
         method=method,
         policy=digest and "policies/blocks/bison-best-0",

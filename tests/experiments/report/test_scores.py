@@ -10,7 +10,7 @@ from synthetic import about, row, run_like, size
 
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import RATES, TASKS, paper_rate
-from bilevel.experiments.records import wilson_interval
+from bilevel.experiments.statistics import wilson_interval
 from bilevel.experiments.report.scores import Cell, Results, Score, score
 from bilevel.experiments.report.wording import (
     OF_METHODS,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.records import Record
 from bilevel.experiments.reproduction.backends import Advanced, Event, Failed, Finished
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.measurements import Evaluate
@@ -99,7 +99,7 @@ def test_another_worker_goes_on_where_one_was_killed(
     assert episodes(folder)[:-3] == before
 
 
-def episodes(folder: ExperimentFolder) -> list[EpisodeRecord]:
+def episodes(folder: ExperimentFolder) -> list[Record]:
     return ENDLESS.records(folder)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.experiments.evaluation import EpisodeRunner, read_results
-from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.records import Record
 from bilevel.experiments.reproduction import measurements as module
 from bilevel.experiments.reproduction.conditions import Condition
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
@@ -21,7 +21,7 @@ from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE, World
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import Collect, Train, TrainingCost
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
-from bilevel.experiments.timings import timing_of, timings_path
+from bilevel.experiments.records import timing_line, timings_path
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningOptions, Progress
 from bilevel.policies.changes import ChangeCounts
@@ -45,8 +45,8 @@ def folder(tmp_path: Path) -> ExperimentFolder:
     return ExperimentFolder(tmp_path, Experiment(demonstrations=2, epochs=1))
 
 
-def record(episode: int, digest: str | None = None) -> EpisodeRecord:
-    return EpisodeRecord(
+def record(episode: int, digest: str | None = None) -> Record:
+    return Record(
         task="blocks",
         method="expert",
         policy=None,
@@ -68,11 +68,11 @@ def record(episode: int, digest: str | None = None) -> EpisodeRecord:
     )
 
 
-def write_records(folder: ExperimentFolder, *records: EpisodeRecord, variant: Variant = EXPERT) -> Path:
+def write_records(folder: ExperimentFolder, *records: Record, variant: Variant = EXPERT) -> Path:
     path = folder.path / Evaluate("blocks", variant, 0, 1, 1).outputs[1]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes("".join(record.line() for record in records).encode())
-    timings_path(path).write_bytes(b"".join(timing_of(record).line() for record in records))
+    timings_path(path).write_bytes(b"".join(timing_line(record) for record in records))
     return path
 
 

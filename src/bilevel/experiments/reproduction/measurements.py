@@ -11,15 +11,14 @@ from typing import ClassVar
 import msgspec
 
 from bilevel.baselines.end_to_end import read_any
-from bilevel.experiments.evaluation import Evaluation, read_results
+from bilevel.experiments.evaluate import Evaluation
 from bilevel.experiments.machines import Machine, machine
 from bilevel.experiments.methods import METHODS, find_policy
-from bilevel.experiments.records import EpisodeRecord
+from bilevel.experiments.records import Record, read_records, timing_line, timings_path
 from bilevel.experiments.reproduction.conditions import PLAIN, Condition
 from bilevel.experiments.reproduction.folder import ExperimentFolder, read_intact
 from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Unit
 from bilevel.experiments.reproduction.variants import Variant
-from bilevel.experiments.timings import timing_of, timings_path
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import EvaluatedPolicy
@@ -96,15 +95,14 @@ class Evaluate(VariantUnit):
         results = PurePosixPath(f"episodes/{self.task}/{self.variant.name}-{self.seed}/{number}.jsonl")
         return str(timings_path(results)), str(results)
 
-    def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[EpisodeRecord]:
+    def records(self, folder: ExperimentFolder, to_resume: bool = False) -> list[Record]:
         """Return the episodes that are there as a whole, and of the policy that is there now; a torn last line is not.
 
         To go on with them, they must also have been made with the same versions of all that episodes depend on.
         """
         path = folder.path / self.outputs[1]
         try:
-            data = path.read_bytes()
-            records = list(read_results(path, data[: data.rfind(b"\n") + 1]))
+            records = read_records(path)
             digest = self.digest(folder)
         except (OSError, BadInput):  # what is wrong with a policy is told when it is to be run
             return []
@@ -112,7 +110,7 @@ class Evaluate(VariantUnit):
         found = [(record.episode, record.seed, record.policy_digest) for record in records]
         return records if found == list(wanted) and not (to_resume and self._are_old(records)) else []
 
-    def _are_old(self, records: list[EpisodeRecord]) -> bool:
+    def _are_old(self, records: list[Record]) -> bool:
         """Return whether something that episodes depend on has another version by now; finding out takes a while."""
         now = versions(TASKS[self.task].packages)
         return any(record.versions != now for record in records)
@@ -127,7 +125,7 @@ class Evaluate(VariantUnit):
             records.append(record)
             if time.monotonic() - saved > SAVED_EVERY or len(records) == self.episodes:
                 timings, results = (folder.path / name for name in self.outputs)
-                write_atomically(timings, b"".join(timing_of(record).line() for record in records))
+                write_atomically(timings, b"".join(timing_line(record) for record in records))
                 write_atomically(results, "".join(record.line() for record in records))
                 saved = time.monotonic()
                 callback(f"episode {len(records)} of {self.episodes}")

@@ -12,7 +12,8 @@ import msgspec
 
 from bilevel.experiments.machines import Machine
 from bilevel.experiments.paper import in_order
-from bilevel.experiments.records import EpisodeRecord, make_row
+from bilevel.experiments.records import Record
+from bilevel.experiments.statistics import summarise as make_row
 from bilevel.experiments.reproduction.completeness import SELECTED, Asked
 from bilevel.experiments.reproduction.findings import About, Failure, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import (
@@ -26,7 +27,7 @@ from bilevel.experiments.reproduction.measurements import Evaluate, MeasureMemor
 from bilevel.experiments.reproduction.recipes import OUR_RECIPE, PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import Cost, Train
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
-from bilevel.experiments.timings import microseconds_per_step
+from bilevel.experiments.statistics import microseconds_per_step
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, Value
 from bilevel.policies.policy_folder import BISON, POLICY, RULES
@@ -156,7 +157,7 @@ def _finding(files: FolderFiles, task: str, variant: Variant, seed: int) -> Find
     )
 
 
-def _records(files: FolderFiles, task: str, variant: Variant, seed: int) -> Iterator[tuple[int, list[EpisodeRecord]]]:
+def _records(files: FolderFiles, task: str, variant: Variant, seed: int) -> Iterator[tuple[int, list[Record]]]:
     """Yield the numbers of objects of which there are episodes, with these."""
     paths = (files.folder.path / "episodes" / task / f"{variant.name}-{seed}").glob("*.jsonl")
     for size, path in sorted((int(path.stem), path) for path in paths if path.stem.isdecimal()):
@@ -166,7 +167,7 @@ def _records(files: FolderFiles, task: str, variant: Variant, seed: int) -> Iter
             files.leave_out(path)
 
 
-def _size(objects: int, records: Sequence[EpisodeRecord], peak: float | None) -> Size:
+def _size(objects: int, records: Sequence[Record], peak: float | None) -> Size:
     row = make_row(records)
     return Size(
         objects=objects,
