@@ -88,6 +88,7 @@ class Evaluate:
     def run(self) -> int:
         """Run the command; return the exit code."""
         from bilevel.experiments.evaluate import evaluate
+        from bilevel.parallel import WorkerDied
 
         require_at_least(1, workers=self.workers, episodes=self.episodes)
         require_at_least(0, noise=self.noise, seed=self.seed)
@@ -97,7 +98,7 @@ class Evaluate:
         def state() -> str:
             return f"{done} of {count(total, 'episode')} are in {self.output}" if total else "nothing was run"
 
-        with resumable(state), progress_bar() as bar:
+        with resumable(state, WorkerDied), progress_bar() as bar:
             shown = bar.add_task("evaluating", total=None)
 
             def show(progress: Progress) -> None:

@@ -6,11 +6,10 @@ alone, so the same evaluation gives the same records for any number of workers, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,13 @@ def evaluate(
         workers = 1  # pictures take the whole machine
     if output is None:
         return list(evaluation.run(workers))
-    told = {"task": evaluation.task.name, "method": policy.method, "policy": policy.policy, "seed": seed, "noise": noise}
+    told = {
+        "task": evaluation.task.name,
+        "method": policy.method,
+        "policy": policy.policy,
+        "seed": seed,
+        "noise": noise,
+    }
     with open_records(Path(output), evaluation.check_records) as file, open_log(log, told) as note:
         successes = sum(record.success for record in file.records)
         begin = len(file.records)
@@ -188,7 +193,7 @@ class Evaluation:
             "versions": self._versions,
         }
 
-    def run(self, workers: int | None = 1, begin: int = 0) -> Iterator[Record]:
+    def run(self, workers: int | None = 1, begin: int = 0) -> Generator[Record, None, None]:
         """Yield the records in their order, from the given number on."""
         with closing(parallel(_EpisodeRunner(self), range(begin, self.total), workers)) as records:
             yield from in_order(records, begin)

@@ -10,14 +10,15 @@ from typing import Any
 
 from bilevel.experiments.evaluate import Evaluation as Evaluation
 from bilevel.experiments.evaluate import evaluate as evaluate
-from bilevel.experiments.records import Record, RecordFile, open_records
-from bilevel.experiments.records import read_records as read_results  # noqa: F401
+from bilevel.experiments.records import Record, RecordFile, open_records, read_records
 from bilevel.methods.methods import EvaluatedPolicy
 from bilevel.policies.episode import Episode
 from bilevel.policies.rollout import rollout
 from bilevel.tasks.perception import PERFECT, Perception
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
+
+read_results = read_records
 
 
 class EpisodeRunner:

@@ -1,8 +1,8 @@
 """The records of evaluated episodes: what is kept of each, in a file that an evaluation can take up again.
 
-`results.jsonl` has a line of JSON for each episode, the same bytes on any machine. What the episodes took on the machine
-that ran them is in `results.timings.jsonl` beside it; an episode that was run twice, since a kill lost its record, has
-two lines there, and the last one counts.
+`results.jsonl` has a line of JSON for each episode, the same bytes on any machine. What the episodes took on the
+machine that ran them is in `results.timings.jsonl` beside it; an episode that was run twice, since a kill lost its
+record, has two lines there, and the last one counts.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict, replace
 from synthetic import MACHINE, VERSIONS, large_problems, run_like
 
-from bilevel.experiments.records import Record
+from bilevel.experiments.records import Record, timing_line, timings_path
 from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.folder import Experiment, open_folder
-from bilevel.experiments.records import timing_line, timings_path
 from bilevel.files import write_atomically
 from bilevel.policies.changes import ChangeCounts
 from bilevel.seeds import evaluation_seed

@@ -10,7 +10,6 @@ from synthetic import about, row, run_like, size
 
 from bilevel.experiments.intervals import Counts, rate_interval
 from bilevel.experiments.paper import RATES, TASKS, paper_rate
-from bilevel.experiments.statistics import wilson_interval
 from bilevel.experiments.report.scores import Cell, Results, Score, score
 from bilevel.experiments.report.wording import (
     OF_METHODS,
@@ -22,6 +21,7 @@ from bilevel.experiments.report.wording import (
 )
 from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.variants import USUAL
+from bilevel.experiments.statistics import wilson_interval
 
 
 def table(findings: Findings) -> dict[tuple[str, str | None], Cell]:

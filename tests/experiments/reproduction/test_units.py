@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.experiments.evaluation import EpisodeRunner, read_results
-from bilevel.experiments.records import Record
+from bilevel.experiments.records import Record, timing_line, timings_path
 from bilevel.experiments.reproduction import measurements as module
 from bilevel.experiments.reproduction.conditions import Condition
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
@@ -21,7 +21,6 @@ from bilevel.experiments.reproduction.recipes import PAPERS_RECIPE, World
 from bilevel.experiments.reproduction.summary import summarise
 from bilevel.experiments.reproduction.units import Collect, Train, TrainingCost
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
-from bilevel.experiments.records import timing_line, timings_path
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningOptions, Progress
 from bilevel.policies.changes import ChangeCounts

@@ -92,7 +92,7 @@ def open_folder(path: Path, experiment: Experiment) -> ExperimentFolder:
     with alone_in(path, "beginning a reproduction", PATIENCE):
         if not file.exists():
             remove_leftovers(file)
-            if any(path.iterdir()):
+            if any(not name.name.startswith(".") for name in path.iterdir()):
                 raise BadInput(f"{path}: holds other files; choose a new folder as --output")
             write_atomically(file, encode(experiment, indent=1))
     known = read_experiment(path)

@@ -13,7 +13,6 @@ import msgspec
 from bilevel.experiments.machines import Machine
 from bilevel.experiments.paper import in_order
 from bilevel.experiments.records import Record
-from bilevel.experiments.statistics import summarise as make_row
 from bilevel.experiments.reproduction.completeness import SELECTED, Asked
 from bilevel.experiments.reproduction.findings import About, Failure, Finding, Findings, Size, Training
 from bilevel.experiments.reproduction.folder import (
@@ -28,6 +27,7 @@ from bilevel.experiments.reproduction.recipes import OUR_RECIPE, PAPERS_RECIPE
 from bilevel.experiments.reproduction.units import Cost, Train
 from bilevel.experiments.reproduction.variants import VARIANTS, Variant
 from bilevel.experiments.statistics import microseconds_per_step
+from bilevel.experiments.statistics import summarise as make_row
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, Value
 from bilevel.policies.policy_folder import BISON, POLICY, RULES
