@@ -13,7 +13,7 @@ import pytest
 import tiny_task
 from bilevel.commands import compare_command
 from bilevel.experiments.compare import compare
-from bilevel.experiments.evaluation import evaluate
+from bilevel.experiments.evaluate import evaluate
 from bilevel.experiments.records import Record
 from bilevel.symbolic.domain import BadInput
 from command_line import run

@@ -72,7 +72,7 @@ LAYERS: Mapping[str, Allowed] = {
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",
             "tabletop", "baselines", "methods", "viewer", *TOOLS,
         ),
-        (*NUMERICAL, "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
+        (*NUMERICAL, "filelock", "scipy", "pandas", "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
     ),
     "commands": Allowed(("",), ("rich", "tyro", "msgspec", "PIL")),
     "cli": Allowed(("commands", "interruption", "memory", "symbolic.domain"), ("tyro",)),

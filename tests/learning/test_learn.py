@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from bilevel.demonstrations.collection import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.experiments.evaluation import evaluate
+from bilevel.experiments.evaluate import evaluate
 from bilevel.learning import dagger, networks
 from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.learn import learn

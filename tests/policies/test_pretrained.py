@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments.evaluation import evaluate
+from bilevel.experiments.evaluate import evaluate
 from bilevel.methods.methods import usual_policy
 from bilevel.policies.policy_folder import Measured, load_policy, read_card
 from bilevel.policies.pretrained import find_folder, pretrained_policies, pretrained_policy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.experiments.evaluation import evaluate
+from bilevel.experiments.evaluate import evaluate
 from bilevel.policies.policy_folder import LearnedPolicy, read_policy
 from bilevel.policies.pretrained import find_folder, pretrained_policies
 from bilevel.tabletop import TASKS

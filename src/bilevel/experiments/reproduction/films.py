@@ -12,7 +12,6 @@ from typing import Annotated
 
 import msgspec
 
-from bilevel.experiments.evaluation import EpisodeRunner
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
@@ -124,11 +123,13 @@ def interesting_seed(policy: EvaluatedPolicy, task: Task, objects: int = FILMED)
     That is one that succeeds, in a noisy world in spite of a surprise. Where there is none among the first few, it is
     the first that succeeds, or else the first.
     """
-    runner, is_noisy = EpisodeRunner(policy, task, {}), bool(task.arguments.get(SURPRISE_RATE))
+    assert policy.make
+    env = SceneEnv(task, objects)
+    acting, is_noisy = policy.make(env), bool(task.arguments.get(SURPRISE_RATE))
     seeds = [evaluation_seed(0, objects, episode) for episode in range(TRIED)]
     succeeded: list[int] = []
     for seed in seeds:
-        run = runner.run(objects, seed)
+        run = rollout(env, acting, seed)
         if run.outcome == SUCCESS and run.steps <= LONGEST:
             if not is_noisy or any(event.startswith(SURPRISE) for event in run.all_events):
                 return seed
