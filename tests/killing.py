@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bilevel.baselines.end_to_end import read_any
-from bilevel.demonstrations.manifest import read_manifest
+from bilevel.demonstrations.dataset import read_manifest
 
 TINY = (
     *("--methods", "bison-paper", "expert", "--tasks", "blocks", "--parts", "table", "--seeds", "1"),

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.importing.array_reader import recordings_in_memory
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.symbolic.domain import Action
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import Task
 from tiny_task import TINY, TINY_DISCRETE, choose, control, control_discrete, goal, label, perceive
 
 TASK = "tiny_task:TINY"
+
+
+def import_arrays(
+    observations: Sequence[Any],
+    controls: Sequence[Any] | None = None,
+    *,
+    task: Task,
+    output: Path | None = None,
+    infos: Sequence[Any] | None = None,
+    successes: Sequence[bool] | None = None,
+    demonstrators: Sequence[str] | None = None,
+    **options: Any,
+) -> Demonstrations:
+    """Import episodes that are in memory."""
+    recordings = recordings_in_memory(observations, controls, infos, successes, demonstrators)
+    return import_demonstrations(recordings, task, output, **options)
 
 
 @dataclass

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from command_line import run
+from recorded_episodes import import_arrays
 from tiny_task import TINY
 
 FORGETFUL = """
@@ -53,7 +54,7 @@ def test_a_goal_that_is_not_seen_to_be_reached_is_told(
     """As in recordings without what was seen last."""
     scenes = [[*each.scenes(TINY.spec)][:-1] for each in Demonstrations.read(folder)]
     controls = [each.controls[:-1] for each in Demonstrations.read(folder)]
-    Demonstrations.from_arrays(
+    import_arrays(
         scenes, controls, task=TINY, output=tmp_path / "short", successes=[True] * 5, demonstrators=[*"aabbb"]
     )
     lines = run(capsys, "demonstrations", "check", tmp_path / "short")[1].splitlines()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.learning.learn import learn
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig

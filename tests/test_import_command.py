@@ -13,7 +13,7 @@ import recorded_episodes
 import tiny_task
 from bilevel.commands.import_command import Import
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.importing.formats import Format
+from bilevel.demonstrations.importing.importer import Format
 from command_line import run
 from recorded_episodes import Raw, raw
 

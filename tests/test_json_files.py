@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from bilevel.commands.arguments import env_arguments
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.manifest import MANIFEST
+from bilevel.demonstrations.dataset import MANIFEST, Demonstrations
 from bilevel.json_files import DEEPEST, Damaged, decode, is_too_deep
 from bilevel.policies.policy_folder import POLICY, read_policy
 from bilevel.symbolic.domain import BadInput

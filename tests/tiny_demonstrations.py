@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import LearningConfig

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.learning.learn import learn
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.encoding import encoding_of

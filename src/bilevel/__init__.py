@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
-    from bilevel.demonstrations.collection import collect as collect
+    from bilevel.demonstrations.collect import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
     from bilevel.domain_learning.learning import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
@@ -61,7 +61,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.tasks.task import Task as Task
 
 _MODULES = {
-    "demonstrations.collection": ["collect"],
+    "demonstrations.collect": ["collect"],
     "demonstrations.dataset": ["Demonstrations"],
     "domain_learning.learning": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],

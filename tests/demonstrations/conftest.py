@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import Recorder, collect, collection_settings
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.recording import Recorder, collection_settings
 from tiny_task import TINY
 
 EPISODES = 3

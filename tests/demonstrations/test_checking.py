@@ -1,28 +1,41 @@
-"""A broken data set: which file, and why."""
+"""A data set: which file is broken, and why; what is in it, and what it says at the high level."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bilevel.demonstrations.checking import check
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.manifest import DOMAIN, MANIFEST, file_name
-from bilevel.symbolic.domain import BadInput
-from tiny_task import TINY
+from bilevel.demonstrations.checking import Contents, check, lifted
+from bilevel.demonstrations.collect import Recorder, collect, collection_settings
+from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.traces import explain, label, labelled
+from bilevel.rules.learning import learn_rules
+from bilevel.rules.rule_file import domain_line, format_rules
+from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.tasks.registry import find_task, task_names
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import Task
+from tiny_demonstrations import shown
+from tiny_task import TINY, TINY_ACTING
+from tiny_task import label as tiny_label
+
+GOLDEN = Path(__file__).parents[1] / "rules" / "golden"
+EPISODES = {"gacha": 6, "swap": 12, "swap-noisy": 12}  # until every kind of roll, and a cycle, has come up
 
 
 def test_a_whole_data_set_has_no_problems(collected: Path) -> None:
     report = check(collected)
     assert report.problems == ()
-    assert report == check(collected, TINY)  # which labels it anew
-    assert (report.summary.episodes, report.summary.exogenous) == (3, 0)
-    assert report.summary.actions == {"pick": 3, "put": 3}
-    assert report.summary.steps == sum(demonstration.steps for demonstration in Demonstrations.read(collected))
+    for found in (report.contents, check(collected, TINY).contents):  # which labels it anew
+        assert found
+        assert (found.episodes, found.exogenous, found.actions) == (3, 0, {"pick": 3, "put": 3})
+        assert found.steps == sum(demonstration.steps for demonstration in Demonstrations.read(collected))
     assert report.megabytes == sum(path.stat().st_size for path in collected.glob("*.npz")) / 1e6
 
 
@@ -33,7 +46,7 @@ def test_each_broken_file_is_named_with_its_reason(copied: Path) -> None:
     names[2].write_bytes(names[2].read_bytes() + b"0")
     problems = check(copied).problems
     assert problems == (
-        f"{names[0]}: missing",
+        f"{names[0]}: there is no such file",
         f"{names[1]}: no whole npz archive of plain arrays; it may be truncated",
         f"{names[2]}: not the file that the manifest describes (another sha256)",
     )
@@ -80,7 +93,6 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
         ),
         (lambda m: m["settings"]["arguments"].update(objects="1"), "'objects' among the arguments must be"),
         (lambda m: m.update(complete=1), "Expected `bool`, got `int` - at `$.complete`"),
-        (lambda m: m.update(format=0), "Invalid enum value 0 - at `$.format`"),
         (lambda m: m.update(keyframe=3), "Invalid enum value 3 - at `$.keyframe`"),
         (lambda m: m["spec"].update(agent={"x": {"type": "mood"}}), "no spec: Invalid value 'mood'"),
         (lambda m: m["spec"]["agent"].pop("x"), "the type 'parcel' has the Position 'x', but the agent has no 'x'"),
@@ -116,31 +128,24 @@ def test_a_manifest_that_is_truncated_or_nonsense_is_a_problem(copied: Path) -> 
         assert problem.startswith(f"{copied / MANIFEST}: ")
 
 
-def test_a_newer_format_is_refused_with_advice(copied: Path) -> None:
-    edit(copied, lambda manifest: manifest.update(format=3, novelty=True))
+@pytest.mark.parametrize(("number", "advice"), [(3, "upgrade bilevel"), (1, "collect it again")])
+def test_another_format_is_refused_with_advice(copied: Path, number: int, advice: str) -> None:
+    edit(copied, lambda manifest: manifest.update(format=number, novelty=True))
     for use in (check, Demonstrations.read):
-        with pytest.raises(BadInput, match=r"of format 3, but bilevel .* reads format 2; upgrade bilevel"):
+        with pytest.raises(BadInput, match=rf"of format {number}, but bilevel .* reads format 2; {advice}"):
             use(copied)
 
 
-OLD = {
-    "format": 1,
-    "task": "gacha",
-    "arguments": {"objects": 3, "teleport_rate": 0.0, "draw": "empty"},
-    "noise": {"amplitude": 0.7, "rate": 0.02, "shortest": 5, "longest": 20, "flips": 0.15},
-    "seed": 2,
-    "episodes": 40,
-}
-
-
-def test_a_data_set_of_the_first_format_is_refused_with_the_command_that_makes_it_anew(copied: Path) -> None:
-    (copied / MANIFEST).write_text(json.dumps(OLD))
-    command = (
-        "bilevel collect gacha --objects 3 --env-args teleport_rate=0.0 draw=empty --episodes 40 --seed 2 --noise 0.7"
-    )
-    for use in (check, Demonstrations.read):
-        with pytest.raises(BadInput, match=f"made by bilevel 0.1; collect it again with: {command} --output"):
-            use(copied)
+def test_words_of_others_are_quoted_in_a_command(copied: Path) -> None:
+    edit(copied, lambda m: m["settings"].update(task="blocks; touch X #"))
+    assert Demonstrations.read(copied).command.startswith("bilevel collect 'blocks; touch X #' --objects 1")
+    source = {"format": "npz", "place": "a b", "options": ["--rate 10", "--perceive 'my file.py:f'"]}
+    edit(copied, lambda m: m.update(source=source))
+    command = Demonstrations.read(copied).command
+    assert command.startswith("bilevel import 'a b' --format npz --task 'blocks; touch X #' --rate 10 --perceive 'my")
+    edit(copied, lambda m: m["source"].update(options=["'"]))
+    with pytest.raises(BadInput, match="No closing quotation"):
+        Demonstrations.read(copied)
 
 
 def test_what_is_no_data_set_is_refused(tmp_path: Path) -> None:
@@ -156,3 +161,121 @@ def test_an_incomplete_data_set_is_one_problem_with_the_command_that_completes_i
     assert "bilevel collect tiny --objects 1 --env-args slip_rate=0.0 --episodes 5 --seed 0 --output" in problem
     with pytest.raises(BadInput, match="not complete; go on with: bilevel collect"):
         Demonstrations.read(copied)
+
+
+# What is in it
+
+
+def contents(*demonstrations: Demonstration, task: Task | None = None) -> Contents:
+    found = Contents(TINY.domain)
+    for number, demonstration in enumerate(demonstrations):
+        found.add(labelled(number, demonstration, TINY.domain, task))
+    return found
+
+
+def always_empty(scene: Scene) -> Iterator[Atom]:
+    """Labels that forget that a spot is taken."""
+    yield from (fact for fact in tiny_label(scene) if fact.predicate != "empty")
+    yield from (Atom("empty", (spot,)) for spot in scene.roster.of_type("spot"))
+
+
+def test_demonstrations_of_an_expert_hold_nothing_odd() -> None:
+    found = contents(*shown())
+    assert [(group.demonstrator, group.outcome, group.episodes) for group in found.groups] == [("", "success", 3)]
+    assert found.groups[0].steps == sum(demonstration.steps for demonstration in shown())
+    assert found.objects == {"parcel": (2, 2), "spot": (2, 2)}
+    assert found.goals == found.reached == {"at": 6}
+    assert {(kind.change, kind.reported == kind.count) for kind in found.unexplained} == {
+        ("+empty(?spot) +lying(?parcel)", True)
+    }
+    assert (found.unreached, found.reached_at_once, found.ambiguous, found.flickers) == ([], [], [], [])
+
+
+def test_demonstrators_and_outcomes_are_told_apart() -> None:
+    first, second, third = shown()
+    found = contents(replace(first, demonstrator="Ann"), replace(second, demonstrator="Bo", outcome="lost"), third)
+    assert [(group.demonstrator, group.outcome) for group in found.groups] == [
+        ("", "success"),
+        ("Ann", "success"),
+        ("Bo", "lost"),
+    ]
+
+
+def test_the_number_of_objects_is_told_as_a_span() -> None:
+    assert contents(shown()[0], shown(objects=1)[0]).objects == {"parcel": (1, 2), "spot": (1, 2)}
+
+
+def test_labels_that_forget_an_effect_are_found_with_the_action_they_spoil() -> None:
+    found = contents(*shown(), task=replace(TINY, label=always_empty))
+    kinds = [kind for kind in found.unexplained if kind.change.startswith("+at")]
+    assert sum(kind.count for kind in kinds) == 6
+    kind = kinds[0]
+    assert kind.change == "+at(?parcel, ?spot) +free() -carrying(?parcel)"
+    assert kind.nearest in {"put(parcel1, spot1)", "put(parcel2, spot2)"}
+    assert kind.lacks == f"empty({kind.came[0].split(', ')[1].rstrip(')')}) did not become false"
+    state = dict(shown()[kind.episode].states)[kind.step]
+    assert set(kind.came) <= set(map(str, state))
+
+
+def test_goals_that_do_not_hold_at_the_end_are_named() -> None:
+    first, second, _ = shown()
+    wanted = frozenset({Atom("at", ("parcel1", "spot2"))})
+    found = contents(replace(first, goals=((0, wanted),)), replace(second, goals=((0, frozenset()),)))
+    assert [(each.episode, each.facts) for each in found.unreached] == [(0, ("at(parcel1, spot2)",))]
+    assert (found.goals["at"], found.reached["at"]) == (1, 0)
+    assert found.reached_at_once == [1]
+
+
+def test_flickers_are_counted() -> None:
+    first = shown(objects=1)[0]
+    (_, state), *others = first.states
+    states = ((0, state), (1, state - {Atom("free")}), (2, state), *others)
+    (kind,) = contents(replace(first, states=states)).flickers
+    assert (kind.change, kind.count, kind.step) == ("-free()", 1, 1)
+
+
+def test_changes_are_the_same_but_for_their_objects() -> None:
+    objects = {"a": "cube", "b": "cube", "c": "spot"}
+    on = {Atom("on", ("a", "c"))}, {Atom("on", ("b", "c"))}
+    one, other = (lifted(frozenset(came), frozenset(went), objects) for came, went in (on, on[::-1]))
+    assert one == other == "+on(?cube, ?spot) -on(?cube2, ?spot)"
+
+
+# At the high level
+
+
+@pytest.mark.parametrize("name", [name for name in task_names() if name != "gacha-noisy"])
+def test_a_few_demonstrations_teach_the_golden_rules(name: str, tmp_path: Path) -> None:
+    task = find_task(name)
+    data = collect(task, tmp_path, objects=2, episodes=EPISODES.get(name, 2))
+    found = Contents.of(data)
+    rules = learn_rules(found.traces, data.domain)
+    text = format_rules(rules, [domain_line(data.domain.name)])
+    assert text == (GOLDEN / f"{data.domain.name}.rules").read_text()
+    assert found.several == 0
+    assert found.explained == found.steps or found.events  # before a surprise nothing need be explained
+    assert [label(item, task) for item in data] == [label(item) for item in data]  # labelled anew, and as recorded
+
+
+def test_each_step_has_the_action_that_it_helped_to_bring_about(collected: Path) -> None:
+    data = Demonstrations.read(collected)
+    for demonstration in data:
+        found = explain(demonstration, data.domain, *label(demonstration))
+        assert found.actions == demonstration.actions
+        assert [step.action.action.name for trace in found.traces for step in trace.steps] == ["pick", "put"]
+        assert found.exogenous == 0
+
+
+def test_a_surprise_ends_a_trace_and_is_counted(eventful: Demonstration) -> None:
+    found = explain(eventful, TINY.domain, *label(eventful))
+    assert found.exogenous > 0
+    assert len(found.traces) > 1
+    assert len(found.actions) == eventful.steps
+    assert None not in found.actions
+
+
+def test_labels_alone_explain_an_expert_that_only_acts() -> None:
+    demonstration = Recorder(TINY_ACTING, collection_settings(TINY_ACTING, 1)).record(0)
+    found = contents(demonstration)
+    assert (found.explained, found.recorded, found.agreeing) == (found.steps, 0, 0)
+    assert found.actions == {"pick": 1, "put": 1}

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bilevel.demonstrations.collect import Recorder, collection_settings
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.demonstration import decode_demonstration as decode_with
 from bilevel.demonstrations.demonstration import encode_demonstration as encode
-from bilevel.demonstrations.recording import Recorder, collection_settings
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls, DiscreteControls
 from bilevel.tasks.scene_env import SceneEnv

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from bilevel.demonstrations import lerobot_export
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration, encode_demonstration
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
 from bilevel.demonstrations.lerobot_export import export_to_lerobot
 from bilevel.learning.learn import learn
+from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
 from command_line import run
@@ -64,7 +66,7 @@ def test_demonstrations_come_back_bit_for_bit(task: Task, tmp_path: Path) -> Non
 def test_the_policy_that_is_learned_from_what_comes_back_is_the_same(
     data: Demonstrations, exported: Path, tmp_path: Path
 ) -> None:
-    back = Demonstrations.from_lerobot(exported, TINY, tmp_path / "back")
+    back = import_demonstrations(exported, TINY, tmp_path / "back")
     here, there = (
         learn(each, tmp_path / str(number), task=TINY, config=QUICK) for number, each in enumerate((data, back))
     )
@@ -156,7 +158,7 @@ def test_a_folder_that_is_there_is_not_touched(data: Demonstrations, tmp_path: P
 
 
 def test_an_interrupted_export_leaves_nothing_behind(data: Demonstrations, tmp_path: Path) -> None:
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(progress: Progress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

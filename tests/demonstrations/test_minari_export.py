@@ -15,10 +15,10 @@ import minari
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.collection import collect
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.manifest import file_name
+from bilevel.demonstrations.collect import collect
+from bilevel.demonstrations.dataset import Demonstrations, file_name
 from bilevel.demonstrations.minari_export import export_to_minari, minari_episode
+from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene_env import STEP_LIMIT
@@ -167,7 +167,7 @@ def test_a_broken_second_episode_is_named_and_nothing_is_written(collected: Path
 
 
 def test_an_interruption_leaves_nothing(data: Demonstrations, root: Path) -> None:
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(progress: Progress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -185,7 +185,7 @@ def test_a_full_disk_is_noticed_before_anything_is_written(
 
 
 def test_two_exports_at_the_same_time_do_not_mix(data: Demonstrations, root: Path) -> None:
-    def meddle(done: int, total: int) -> None:
+    def meddle(progress: Progress) -> None:
         with pytest.raises(BadInput, match=r"\.bilevel--tiny-v0: an export is under way, or was killed"):
             export_to_minari(data, NAME)
 

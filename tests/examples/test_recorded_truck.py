@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.traces import Summary, summaries
+from bilevel.demonstrations.checking import Contents
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.rules.learning import learn_rules
 from bilevel.tasks.registry import find_function, find_task
 
@@ -19,9 +19,9 @@ def test_rules_are_learned_from_vectors(tmp_path: Path) -> None:
     vectors, controls, ends = zip(*find_function(f"{RECORDED}:recorded")(episodes=12), strict=True)
     np.savez(tmp_path / "scrap.npz", observations=vectors, actions=controls, terminals=ends)
     task = find_task(f"{RECORDED.with_name('own_world.py')}:task")
-    data = Demonstrations.from_npz(tmp_path / "scrap.npz", task, perceive=find_function(f"{RECORDED}:from_vector"))
+    data = import_demonstrations(tmp_path / "scrap.npz", task, perceive=find_function(f"{RECORDED}:from_vector"))
     assert len(data) == 12
-    rules = learn_rules(sum(summaries(data, data.domain), Summary()).traces, data.domain)
+    rules = learn_rules(Contents.of(data).traces, data.domain)
     assert [rule.action.name for rule in rules] == ["drop", "grab", "wash", "grab"]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
+from bilevel.demonstrations.dataset import Manifest
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.manifest import Manifest
 from bilevel.demonstrations.traces import labelled
 from bilevel.learning.diagnosis import Diagnosis, diagnose
 from bilevel.symbolic.domain import NO_FACTS, Atom, Outcome, Schema

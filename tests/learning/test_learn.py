@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.experiments.evaluate import evaluate

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.traces import explain, label
 from bilevel.learning.learn import learn, learn_bilevel
 from bilevel.learning.networks import LearningOptions, Progress

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bilevel.commands.arguments import DataFolder, Json, OptionalTask, answer, count, progress_bar
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.change_kinds import Kind
-    from bilevel.demonstrations.checking import Report
-    from bilevel.demonstrations.contents import Contents
+    from bilevel.demonstrations.checking import Contents, Kind, Report
     from bilevel.learning.demonstration_checking import ControlFindings
     from bilevel.learning.diagnosis import Diagnosis
 
@@ -40,7 +38,7 @@ class CheckDemonstrations:
         with progress_bar() as progress:
             bar = progress.add_task("checking")
             update = progress.update
-            report, found = diagnose(self.folder, task, lambda done, total: update(bar, completed=done, total=total))
+            report, found = diagnose(self.folder, task, lambda now: update(bar, completed=now.done, total=now.total))
         problems = report.problems
         values = {**_values(report), **(_diagnosis_values(found) if found else {})}
         verdict = count(problems, "problem") if problems else "all files are whole"
@@ -54,15 +52,16 @@ class CheckDemonstrations:
 
 
 def _values(report: Report) -> dict[str, Any]:
-    found = report.summary
-    return {
-        "problems": report.problems,
-        "task": report.task,
+    found = report.contents
+    problems = {"problems": report.problems, "task": report.task}
+    if found is None:
+        return problems
+    return problems | {
         "episodes": found.episodes,
         "steps": found.steps,
         "actions": dict(sorted(found.actions.items())),
         "exogenous": found.exogenous,
-        "ambiguous": found.ambiguous,
+        "ambiguous": found.several,
         "events": dict(sorted(found.events.items())),
         "explained_steps": found.explained,
         "agreeing_steps": found.agreeing,
@@ -99,7 +98,7 @@ def _diagnosis_values(found: Diagnosis) -> dict[str, Any]:
 
 def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     """Give what is in the data set, from what everybody wants to know to what is odd."""
-    found, contents = report.summary, diagnosis.contents
+    found = contents = diagnosis.contents
     rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
     yield f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps"
     yield f"{found.steps / max(1, found.episodes):.1f} steps an episode{rate}, {report.megabytes:.1f} MB"
@@ -107,7 +106,7 @@ def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     yield f"objects: {', '.join(f'{name} {_span(*numbers)}' for name, numbers in contents.objects.items())}"
     yield f"actions: {_numbers(found.actions)}"
     events = f" (events: {_numbers(found.events)})" if found.events else ""
-    yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.ambiguous}"
+    yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.several}"
     yield from kind_lines([*contents.unexplained, *contents.ambiguous])
     if contents.flickers:
         yield f"flickers, undone after a few steps: {sum(kind.count for kind in contents.flickers)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -36,9 +35,9 @@ from bilevel.commands.arguments import (
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.collection import Collection
     from bilevel.demonstrations.dataset import Demonstrations
     from bilevel.demonstrations.demonstration import Demonstration
+    from bilevel.progress import Callback, Progress
 
 OutputFolder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 Episode = Annotated[Optional[int], tyro.conf.arg(metavar="K")]
@@ -74,49 +73,65 @@ class Collect:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.demonstrations.collection import open_collection
-        from bilevel.demonstrations.recording import collection_settings
+        from bilevel.demonstrations.collect import collect
         from bilevel.tasks.registry import find_task
 
-        started = time.perf_counter()
+        started, done = time.perf_counter(), 0
         require_at_least(1, workers=self.workers)
         task, further = find_task(self.task), env_arguments(self.env_args)
-        settings = collection_settings(
-            task, self.objects, seed=self.seed, noise=self.noise, perception=self.perception, **further
-        )
-        with open_collection(task, self.output, settings, self.episodes) as collection:
-            kept = len(collection.entries)
-            for problem in () if self.json else collection.broken:
-                print(f"{problem}; collected again")
-            wanted = f"{count(self.episodes, 'episode')} are in {self.output}"
-            with resumable(lambda: f"{len(collection.entries)} of {wanted}"), progress_bar() as progress:
-                bar = progress.add_task("collecting", total=self.episodes, completed=kept)
-                for _ in collection.record_missing(self.workers):
-                    failed = f" ({collection.failures} failed)" if collection.failures else ""
-                    progress.update(bar, advance=1, description=f"collecting{failed}")
-        self._report(collection, kept, time.perf_counter() - started)
+        wanted = f"{count(self.episodes, 'episode')} are in {self.output}"
+        with resumable(lambda: f"{done} of {wanted}"), progress_bar() as progress:
+            bar = progress.add_task("collecting", total=self.episodes)
+
+            def callback(so_far: Progress) -> None:
+                nonlocal done
+                done = so_far.done
+                failures = so_far.values.get("failed attempts")
+                failed = f" ({failures} failed)" if failures else ""
+                progress.update(bar, completed=done, description=f"collecting{failed}")
+
+            data = collect(
+                task,
+                self.output,
+                objects=self.objects,
+                episodes=self.episodes,
+                seed=self.seed,
+                noise=self.noise,
+                perception=self.perception,
+                workers=self.workers,
+                callback=callback,
+                **further,
+            )
+        self._report(data, time.perf_counter() - started)
         return 0
 
-    def _report(self, collection: Collection, kept: int, seconds: float) -> None:
-        entries, failures = collection.entries.values(), collection.failures
+    def _report(self, data: Demonstrations, seconds: float) -> None:
+        assert data.manifest
+        assert data.collected
+        report = data.collected
+        entries, kept = data.manifest.files, report.already_there
         steps = sum(entry.steps for entry in entries)
         megabytes = sum((self.output / entry.file).stat().st_size for entry in entries) / 1e6
         found = {
             "output": str(self.output),
             "episodes": self.episodes,
             "already_there": kept,
-            "broken": collection.broken,
-            "failed_attempts": failures,
+            "broken": report.broken,
+            "failed_attempts": report.failed_attempts,
+            "failures": dict(report.failures),
             "steps": steps,
             "megabytes": round(megabytes, 2),
             "seconds": round(seconds, 2),
         }
         there = f", {kept} of them already there" if kept else ""
-        failed = f"; {count(failures, 'failed attempt')} not kept" if failures else ""
+        reasons = ", ".join(f"{number} {reason}" for reason, number in report.failures.most_common())
+        failed = f"; {count(report.failed_attempts, 'failed attempt')} not kept" if report.failed_attempts else ""
         answer(
             found,
             self.json,
-            f"{count(self.episodes, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
+            *(f"{problem}; collected again" for problem in report.broken),
+            f"{count(self.episodes, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}"
+            f"{f' ({reasons})' if reasons else ''}",
             f"written to {self.output} in {seconds:.1f} s",
         )
 
@@ -147,10 +162,8 @@ class ReplayDemonstrations:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.demonstrations.checking import replay
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.demonstrations.filming import film
-        from bilevel.tasks.scene_env import SceneEnv
+        from bilevel.demonstrations.replay import replay
 
         if self.episode is None and self.video:
             raise BadInput("--video shows one episode: say which with --episode K")
@@ -159,27 +172,32 @@ class ReplayDemonstrations:
         data = Demonstrations.read(self.folder)
         task = task_of(data.task, self.task, str(self.folder))
         video = named_after(task.name, self.video, ".mp4")
-        mode, size = "rgb_array" if video else None, picture_size(self.size)
-        env = SceneEnv(task, **data.arguments, render_mode=mode, quality=self.quality, picture_size=size)
-        numbers = range(len(data)) if self.episode is None else [_checked(self.episode, data)]
-        differing = 0
         with progress_bar() as progress:
-            for number in progress.track(numbers, description="replaying"):
-                found = film(data[number], env, video, names=self.names) if video else replay(data[number], env)
-                differing += found is not None
-                if self.json:
-                    print_json(episode=number, matches=found is None, difference=found)
-                elif found:
-                    print(f"episode {number}: {found}")
-        if not self.json:
-            print(f"{count(numbers, 'episode')}, {len(numbers) - differing} the same bit for bit")
-            if differing and data.manifest and data.manifest.other_versions:
-                print(f"the data set was made with {data.manifest.other_versions}")
-            if differing and data.manifest and data.manifest.source:
-                print("the data set was imported: an episode happens again only if its seed was recorded, too")
-            if video:
-                print(f"written to {video}")
-        return 1 if differing else 0
+            bar = progress.add_task("replaying")
+            found = replay(
+                data,
+                task,
+                episode=self.episode,
+                video=video,
+                quality=self.quality,
+                size=picture_size(self.size),
+                names=self.names,
+                callback=lambda so_far: progress.update(bar, completed=so_far.done, total=so_far.total),
+            )
+        different = {number: text for number, text in found.differences.items() if text is not None}
+        if self.json:
+            for number, text in found.differences.items():
+                print_json(episode=number, matches=text is None, difference=text)
+            return 1 if different else 0
+        for number, text in different.items():
+            print(f"episode {number}: {text}")
+        total = len(found.differences)
+        print(f"{count(total, 'episode')}, {total - len(different)} the same bit for bit")
+        for cause in found.causes:
+            print(cause)
+        if video:
+            print(f"written to {video}")
+        return 1 if different else 0
 
 
 def _checked(number: int, data: Demonstrations) -> int:
@@ -208,7 +226,7 @@ class ShowDemonstrations:
             answer({"episode": self.episode, "story": story}, self.json, *lines)
             return 0
         assert data.manifest is not None
-        command, made_with = f"{data.command} --output {self.folder}", data.manifest.versions
+        command, made_with = data.manifest.command_for(self.folder), data.manifest.versions
         steps = sum(entry.steps for entry in data.manifest.files)
         answer(
             {"command": command, "episodes": len(data), "steps": steps, "versions": made_with},
@@ -262,8 +280,8 @@ class ExportDemonstrations:
         with progress_bar() as progress:
             bar = progress.add_task("exporting", total=len(data))
 
-            def callback(done: int, total: int) -> None:
-                progress.update(bar, completed=done, total=total)
+            def callback(now: Progress) -> None:
+                progress.update(bar, completed=now.done, total=now.total)
 
             target = self._to_minari(data, callback) if self.minari else self._to_lerobot(data, callback)
         minari = f"minari.load_dataset({self.minari!r})"
@@ -276,7 +294,7 @@ class ExportDemonstrations:
         )
         return 0
 
-    def _to_minari(self, data: Demonstrations, callback: Callable[[int, int], None]) -> Path:
+    def _to_minari(self, data: Demonstrations, callback: Callback) -> Path:
         from bilevel.demonstrations.minari_export import export_to_minari
         from bilevel.tasks.registry import find_task, registered_task
 
@@ -284,7 +302,7 @@ class ExportDemonstrations:
         task = find_task(self.task) if self.task else registered_task(data.task)
         return export_to_minari(data, self.minari, task, callback)
 
-    def _to_lerobot(self, data: Demonstrations, callback: Callable[[int, int], None]) -> Path:
+    def _to_lerobot(self, data: Demonstrations, callback: Callback) -> Path:
         from bilevel.demonstrations.lerobot_export import export_to_lerobot
 
         assert self.lerobot is not None

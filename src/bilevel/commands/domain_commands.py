@@ -15,7 +15,7 @@ from bilevel.symbolic.domain import Domain, Outcome, Schema
 from bilevel.symbolic.pddl import read_domain
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.change_kinds import Kind
+    from bilevel.demonstrations.checking import Kind
     from bilevel.domain_learning.checked_schemas import Finding
     from bilevel.domain_learning.checking import DomainReport
 

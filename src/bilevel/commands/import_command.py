@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import tyro
 
@@ -18,14 +18,10 @@ from bilevel.commands.arguments import (
     env_arguments,
     progress_bar,
     require_positive,
-    task_of,
 )
-from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.importing.importer import ImportReport
-    from bilevel.demonstrations.importing.recorded import Recordings
-    from bilevel.tasks.task import Task
+    from bilevel.demonstrations.dataset import ImportReport
 
 SOURCE_HELP = "A file or a folder, or the name of a Minari data set."
 RecordedSource = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE", help=SOURCE_HELP)]
@@ -84,18 +80,21 @@ class Import:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.demonstrations.importing.formats import read_recordings
-        from bilevel.demonstrations.importing.importer import ImportOptions, import_recordings
+        from bilevel.demonstrations.importing.importer import import_demonstrations
+        from bilevel.tasks.registry import find_task
 
         require_positive(rate=self.rate, recorded_rate=self.recorded_rate)
         with progress_bar() as progress:
             bar = progress.add_task("importing")
-            recordings = read_recordings(self.source, self.format, self.mask)
-            task = self._task(recordings)
-            options = ImportOptions(
-                perceive=_function(self.perceive),
-                hindsight=self.hindsight if self.hindsight in ("final", "each") else _function(self.hindsight),
-                controls_from=self.controls_from if self.controls_from == "expert" else _function(self.controls_from),
+            data = import_demonstrations(
+                self.source,
+                None if self.task is None else find_task(self.task),
+                self.output,
+                format=self.format,
+                mask=self.mask,
+                perceive=self.perceive,
+                hindsight=self.hindsight,
+                controls_from=self.controls_from,
                 rate=self.rate,
                 recorded_rate=self.recorded_rate,
                 combine=self.combine,
@@ -104,35 +103,11 @@ class Import:
                 clip=self.clip,
                 objects=self.objects,
                 arguments=env_arguments(self.env_args),
-                words=self._words(),
+                callback=lambda now: progress.update(bar, completed=now.done, total=now.total),
             )
-            imported = import_recordings(
-                recordings,
-                task,
-                self.output,
-                options,
-                lambda done, all_: progress.update(bar, completed=done, total=all_),
-            )
-        self._report(imported.report)
+        assert data.report
+        self._report(data.report)
         return 0
-
-    def _task(self, recordings: Recordings) -> Task:
-        own = recordings.own
-        if self.task is None and (own is None or own.settings is None):
-            raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
-        return task_of(own.settings.task if own and own.settings else "", self.task, self.source)
-
-    def _words(self) -> tuple[str, ...]:
-        """The options that were given, as words of the command."""
-        words: list[str] = []
-        for name in ("perceive", "hindsight", "controls_from", "rate", "recorded_rate", "mask", "objects"):
-            value = getattr(self, name)
-            words += [] if value is None else [f"--{name.replace('_', '-')} {value}"]
-        words += [] if self.combine == "mean" else [f"--combine {self.combine}"]
-        words += [f"--{name.replace('_', '-')}" for name in ("clip", "keep_failed") if getattr(self, name)]
-        words += [f"--demonstrator {' '.join(self.demonstrator)}"] if self.demonstrator else []
-        words += [f"--env-args {' '.join(self.env_args)}"] if self.env_args else []
-        return tuple(words)
 
     def _report(self, report: ImportReport) -> None:
         demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
@@ -164,9 +139,3 @@ class Import:
 
 def _numbers(numbers: dict[str, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in numbers.items())
-
-
-def _function(source: str | None) -> Any:
-    from bilevel.tasks.registry import find_function
-
-    return None if source is None else find_function(source)

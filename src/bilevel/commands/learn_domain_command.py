@@ -14,7 +14,7 @@ from bilevel.files import require_writable, write_atomically
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.change_kinds import Kind
+    from bilevel.demonstrations.checking import Kind
     from bilevel.domain_learning.checking import DomainReport
     from bilevel.domain_learning.learning import DomainStudy
     from bilevel.symbolic.domain import Schema

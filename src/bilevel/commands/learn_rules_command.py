@@ -172,21 +172,20 @@ class LearnRules:
         return notes
 
     def _from_demonstrations(self, folder: Path) -> Learned:
+        from bilevel.demonstrations.checking import Contents
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.demonstrations.traces import Summary, summaries
 
         began = time.perf_counter()
         dataset = Demonstrations.read(folder)
         with progress_bar() as progress:
-            found = sum(
-                progress.track(summaries(dataset, dataset.domain), len(dataset), description="labelling"), Summary()
-            )
+            bar = progress.add_task("labelling", total=len(dataset))
+            found = Contents.of(dataset, lambda so_far: progress.update(bar, completed=so_far.done))
         labelled = time.perf_counter()
         rules = learn_rules(found.traces, dataset.domain, self.algorithm)
         seconds = {"labelling": labelled - began, "learning": time.perf_counter() - labelled}
         source = f"{count(dataset, 'demonstration')} of {dataset.task}, {count(found.traces, 'trace')}"
-        details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.ambiguous}
-        notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.ambiguous}"]
+        details = {"demonstrations": len(dataset), "exogenous": found.exogenous, "ambiguous": found.several}
+        notes = [f"changes that no action explains: {found.exogenous}; that several explain: {found.several}"]
         return Learned(dataset.domain, rules, len(found.traces), source, seconds, details, notes)
 
     def _plan(self, domain: Domain, problems: Sequence[Problem]) -> tuple[RuleLearner, list[Planned], float]:

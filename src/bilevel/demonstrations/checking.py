@@ -1,28 +1,26 @@
-"""Is a data set whole, and is an episode the same, bit for bit, when it is lived through again?"""
+"""Whether a data set is whole, and what is in it: who showed what, and which changes of the labels are no action's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import msgspec
 
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.manifest import DOMAIN, Manifest, file_name, read_episode, read_manifest
-from bilevel.demonstrations.recording import Recording
-from bilevel.demonstrations.traces import LabelledEpisode, Summary, labelled, summarise
+from bilevel.demonstrations.dataset import DOMAIN, Demonstrations, Manifest, file_name, read_episode, read_manifest
+from bilevel.demonstrations.traces import LabelledEpisode, labelled
 from bilevel.json_files import Damaged
-from bilevel.policies.policy import Policy
-from bilevel.policies.rollout import Callback, Transition, rollout
+from bilevel.progress import Callback, Progress, silent
+from bilevel.rules.nearest_action import nearest_action
+from bilevel.rules.traces import Change, Trace
 from bilevel.symbolic.adl import read_adl_domain
-from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.tasks.controls import Control
-from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.spec import Spec
+from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts
 from bilevel.tasks.task import Task
+
+MOST_EXAMINED = 20  # kinds of changes, for which the nearest action is sought
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Report:
 
     problems: tuple[str, ...]
     task: str | None = None
-    summary: Summary = field(default_factory=Summary)
+    contents: Contents | None = None
     megabytes: float = 0.0
 
 
@@ -41,10 +39,10 @@ Look = Callable[[LabelledEpisode], None]
 def check(
     folder: Path,
     task: Task | None = None,
-    callback: Callable[[int, int], None] | None = None,
+    callback: Callback = silent,
     begin: Callable[[Manifest, Domain], Look] | None = None,
 ) -> Report:
-    """Read every file of a data set, and label it anew if the task is given.
+    """Read every file of a data set, label it anew if the task is given, and return what is wrong, and what is in it.
 
     Raise `BadInput` where there is no data set, or one of another format. Once it is known what is in it, `begin` gives
     a function that looks at every episode.
@@ -58,9 +56,13 @@ def check(
     except BadInput as error:
         return Report((str(error),), manifest.settings.task)
     problems, size = [], 0
-    summary = Summary()
+    contents = Contents(domain)
     look = begin(manifest, domain) if begin else None
-    for index in range(manifest.episodes):
+    there = [index for index in range(manifest.episodes) if (folder / file_name(index)).is_file()]
+    if not manifest.complete:
+        advice = f"go on with: {manifest.command_for(folder)}"
+        problems = [f"{folder}: not complete, {len(there)} of {manifest.episodes} episodes are there; {advice}"]
+    for done, index in enumerate(there if problems else range(manifest.episodes), 1):
         try:
             demonstration, data = read_episode(folder, manifest, index)
         except BadInput as error:
@@ -68,84 +70,192 @@ def check(
         else:
             size += len(data)
             episode = labelled(index, demonstration, domain, task)
-            summary = summary + summarise(episode)
+            contents.add(episode)
             if look:
                 look(episode)
-        if callback:
-            callback(index + 1, manifest.episodes)
-    if not manifest.complete:
-        problems = _incomplete(folder, manifest, problems)
-    return Report(tuple(problems), manifest.settings.task, summary, size / 1e6)
+        callback(Progress("checking", done, manifest.episodes))
+    return Report(tuple(problems), manifest.settings.task, contents, size / 1e6)
 
 
-def _incomplete(folder: Path, manifest: Manifest, problems: list[str]) -> list[str]:
-    """Return one line for all that has not been collected yet, and those about files that are there."""
-    names = [file_name(index) for index in range(manifest.episodes)]
-    there = sum((folder / name).is_file() for name in names)
-    advice = f"go on with: {manifest.command} --output {folder}"
-    reason = f"{folder}: not complete, {there} of {manifest.episodes} episodes are there; {advice}"
-    return [reason, *(problem for problem in problems if not problem.endswith(": missing"))]
+# What is in demonstrations
 
 
-class _Replaying(Policy):
-    """The policy that does again what was done."""
+class Group(msgspec.Struct):
+    """The episodes of one demonstrator that ended in the same way."""
 
-    def __init__(self, demonstration: Demonstration) -> None:
-        self._controls = iter(demonstration.executed)
-
-    def act(self, scene: Scene) -> Control | None:
-        return next(self._controls, None)
-
-
-def replay(demonstration: Demonstration, env: SceneEnv, callback: Callback | None = None) -> str | None:
-    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does.
-
-    `callback` sees every step, too.
-    """
-    recording = Recording(env)
-
-    def each_step(transition: Transition) -> None:
-        recording(transition)
-        if callback:
-            callback(transition)
-
-    episode = rollout(env, _Replaying(demonstration), demonstration.seed, callback=each_step)
-    again = recording.demonstration(episode, demonstration.seed)
-    then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
-    last = min(demonstration.steps, again.steps)
-    for timestep in range(last + 1):
-        for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
-            before, after = then[what][timestep], now[what][timestep]
-            if before is not None and _bits(before) != _bits(after):
-                return f"first differs at step {timestep}: {what}{_amount(before, after)}"
-    if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
-        return f"first differs at step {last}: the outcome"
-    return None
+    demonstrator: str
+    outcome: str
+    episodes: int = 0
+    steps: int = 0
 
 
-def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
-    """Return all that is compared, with a value for every timestep, `None` where there is no snapshot."""
-    scenes = demonstration.scenes(spec)
-    found: dict[str, Sequence[Any]] = {
-        "'agent'": [scene.values for scene in scenes],
-        "the objects": [list(scene.objects.items()) for scene in scenes],
-        "'features'": [scene.features for scene in scenes],
-        "the goal": demonstration.at_each_timestep(demonstration.goals),
-        "the events": [[event for when, event in demonstration.events if when == now] for now in range(len(scenes))],
-    }
-    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
-    for name, part in demonstration.snapshots.items():
-        found[f"'snapshot.{name}'"] = [part[index[now]] if now in index else None for now in range(len(scenes))]
-    return found
+class Unreached(msgspec.Struct):
+    """An episode at whose end the goal does not hold."""
+
+    episode: int
+    outcome: str
+    facts: tuple[str, ...]
 
 
-def _bits(value: Any) -> Any:
-    """Return what decides whether two values are the same: of numbers, their bits."""
-    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray | np.generic) else value
+class Contents:
+    """What is in some demonstrations, gathered one by one, and to be asked for when all are in."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.traces: list[Trace] = []
+        self.episodes = self.steps = 0
+        self.explained = 0  # steps that have a high-level action, found from what was seen alone
+        self.recorded = 0  # steps of which the expert said what it was doing
+        self.agreeing = 0  # of these, where it is the action that was found
+        self.exogenous = self.several = 0  # changes that no action explains, and that several do
+        self.actions: Counter[str] = Counter()  # carried out, by schema
+        self.events: Counter[str] = Counter()  # that the environment itself reported, by kind
+        self.objects: dict[str, tuple[int, int]] = {}  # the fewest and the most of each type in an episode
+        self.without_controls = 0  # episodes
+        self.goals: Counter[str] = Counter()  # facts that were wanted at the end, by predicate
+        self.reached: Counter[str] = Counter()  # of these, those that held
+        self.reached_at_once: list[int] = []  # episodes whose goal held from the beginning
+        self.unreached: list[Unreached] = []
+        self._groups: dict[tuple[str, str], Group] = {}
+        self._unexplained, self._ambiguous, self._flickers = Kinds(), Kinds(), Kinds()
+
+    @classmethod
+    def of(cls, demonstrations: Demonstrations, callback: Callback = silent) -> Contents:
+        """Return what is in demonstrations, as they were labelled when they were recorded."""
+        contents = cls(demonstrations.domain)
+        for number, demonstration in enumerate(demonstrations):
+            contents.add(labelled(number, demonstration, contents.domain))
+            callback(Progress("labelling", number + 1, len(demonstrations)))
+        return contents
+
+    def add(self, episode: LabelledEpisode) -> None:
+        """Take in one episode."""
+        number, demonstration, _, _, found = episode
+        recorded = demonstration.actions
+        self.traces += found.traces
+        self.steps += demonstration.steps
+        self.explained += sum(action is not None for action in found.actions)
+        self.recorded += sum(action is not None for action in recorded)
+        self.agreeing += sum(ours == theirs is not None for ours, theirs in zip(found.actions, recorded, strict=True))
+        self.exogenous += found.exogenous
+        self.several += found.ambiguous
+        self.actions.update(step.action.action.name for trace in found.traces for step in trace.steps)
+        self.events.update(event.split()[0] for _, event in demonstration.events if event.split())
+        shown_by = demonstration.demonstrator, demonstration.outcome
+        group = self._groups.setdefault(shown_by, Group(*shown_by))
+        group.episodes += 1
+        group.steps += demonstration.steps
+        self.without_controls += not demonstration.has_controls
+        counts = Counter(demonstration.objects.values())
+        for kind in {**self.objects, **counts}:
+            fewest, most = self.objects.get(kind, (0, 0) if self.episodes else (counts[kind], counts[kind]))
+            self.objects[kind] = min(fewest, counts[kind]), max(most, counts[kind])
+        self.episodes += 1
+        self._add_goal(episode)
+        events = {timestep for timestep, _ in demonstration.events}
+        for change in found.unclear:
+            kinds = self._ambiguous if change.actions else self._unexplained
+            kinds.note(number, change, demonstration.objects, change.step in events)
+        for change in found.flickers:
+            self._flickers.note(number, change, demonstration.objects, change.step in events)
+
+    def _add_goal(self, episode: LabelledEpisode) -> None:
+        goal, state = episode.goals[-1], episode.states[-1]
+        self.goals.update(fact.predicate for fact in goal)
+        self.reached.update(fact.predicate for fact in goal & state)
+        if goal - state:
+            self.unreached.append(Unreached(episode.number, episode.demonstration.outcome, _texts(goal - state)))
+        elif all(wanted <= now for wanted, now in zip(episode.goals, episode.states, strict=True)):
+            self.reached_at_once.append(episode.number)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The episodes by demonstrator and outcome."""
+        return [self._groups[shown_by] for shown_by in sorted(self._groups)]
+
+    @cached_property
+    def unexplained(self) -> list[Kind]:
+        """The kinds of changes that no action explains, the most frequent first, these with the nearest action."""
+        return self._unexplained.with_nearest(self.domain)
+
+    @property
+    def ambiguous(self) -> list[Kind]:
+        """The kinds of changes that several actions explain, the most frequent first."""
+        return self._ambiguous.by_count()
+
+    @property
+    def flickers(self) -> list[Kind]:
+        """The kinds of changes that were undone after a few steps, the most frequent first."""
+        return self._flickers.by_count()
 
 
-def _amount(one: Any, other: Any) -> str:
-    """Say by how much two arrays of numbers differ at most."""
-    if not isinstance(one, np.ndarray) or np.shape(one) != np.shape(other):
-        return ""
-    return f" by {np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)), initial=0.0):.3g}"
+# Changes of labels, counted by what they are but for the objects in them
+
+
+class Kind(msgspec.Struct):
+    """Changes that are the same but for the objects in them; all but the first three fields are about the first."""
+
+    change: str  # lifted: "+on(?cube, ?spot) -holding(?cube)"
+    count: int
+    reported: int  # by the environment, as events
+    episode: int
+    step: int
+    came: tuple[str, ...]
+    went: tuple[str, ...]
+    actions: tuple[str, ...]  # that explain it; none, or several
+    nearest: str | None = None  # where none does
+    lacks: str | None = None
+
+
+class Kinds:
+    """Changes of some sort, such as those that no action explains, gathered one by one."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Kind] = {}
+        self._first: dict[str, tuple[Change, Mapping[str, str]]] = {}
+
+    def note(self, episode: int, change: Change, objects: Mapping[str, str], reported: bool = False) -> None:
+        """Count a change, and keep the first of its kind."""
+        came, went = change.after - change.before, change.before - change.after
+        name = lifted(came, went, objects)
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = Kind(name, 0, 0, episode, change.step, _texts(came), _texts(went), tuple(map(str, change.actions)))
+            self._kinds[name] = kind
+            self._first[name] = change, objects
+        kind.count += 1
+        kind.reported += reported
+
+    def by_count(self) -> list[Kind]:
+        """Return the kinds, the most frequent first."""
+        return sorted(self._kinds.values(), key=lambda kind: (-kind.count, kind.change))
+
+    def with_nearest(self, domain: Domain) -> list[Kind]:
+        """Return the kinds, the most frequent first; these have the nearest action."""
+        kinds = self.by_count()
+        for kind in kinds[:MOST_EXAMINED]:
+            change, objects = self._first[kind.change]
+            nearest = nearest_action(domain, change.before, change.after, objects)
+            if nearest is not None:
+                kind.nearest, kind.lacks = str(nearest.action.action), str(nearest.lacks)
+        return kinds
+
+
+def lifted(came: Facts, went: Facts, objects: Mapping[str, str]) -> str:
+    """Return what came and went, with variables named by types in the place of objects: `+on(?cube, ?spot)`."""
+    variables: dict[str, str] = {}
+    taken: Counter[str] = Counter()
+
+    def variable(name: str) -> str:
+        if name not in variables:
+            kind = objects.get(name, "object")
+            taken[kind] += 1
+            variables[name] = f"?{kind}{taken[kind] if taken[kind] > 1 else ''}"
+        return variables[name]
+
+    signed = [(sign, fact) for sign, facts in (("+", came), ("-", went)) for fact in sorted(facts)]
+    return " ".join(f"{sign}{Atom(fact.predicate, tuple(map(variable, fact.terms)))}" for sign, fact in signed)
+
+
+def _texts(facts: Iterable[Atom]) -> tuple[str, ...]:
+    return tuple(map(str, sorted(facts)))

@@ -5,22 +5,61 @@ A demonstration is read when it is asked for. Demonstrations that were made othe
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Annotated, Any, Literal, overload
 
-from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.manifest import DOMAIN, Manifest, read_episode, read_manifest
+import msgspec
+
+import bilevel
+from bilevel.demonstrations.demonstration import Demonstration, decode_demonstration
+from bilevel.files import write_atomically
+from bilevel.json_files import decode, read_bytes
+from bilevel.policies.rollout import Perturbation
+from bilevel.seeds import training_seed
 from bilevel.symbolic.adl import read_adl_domain
 from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.tasks.controls import Controls
-from bilevel.tasks.spec import Spec
-from bilevel.tasks.task import Task
+from bilevel.tasks.perception import PERFECT, Perception
+from bilevel.tasks.spec import Spec, read_spec
+from bilevel.tasks.task import NOT_OF_ENVIRONMENTS, OBJECTS
+from bilevel.versions import differences
 
-if TYPE_CHECKING:
-    from bilevel.demonstrations.importing.importer import ImportReport
-    from bilevel.demonstrations.importing.recorded import Recordings
+FORMAT = 2
+MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
+MOST_EPISODES = 100_000  # their numbers have five digits
+
+
+@dataclass
+class CollectionReport:
+    """What a collection found in its folder, and which attempts of the expert failed."""
+
+    already_there: int = 0  # episodes
+    broken: tuple[str, ...] = ()  # for each file that was broken, and was made again, where it is and why
+    failed_attempts: int = 0  # at all episodes of the data set
+    failures: Counter[str] = field(default_factory=Counter)  # those of this collection, by how they ended
+
+
+@dataclass
+class ImportReport:
+    """What became of the episodes that were read."""
+
+    read: int = 0
+    kept: int = 0  # demonstrations: hindsight may find several in an episode
+    steps: int = 0
+    rate: float | None = None
+    controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
+    dropped: Counter[str] = field(default_factory=Counter)  # by the reason
+    unachieved: int = 0  # demonstrations that are said to be successes, though the task's goal does not hold at the end
+    demonstrators: Counter[str] = field(default_factory=Counter)  # of what was kept
+    notes: list[str] = field(default_factory=list)
 
 
 class Demonstrations(Sequence[Demonstration]):
@@ -48,6 +87,7 @@ class Demonstrations(Sequence[Demonstration]):
         self.folder, self.manifest = folder, manifest
         self._translated: Callable[[Demonstration], Demonstration] | None = None
         self._most: int | None = None  # see `first`
+        self.collected: CollectionReport | None = None  # if that has just been done
         self.report: ImportReport | None = None  # of what has just been imported
         for number, demonstration in enumerate(items):
             try:
@@ -65,7 +105,7 @@ class Demonstrations(Sequence[Demonstration]):
         folder = Path(folder)
         manifest = read_manifest(folder)
         if not manifest.complete:
-            raise BadInput(f"{folder}: not complete; go on with: {manifest.command} --output {folder}")
+            raise BadInput(f"{folder}: not complete; go on with: {manifest.command_for(folder)}")
         return cls(
             task=manifest.settings.task,
             spec=manifest.spec,
@@ -75,100 +115,6 @@ class Demonstrations(Sequence[Demonstration]):
             folder=folder,
             manifest=manifest,
         )
-
-    @classmethod
-    def from_recordings(
-        cls,
-        recordings: Recordings,
-        task: Task,
-        output: Path | str | None = None,
-        *,
-        callback: Callable[[int, int], None] | None = None,
-        **options: Any,
-    ) -> Demonstrations:
-        """Return recorded episodes as demonstrations of a task: in memory, or in a new folder.
-
-        The `options` are those of `ImportOptions`. `report` says what became of each episode. `callback` is told how
-        many episodes have been read, and how many there are.
-        """
-        from bilevel.demonstrations.importing.importer import ImportOptions, import_recordings
-
-        folder = None if output is None else Path(output)
-        imported = import_recordings(recordings, task, folder, ImportOptions(**options), callback)
-        data = (
-            cls.read(folder)
-            if folder
-            else cls(
-                imported.items,
-                task=task.name,
-                spec=task.spec,
-                domain=task.domain,
-                controls=imported.controls,
-                arguments=imported.settings.arguments,
-            )
-        )
-        data.report = imported.report
-        return data
-
-    @classmethod
-    def from_arrays(
-        cls,
-        observations: Sequence[Any],
-        controls: Sequence[Any] | None = None,
-        *,
-        task: Task,
-        output: Path | str | None = None,
-        infos: Sequence[Any] | None = None,
-        successes: Sequence[bool] | None = None,
-        demonstrators: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-        **options: Any,
-    ) -> Demonstrations:
-        """Import episodes that are in memory; each argument but task and output holds one thing for each of them.
-
-        The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays. There is one
-        more of them than there are controls, or as many. For the `options` see `ImportOptions`.
-
-            data = Demonstrations.from_arrays(scenes, controls, task=task)
-        """
-        from bilevel.demonstrations.importing.array_reader import recordings_in_memory
-
-        recordings = recordings_in_memory(observations, controls, infos, successes, demonstrators, seeds)
-        return cls.from_recordings(recordings, task, output, **options)
-
-    @classmethod
-    def from_npz(cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any) -> Demonstrations:
-        """Import an npz file of `observations`, `actions` and `terminals`, or a folder of such files."""
-        from bilevel.demonstrations.importing.array_reader import read_npz
-
-        return cls.from_recordings(read_npz(Path(path)), task, output, **options)
-
-    @classmethod
-    def from_minari(
-        cls, source: Path | str, task: Task, output: Path | str | None = None, **options: Any
-    ) -> Demonstrations:
-        """Import a Minari data set, given by its name or its folder."""
-        from bilevel.demonstrations.importing.minari_reader import read_minari
-
-        return cls.from_recordings(read_minari(str(source)), task, output, **options)
-
-    @classmethod
-    def from_lerobot(
-        cls, path: Path | str, task: Task, output: Path | str | None = None, **options: Any
-    ) -> Demonstrations:
-        """Import a LeRobot data set (v2.1 or v3.0), given by its folder."""
-        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
-
-        return cls.from_recordings(read_lerobot(Path(path)), task, output, **options)
-
-    @classmethod
-    def from_robomimic(
-        cls, path: Path | str, task: Task, output: Path | str | None = None, *, mask: str | None = None, **options: Any
-    ) -> Demonstrations:
-        """Import an HDF5 file of robomimic's, or those of its episodes that a mask names, such as train."""
-        from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
-
-        return cls.from_recordings(read_robomimic(Path(path), mask), task, output, **options)
 
     def with_domain(
         self, domain: Domain, spec: Spec, task: str, translated: Callable[[Demonstration], Demonstration]
@@ -198,12 +144,12 @@ class Demonstrations(Sequence[Demonstration]):
     @property
     def objects(self) -> int:
         """How many objects there are in the task, as far as that is known."""
-        return int(self.arguments.get("objects", 1))
+        return int(self.arguments.get(OBJECTS, 1))
 
     @property
     def env_arguments(self) -> dict[str, Any]:
         """The arguments of the environment besides the number of objects."""
-        return {name: value for name, value in self.arguments.items() if name != "objects"}
+        return {name: value for name, value in self.arguments.items() if name != OBJECTS}
 
     @property
     def command(self) -> str:
@@ -229,3 +175,186 @@ class Demonstrations(Sequence[Demonstration]):
         else:
             found = read_episode(self.folder, self.manifest, number)[0]
         return self._translated(found) if self._translated else found
+
+
+# The manifest
+
+
+class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All that an episode depends on besides its number."""
+
+    task: str
+    arguments: dict[str, Any]  # of the environment, the number of objects among them, those left out too
+    noise: Perturbation | None
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    perception: Perception = PERFECT
+
+    def __post_init__(self) -> None:
+        if type(self.arguments.get(OBJECTS)) is not int:
+            raise ValueError(f"'{OBJECTS}' among the arguments must be a whole number")
+        for name in NOT_OF_ENVIRONMENTS:
+            if name != OBJECTS and name in self.arguments:
+                raise ValueError(f"'{name}' is no argument of environments")
+
+    def differences(self, other: CollectionSettings) -> str:
+        """Return where these settings differ from others: `objects 3 instead of 4`."""
+        ours, theirs = (
+            {
+                "task": s.task,
+                **s.arguments,
+                "noise": s.noise,
+                "seed": s.seed,
+                "perception": str(s.perception) or "perfect",
+            }
+            for s in (self, other)
+        )
+        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
+
+    def words(self, episodes: int) -> list[str]:
+        """Return the words of the command that collects so many episodes, but for its --output."""
+        further = {name: value for name, value in self.arguments.items() if name != OBJECTS}
+        words = ["bilevel", "collect", self.task, "--objects", str(self.arguments[OBJECTS])]
+        words += env_args(further)
+        words += ["--episodes", str(episodes), "--seed", str(self.seed)]
+        words += ["--noise", str(self.noise.amplitude)] if self.noise else []
+        words += ["--perception", str(self.perception)] if self.perception != PERFECT else []
+        return words
+
+
+def env_args(arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments of an environment as words of a command; no words where there are none."""
+    texts = (f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items())
+    return ["--env-args", *texts] if arguments else []
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of a data set; `attempts` counts the failed ones too."""
+
+    file: str
+    seed: int
+    attempts: int
+    steps: int
+    sha256: str
+
+
+def make_entry(index: int, demonstration: Demonstration, data: bytes) -> Entry:
+    """Return what a manifest says of a demonstration that is written as `data`."""
+    attempts = demonstration.attempt + 1
+    return Entry(file_name(index), demonstration.seed, attempts, demonstration.steps, _digest(data))
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the demonstrations of a data set were recorded, if not by `bilevel collect`."""
+
+    format: str
+    place: str  # a path, or the name of a data set
+    options: tuple[str, ...] = ()  # of the import, as words of its command
+    rate: float | None = None  # in Hz, of what was kept, if it is known
+    read: int = 0  # episodes; those of them that were dropped follow, by the reason
+    dropped: dict[str, int] = {}
+
+    def __post_init__(self) -> None:
+        self.words("")
+
+    def words(self, task: str) -> list[str]:
+        """Return the words of the command that imports them, but for its --output."""
+        options = [word for option in self.options for word in shlex.split(option)]
+        return ["bilevel", "import", self.place, "--format", self.format, "--task", task, *options]
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """What a data set says of itself. Its files are listed once it is complete."""
+
+    format: Literal[2] = 2
+    settings: CollectionSettings
+    episodes: Annotated[int, msgspec.Meta(ge=1, le=MOST_EPISODES)]  # how many are wanted
+    complete: bool = False
+    spec_json: dict[str, Any] = msgspec.field(name="spec")
+    controls: Controls
+    keyframe: Literal[64] = 64
+    versions: dict[str, str]
+    files: tuple[Entry, ...] = ()
+    source: Source | None = None  # of an imported data set
+
+    def __post_init__(self) -> None:
+        listed = self.episodes if self.complete else 0
+        if [entry.file for entry in self.files] != [file_name(index) for index in range(listed)]:
+            raise ValueError(f"'files' must list {listed} files in the order of their numbers")
+        try:
+            read_spec(self.spec_json)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The features of agent and objects, and what they mean."""
+        return read_spec(self.spec_json)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the data set, but for its --output."""
+        settings = self.settings
+        return shlex.join(self.source.words(settings.task) if self.source else settings.words(self.episodes))
+
+    def command_for(self, folder: Path) -> str:
+        """Return the command that makes the data set in a folder, or goes on making it."""
+        return f"{self.command} --output {shlex.quote(str(folder))}"
+
+    @property
+    def other_versions(self) -> str:
+        """Where the versions that the data set was made with differ from those at hand, in words."""
+        return differences(self.versions, self.versions)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write a line for each key and for each file."""
+    fields = msgspec.to_builtins(manifest)
+    if manifest.source is None:
+        del fields["source"]
+    files = ",".join(f"\n  {json.dumps(entry)}" for entry in fields.pop("files"))
+    lines = [f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items()]
+    write_atomically(folder / MANIFEST, "{\n" + "".join(lines) + f'"files": [{files}]\n}}\n')
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return what the data set in a folder says of itself; `Damaged` where that makes no sense."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BadInput(f"{folder}: no data set: there is no {MANIFEST} in it")
+    data = read_bytes(path)
+    number = decode(data, dict[str, Any], path).get("format")
+    if isinstance(number, int) and number != FORMAT:
+        advice = "upgrade bilevel" if number > FORMAT else "collect it again"
+        raise BadInput(f"{path}: of format {number}, but bilevel {bilevel.__version__} reads format {FORMAT}; {advice}")
+    return decode(data, Manifest, path)
+
+
+# The files
+
+
+def file_name(index: int) -> str:
+    """Return the name of the file of the demonstration with this number."""
+    return f"episode-{index:05d}.npz"
+
+
+def read_episode(folder: Path, manifest: Manifest, index: int) -> tuple[Demonstration, bytes]:
+    """Return one demonstration and the bytes of its file; `BadInput` names the file if it is not what it should be."""
+    path = folder / file_name(index)
+    data = read_bytes(path)
+    try:
+        demonstration = decode_demonstration(data, manifest.spec, manifest.controls)
+        if manifest.source is None and demonstration.seed != training_seed(
+            manifest.settings.seed, index, demonstration.attempt
+        ):
+            raise BadInput(f"its seed {demonstration.seed} is not that of episode {index}")
+        if manifest.files[index : index + 1] and _digest(data) != manifest.files[index].sha256:
+            raise BadInput("not the file that the manifest describes (another sha256)")
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+    return demonstration, data
+
+
+def _digest(data: bytes) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()

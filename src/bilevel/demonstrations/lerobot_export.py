@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from bilevel.demonstrations.lerobot_format import Feature, Info, OurEpisode, Our
 from bilevel.demonstrations.lerobot_statistics import Statistics, joined, statistics_of
 from bilevel.files import write_atomically
 from bilevel.json_files import encode
+from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import SUCCESS
 
@@ -44,7 +45,7 @@ def export_to_lerobot(
     demonstrations: Demonstrations,
     output: Path | str,
     rate: float | None = None,
-    callback: Callable[[int, int], None] | None = None,
+    callback: Callback = silent,
 ) -> Path:
     """Write a data set as a new folder of LeRobot's and return it.
 
@@ -108,7 +109,7 @@ class _Export:
         self.ours: list[OurEpisode] = []
         self.frames = 0
 
-    def write(self, callback: Callable[[int, int], None] | None) -> None:
+    def write(self, callback: Callback) -> None:
         """Write all files."""
         statistics = [
             self._write_index_row(number, place, columns) for number, place, columns in self._write_frames(callback)
@@ -127,9 +128,7 @@ class _Export:
     def _write_json(self, name: str, value: object) -> None:
         write_atomically(self.folder / name, encode(value))
 
-    def _write_frames(
-        self, callback: Callable[[int, int], None] | None
-    ) -> Iterator[tuple[int, tuple[int, int], Columns]]:
+    def _write_frames(self, callback: Callback) -> Iterator[tuple[int, tuple[int, int], Columns]]:
         """Write the frames of all episodes, in files of a bounded size; give each one's number, file and columns."""
         total, place, size = len(self.demonstrations), 0, 0
         writer: pq.ParquetWriter | None = None
@@ -145,8 +144,7 @@ class _Export:
                 writer.write_table(table)
                 size += table.nbytes
                 yield number, divmod(place, 1000), columns
-                if callback:
-                    callback(number + 1, total)
+                callback(Progress("exporting", number + 1, total))
         finally:
             if writer is not None:
                 writer.close()

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bilevel.demonstrations.manifest import CollectionSettings
+from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.tasks.controls import Controls
 
 V2, V3 = "v2.1", "v3.0"

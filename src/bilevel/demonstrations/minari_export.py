@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import ACTION, METADATA, Demonstration, demonstration_arrays
+from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -53,7 +54,7 @@ def export_to_minari(
     demonstrations: Demonstrations,
     identifier: str,
     task: Task | None = None,
-    callback: Callable[[int, int], None] | None = None,
+    callback: Callback = silent,
 ) -> Path:
     """Write a data set among Minari's own, where MINARI_DATASETS_PATH says, and return its folder.
 
@@ -191,13 +192,10 @@ def _metadata(demonstrations: Demonstrations, identifier: str) -> dict[str, Any]
     }
 
 
-def _episodes(
-    demonstrations: Demonstrations, rows: int, callback: Callable[[int, int], None] | None
-) -> Iterator[EpisodeBuffer]:
+def _episodes(demonstrations: Demonstrations, rows: int, callback: Callback) -> Iterator[EpisodeBuffer]:
     for index, demonstration in enumerate(demonstrations):
         yield minari_episode(demonstration, rows)
-        if callback:
-            callback(index + 1, len(demonstrations))
+        callback(Progress("exporting", index + 1, len(demonstrations)))
 
 
 def minari_episode(demonstration: Demonstration, rows: int) -> EpisodeBuffer:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from bilevel.demonstrations.change_kinds import Kind, Kinds
+from bilevel.demonstrations.checking import Kind, Kinds
 from bilevel.domain_learning.checked_conditions import Situation, situation, telling, untested
 from bilevel.domain_learning.checked_schemas import Finding, Occurrences
 from bilevel.domain_learning.coincidences import explain_by_events

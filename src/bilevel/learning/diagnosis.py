@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bilevel.demonstrations.checking import Look, Report, check
-from bilevel.demonstrations.contents import Contents
-from bilevel.demonstrations.manifest import Manifest
+from bilevel.demonstrations.checking import Contents, Look, Report, check
+from bilevel.demonstrations.dataset import Manifest
 from bilevel.demonstrations.traces import LabelledEpisode
 from bilevel.learning.demonstration_checking import (
     FEWEST_STEPS,
@@ -17,6 +15,7 @@ from bilevel.learning.demonstration_checking import (
     RuleFindings,
     check_rules,
 )
+from bilevel.progress import Callback, silent
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Domain
 from bilevel.tasks.task import Task
@@ -139,9 +138,7 @@ class Diagnosis:
         return doubts
 
 
-def diagnose(
-    folder: Path, task: Task | None = None, callback: Callable[[int, int], None] | None = None
-) -> tuple[Report, Diagnosis | None]:
+def diagnose(folder: Path, task: Task | None = None, callback: Callback = silent) -> tuple[Report, Diagnosis | None]:
     """Check the files of a data set, as `check` does, and say what can be learned from those that are whole."""
     begun: list[Diagnosis] = []
 

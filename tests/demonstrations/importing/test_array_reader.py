@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.importing.array_reader import read_npz
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.demonstrations.importing.recorded import RecordedEpisode
 from bilevel.symbolic.domain import BadInput
 from recorded_episodes import from_vector, raw
@@ -37,7 +37,7 @@ def episodes_in(path: Path) -> list[RecordedEpisode]:
 
 def test_episodes_end_where_the_terminals_say(tmp_path: Path) -> None:
     np.savez(tmp_path / "play.npz", **flat_arrays(0, 1))
-    data = Demonstrations.from_npz(tmp_path / "play.npz", TINY, perceive=from_vector)
+    data = import_demonstrations(tmp_path / "play.npz", TINY, perceive=from_vector)
     assert [item.steps for item in data] == [len(raw(seed).actions) for seed in (0, 1)]
     assert data[1].scenes(TINY.spec) == raw(1).scenes
     assert np.array_equal(data[1].controls, np.array(raw(1).actions))
@@ -67,7 +67,7 @@ def test_parts_of_a_dictionary_and_files_of_one_episode_each(tmp_path: Path) -> 
     found = episodes_in(tmp_path)
     assert [episode.name for episode in found] == ["0.npz, episode 0", "1.npz, episode 0"]
     assert found[0].controls is None
-    data = Demonstrations.from_npz(tmp_path, TINY)
+    data = import_demonstrations(tmp_path, TINY)
     assert data[0].scenes(TINY.spec) == raw(0).scenes
 
 

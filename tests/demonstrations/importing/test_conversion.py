@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bilevel.demonstrations.checking import Contents
 from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.traces import Summary, label, summaries
+from bilevel.demonstrations.traces import label
 from bilevel.learning.learn import learn
 from bilevel.rules.learning import learn_rules
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Expert, Task
-from recorded_episodes import Raw, from_vector, next_velocity, raw
+from recorded_episodes import Raw, from_vector, import_arrays, next_velocity, raw
 from tiny_demonstrations import QUICK
 from tiny_task import TINY, TINY_DISCRETE, perceive
 
@@ -26,7 +27,7 @@ NO_EXPERT = replace(TINY, expert=None)
 def imported(*episodes: Raw, task: Task = NO_EXPERT, actions: bool = True, **options: Any) -> Demonstrations:
     """Import from scenes in memory."""
     controls = [episode.actions for episode in episodes] if actions else None
-    return Demonstrations.from_arrays([episode.scenes for episode in episodes], controls, task=task, **options)
+    return import_arrays([episode.scenes for episode in episodes], controls, task=task, **options)
 
 
 def refusal(*episodes: Raw, **options: Any) -> str:
@@ -37,7 +38,7 @@ def refusal(*episodes: Raw, **options: Any) -> str:
 
 
 def rules_of(data: Demonstrations) -> list[str]:
-    return [str(rule) for rule in learn_rules(sum(summaries(data, data.domain), Summary()).traces, data.domain)]
+    return [str(rule) for rule in learn_rules(Contents.of(data).traces, data.domain)]
 
 
 # What is seen
@@ -57,7 +58,7 @@ def test_observations_are_perceived(form: str) -> None:
     episode = raw(0)
     seen = {"dictionary": episode.arrays, "vector": episode.vectors, "list": episode.observations}[form]
     perceive = from_vector if form == "vector" else None
-    data = Demonstrations.from_arrays([seen], [episode.actions], task=NO_EXPERT, perceive=perceive)
+    data = import_arrays([seen], [episode.actions], task=NO_EXPERT, perceive=perceive)
     assert data[0].scenes(TINY.spec) == episode.scenes
 
 
@@ -69,7 +70,7 @@ def test_perceive_may_take_the_info() -> None:
 
     nothing = np.zeros((len(episode.observations), 1))
     infos = [[{"seen": seen} for seen in episode.observations]]
-    data = Demonstrations.from_arrays([nothing], [episode.actions], task=TINY, infos=infos, perceive=from_info)
+    data = import_arrays([nothing], [episode.actions], task=TINY, infos=infos, perceive=from_info)
     assert data[0].scenes(TINY.spec) == episode.scenes
 
 
@@ -78,15 +79,15 @@ def test_what_the_task_cannot_see_without_its_environment_is_said() -> None:
     with pytest.raises(
         BadInput, match=r"^episode 0, step 0: perceive.* raised IndexError.*give --perceive file.py:fun"
     ):
-        Demonstrations.from_arrays([episode.vectors], [episode.actions], task=TINY)
+        import_arrays([episode.vectors], [episode.actions], task=TINY)
 
 
 def test_the_last_observation_may_be_missing() -> None:
     episode = raw(0)
-    data = Demonstrations.from_arrays([episode.scenes[:-1]], [episode.actions], task=TINY, successes=[True])
+    data = import_arrays([episode.scenes[:-1]], [episode.actions], task=TINY, successes=[True])
     assert data[0].steps == len(episode.actions) - 1
     with pytest.raises(BadInput, match=r"^episode 0: 3 observations, but \d+ controls; there must be one more, or as"):
-        Demonstrations.from_arrays([episode.scenes[:3]], [episode.actions], task=TINY)
+        import_arrays([episode.scenes[:3]], [episode.actions], task=TINY)
 
 
 def test_numbers_that_are_not_finite_are_named_with_their_step() -> None:
@@ -94,11 +95,11 @@ def test_numbers_that_are_not_finite_are_named_with_their_step() -> None:
     scenes = episode.scenes
     scenes[4].values[1] = np.nan
     with pytest.raises(BadInput, match=r"^episode 0, step 4: the agent's 'y' is not a finite number"):
-        Demonstrations.from_arrays([scenes], [episode.actions], task=TINY)
+        import_arrays([scenes], [episode.actions], task=TINY)
     controls = np.array(episode.actions)
     controls[7, 2] = np.inf
     with pytest.raises(BadInput, match=r"^episode 0, step 7: the control is \[.*inf\], which is not finite"):
-        Demonstrations.from_arrays([episode.scenes], [controls], task=TINY)
+        import_arrays([episode.scenes], [controls], task=TINY)
 
 
 def test_names_that_seem_to_change_are_noted() -> None:
@@ -117,7 +118,7 @@ def test_names_that_seem_to_change_are_noted() -> None:
             for kind in TINY.spec.objects
         }
         scenes[now] = Scene(TINY.spec, {name: scene.agent[name] for name in TINY.spec.agent}, things)
-    data = Demonstrations.from_arrays([scenes], [episode.actions], task=TINY, successes=[True])
+    data = import_arrays([scenes], [episode.actions], task=TINY, successes=[True])
     assert data.report is not None
     assert any("a thing must keep its name" in note for note in data.report.notes)
     assert any("1 of 1 were recorded as successes, but the task's goal does not hold" in n for n in data.report.notes)
@@ -141,7 +142,7 @@ def test_failed_episodes_are_dropped_and_counted() -> None:
 
 
 def test_what_was_recorded_of_success_counts_more_than_the_goal() -> None:
-    data = Demonstrations.from_arrays(
+    data = import_arrays(
         [raw(0).scenes] * 3,
         [raw(0).actions] * 3,
         task=TINY,
@@ -151,7 +152,7 @@ def test_what_was_recorded_of_success_counts_more_than_the_goal() -> None:
     assert [item.demonstrator for item in data] == ["a", "c"]
     infos = [[{"success": np.False_}] * len(raw(0).scenes)]
     with pytest.raises(BadInput, match="1 that failed"):
-        Demonstrations.from_arrays([raw(0).scenes], [raw(0).actions], task=TINY, infos=infos)
+        import_arrays([raw(0).scenes], [raw(0).actions], task=TINY, infos=infos)
 
 
 def test_failed_episodes_are_kept_up_to_what_they_achieved() -> None:
@@ -209,7 +210,7 @@ def test_controls_are_made_by_a_function() -> None:
         return recorded[:3] / 2
 
     wide = np.pad(np.array(episode.actions), ((0, 0), (0, 4)))
-    data = Demonstrations.from_arrays([episode.scenes], [wide], task=TINY, controls_from=halved)
+    data = import_arrays([episode.scenes], [wide], task=TINY, controls_from=halved)
     assert np.array_equal(data[0].controls, np.array(episode.actions) / 2)
 
 
@@ -232,7 +233,7 @@ def test_controls_of_another_size_are_refused() -> None:
     with pytest.raises(
         BadInput, match=r"^episode 0: a control has 2 numbers, but the task takes 3; give --controls-from"
     ):
-        Demonstrations.from_arrays([episode.scenes], [np.array(episode.actions)[:, :2]], task=TINY)
+        import_arrays([episode.scenes], [np.array(episode.actions)[:, :2]], task=TINY)
 
 
 def test_discrete_controls() -> None:

@@ -13,7 +13,7 @@ from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Task
-from recorded_episodes import raw
+from recorded_episodes import import_arrays, raw
 from tiny_task import SPEC, TINY
 
 
@@ -48,7 +48,7 @@ PLAY = replace(TINY, goal=wanted)
 
 def imported(hindsight: Any, task: Task = PLAY, play: bool = True) -> Demonstrations:
     scenes = without_spots(raw(0).scenes) if play else raw(0).scenes
-    return Demonstrations.from_arrays([scenes], [raw(0).actions], task=task, hindsight=hindsight)
+    return import_arrays([scenes], [raw(0).actions], task=task, hindsight=hindsight)
 
 
 def test_a_function_cuts_an_episode_and_adds_what_was_wanted() -> None:
@@ -114,5 +114,5 @@ def test_the_facts_of_a_task_without_goals_are_not_known() -> None:
     aimless = replace(TINY, goal=lambda scene: [])
     with pytest.raises(BadInput, match=r"^--hindsight final needs goals: goal\(scene\) gave no facts"):
         imported("final", task=aimless, play=False)
-    with pytest.raises(BadInput, match=r"^--hindsight takes final, each or file\.py:function, not 'last'"):
+    with pytest.raises(BadInput, match=r"^'last' names no function; name one as file\.py:function"):
         imported("last")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bilevel.demonstrations.checking import check
-from bilevel.demonstrations.collection import collect
-from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.collect import collect
+from bilevel.demonstrations.dataset import MANIFEST, Demonstrations, read_manifest
 from bilevel.demonstrations.importing.array_reader import recordings_in_memory
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.demonstrations.importing.recorded import Recordings
-from bilevel.demonstrations.manifest import MANIFEST, read_manifest
 from bilevel.symbolic.domain import BadInput
-from recorded_episodes import raw
+from recorded_episodes import import_arrays, raw
 from tiny_task import TINY
 
 
@@ -26,23 +26,24 @@ def recordings(*seeds: int, **further: Any) -> Recordings:
 
 def test_a_folder_is_a_data_set_like_any_other(tmp_path: Path) -> None:
     folder = tmp_path / "imported"
-    seen: list[tuple[int, int]] = []
-    data = Demonstrations.from_recordings(
-        recordings(0, 1), TINY, folder, callback=lambda *progress: seen.append(progress), objects=2
+    seen: list[int] = []
+    data = import_demonstrations(
+        recordings(0, 1), TINY, folder, callback=lambda progress: seen.append(progress.done), objects=2
     )
-    assert seen == [(1, 2), (2, 2)]
+    assert seen == [1, 2]
     assert len(data) == 2
     assert data.env_arguments == {"slip_rate": 0.0}
     assert data.objects == 2
     report = check(folder, TINY)
     assert not report.problems
-    assert report.summary.actions == {"pick": 4, "put": 4}
+    assert report.contents
+    assert report.contents.actions == {"pick": 4, "put": 4}
     assert data[0].scenes(TINY.spec) == raw(0).scenes
 
 
 def test_the_same_recordings_make_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        Demonstrations.from_recordings(recordings(0), TINY, tmp_path / name)
+        import_demonstrations(recordings(0), TINY, tmp_path / name)
     one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "other"))
     assert one == other
     assert set(one) == {MANIFEST, "domain.pddl", "episode-00000.npz"}
@@ -50,7 +51,7 @@ def test_the_same_recordings_make_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
     from_file = replace(recordings(0), format="npz", place="my play.npz", rate=20.0)
-    data = Demonstrations.from_recordings(from_file, TINY, tmp_path / "set", rate=10, words=("--rate 10",))
+    data = import_demonstrations(from_file, TINY, tmp_path / "set", rate=10)
     source = read_manifest(tmp_path / "set").source
     assert source is not None
     assert (source.rate, source.read, source.dropped) == (10, 1, {})
@@ -59,7 +60,7 @@ def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
 
 
 def test_nothing_is_collected_into_it(tmp_path: Path) -> None:
-    Demonstrations.from_recordings(recordings(0), TINY, tmp_path / "set")
+    import_demonstrations(recordings(0), TINY, tmp_path / "set")
     with pytest.raises(BadInput, match="holds imported demonstrations, to which none can be added; choose another"):
         collect(TINY, tmp_path / "set", objects=3, episodes=2)
 
@@ -71,7 +72,7 @@ def test_an_import_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     broken = replace(recordings(0), episodes=breaking())
     with pytest.raises(BadInput, match="the disk is gone"):
-        Demonstrations.from_recordings(broken, TINY, tmp_path / "set")
+        import_demonstrations(broken, TINY, tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -79,30 +80,18 @@ def test_what_is_there_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(BadInput, match="there is something already; choose another --output or remove it"):
-        Demonstrations.from_recordings(recordings(0), TINY, tmp_path / "mine")
+        import_demonstrations(recordings(0), TINY, tmp_path / "mine")
     (tmp_path / "mine" / "notes.txt").unlink()
-    assert len(Demonstrations.from_recordings(recordings(0), TINY, tmp_path / "mine")) == 1
-
-
-def test_what_a_killed_import_left_is_removed(tmp_path: Path) -> None:
-    leftover = tmp_path / ".set.importing"
-    leftover.mkdir()
-    (leftover / "episode-00007.npz").write_bytes(b"half")
-    data = Demonstrations.from_recordings(recordings(0), TINY, tmp_path / "set")
-    assert data.folder is not None
-    assert [path.name for path in tmp_path.iterdir()] == ["set"]
-    assert not (data.folder / "episode-00007.npz").exists()
+    assert len(import_demonstrations(recordings(0), TINY, tmp_path / "mine")) == 1
 
 
 def test_demonstrators_are_told_apart(tmp_path: Path) -> None:
     by_three = recordings(0, 1, 2, demonstrators=["ann", "ben", "ann"])
-    data = Demonstrations.from_recordings(by_three, TINY, tmp_path / "set")
+    data = import_demonstrations(by_three, TINY, tmp_path / "set")
     assert [item.demonstrator for item in Demonstrations.read(tmp_path / "set")] == ["ann", "ben", "ann"]
     assert data.report is not None
     assert data.report.demonstrators == {"ann": 2, "ben": 1}
-    of_ann = Demonstrations.from_recordings(
-        recordings(0, 1, 2, demonstrators=["ann", "ben", "ann"]), TINY, demonstrator=["ann"]
-    )
+    of_ann = import_demonstrations(recordings(0, 1, 2, demonstrators=["ann", "ben", "ann"]), TINY, demonstrator=["ann"])
     assert [item.demonstrator for item in of_ann] == ["ann", "ann"]
     assert of_ann.report is not None
     assert of_ann.report.dropped == {"of other demonstrators": 1}
@@ -110,16 +99,16 @@ def test_demonstrators_are_told_apart(tmp_path: Path) -> None:
 
 def test_lengths_that_differ_are_refused() -> None:
     with pytest.raises(BadInput, match=r"^there are observations of 2 episodes, but controls of 1$"):
-        Demonstrations.from_arrays([[], []], [[]], task=TINY)
+        import_arrays([[], []], [[]], task=TINY)
     with pytest.raises(BadInput, match=r"\(arrays in memory\): there is no episode$"):
-        Demonstrations.from_arrays([], [], task=TINY)
+        import_arrays([], [], task=TINY)
 
 
 def test_controls_out_of_bounds_are_refused_once_all_are_counted() -> None:
     wild = [[action * 2 for action in raw(seed).actions] for seed in (0, 1)]
     scenes = [raw(seed).scenes for seed in (0, 1)]
     with pytest.raises(BadInput, match=r"\d+ of \d+ numbers of controls are out of the action space's bounds"):
-        Demonstrations.from_arrays(scenes, wild, task=TINY)
-    data = Demonstrations.from_arrays(scenes, wild, task=TINY, clip=True)
+        import_arrays(scenes, wild, task=TINY)
+    data = import_arrays(scenes, wild, task=TINY, clip=True)
     assert data.report is not None
     assert "numbers of controls were clipped" in data.report.notes[0]

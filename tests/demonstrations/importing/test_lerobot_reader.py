@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
 from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.demonstrations.lerobot_export import export_to_lerobot
@@ -93,7 +93,7 @@ def perceive_frame(frame: dict[str, Any]) -> Scene:
 
 def test_a_policy_is_learned_from_what_lerobot_wrote(version: str, tmp_path: Path) -> None:
     task = replace(TINY, expert=None)
-    data = Demonstrations.from_lerobot(DATA / f"lerobot-{version}", task, tmp_path / "data", perceive=perceive_frame)
+    data = import_demonstrations(DATA / f"lerobot-{version}", task, tmp_path / "data", perceive=perceive_frame)
     assert data.report is not None
     assert (data.report.kept, data.report.rate) == (2, 20)
     assert data.report.notes[0] == "left out, as pictures are not read: observation.image"

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.collection import collect
+from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import encode_demonstration
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.learning.learn import learn
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
 from minari_recordings import FORMS, SEEDS, from_tuple, record
-from recorded_episodes import from_vector, raw
+from recorded_episodes import from_vector, import_arrays, raw
 from tiny_demonstrations import QUICK
 from tiny_task import TINY, TINY_DISCRETE
 
@@ -42,7 +43,7 @@ PERCEIVED = {"dictionary": None, "vector": from_vector, "tuple": from_tuple}
 @pytest.mark.parametrize("form", FORMS)
 def test_the_data_set_of_another_project_is_imported(form: str) -> None:
     folder = Path(__file__).parents[1] / "data" / "minari" / f"{form}-v0"
-    data = Demonstrations.from_minari(str(folder), TINY, perceive=PERCEIVED[form], objects=1)
+    data = import_demonstrations(str(folder), TINY, perceive=PERCEIVED[form], objects=1)
     for item, seed in zip(data, SEEDS, strict=True):
         assert item.scenes(TINY.spec) == raw(seed, objects=1).scenes
         assert np.array_equal(item.controls, np.array(raw(seed, objects=1).actions))
@@ -54,7 +55,7 @@ def test_the_data_set_of_another_project_is_imported(form: str) -> None:
 def test_so_is_one_that_has_just_been_recorded(form: str) -> None:
     pytest.importorskip("jax", reason="Minari's recorder needs jax, of the extra minari[create]")
     record("elsewhere/delivery-v0", form)
-    data = Demonstrations.from_minari("elsewhere/delivery-v0", TINY, perceive=PERCEIVED[form])
+    data = import_demonstrations("elsewhere/delivery-v0", TINY, perceive=PERCEIVED[form])
     assert [item.steps for item in data] == [len(raw(seed, objects=1).actions) for seed in SEEDS]
 
 
@@ -81,7 +82,7 @@ def the_same(data: Demonstrations, back: Demonstrations) -> bool:
 
 
 def test_an_export_of_ours_comes_back_as_it_was(exported: Demonstrations, tmp_path: Path) -> None:
-    back = Demonstrations.from_minari(OWN, TINY, tmp_path / "back")
+    back = import_demonstrations(OWN, TINY, tmp_path / "back")
     assert the_same(exported, back)
     assert exported.manifest is not None
     assert back.manifest is not None
@@ -90,7 +91,7 @@ def test_an_export_of_ours_comes_back_as_it_was(exported: Demonstrations, tmp_pa
 
 
 def test_equal_rules_and_weights_are_learned_from_it(exported: Demonstrations, tmp_path: Path) -> None:
-    back = Demonstrations.from_minari(OWN, TINY, tmp_path / "back")
+    back = import_demonstrations(OWN, TINY, tmp_path / "back")
     one, other = (learn(data, tmp_path / "policy", task=TINY, config=QUICK) for data in (exported, back))
     assert one.rules == other.rules
     assert {name: array.tobytes() for name, array in one.weights.items()} == {
@@ -101,26 +102,24 @@ def test_equal_rules_and_weights_are_learned_from_it(exported: Demonstrations, t
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE])
 def test_so_do_other_tasks(tmp_path: Path, task: Task) -> None:
     data = export(collect(task, tmp_path / "collected", objects=2, episodes=2))
-    assert the_same(data, Demonstrations.from_minari(OWN, task))
+    assert the_same(data, import_demonstrations(OWN, task))
 
 
 def test_imported_demonstrations_survive_another_round(tmp_path: Path) -> None:
     """With a demonstrator, own goals, and no controls."""
     scenes = [raw(seed).scenes for seed in (0, 1)]
-    data = Demonstrations.from_arrays(
-        scenes, task=replace(TINY, expert=None), demonstrators=["ann", "ben"], hindsight="each"
-    )
+    data = import_arrays(scenes, task=replace(TINY, expert=None), demonstrators=["ann", "ben"], hindsight="each")
     assert [item.demonstrator for item in data] == ["ann", "ann", "ben", "ben"]
-    back = Demonstrations.from_minari(OWN, TINY) if export(data) else data
+    back = import_demonstrations(OWN, TINY) if export(data) else data
     assert the_same(data, back)
     assert all(item.own_goals and not item.has_controls for item in back)
 
 
 def test_an_export_of_another_task_is_refused(exported: Demonstrations) -> None:
     with pytest.raises(BadInput, match="demonstrations with another action space than the task 'tiny-discrete'"):
-        Demonstrations.from_minari(OWN, TINY_DISCRETE)
+        import_demonstrations(OWN, TINY_DISCRETE)
     with pytest.raises(BadInput, match=r"to be taken as they are: no --controls-from$"):
-        Demonstrations.from_minari(OWN, TINY, controls_from="expert")
+        import_demonstrations(OWN, TINY, controls_from="expert")
 
 
 # Damaged
@@ -148,7 +147,7 @@ def test_damaged_data_sets_are_refused_in_a_line(exported: Demonstrations, root:
         metadata(root).write_text(about)
         damage()
         with pytest.raises(BadInput) as error:
-            Demonstrations.from_minari(OWN, TINY)
+            import_demonstrations(OWN, TINY)
         assert str(error.value).startswith(reason)
         assert "\n" not in str(error.value)
 
@@ -158,11 +157,11 @@ def test_an_episode_that_lost_a_part_is_refused(exported: Demonstrations, root: 
     with h5py.File(root / OWN / "data" / "main_data.hdf5", "a") as file:
         file["episode_1/observations/agent"][3, 0] = np.nan
     with pytest.raises(BadInput, match=r"^bilevel/tiny-v0, episode 1: 'agent' holds numbers that are not finite$"):
-        Demonstrations.from_minari(OWN, TINY)
+        import_demonstrations(OWN, TINY)
 
 
 def test_a_name_that_minari_does_not_know_is_refused(root: Path) -> None:
     with pytest.raises(
         BadInput, match=r"^bilevel/nothing-v0: there is no Minari data set here, nor in .*minari list loc"
     ):
-        Demonstrations.from_minari("bilevel/nothing-v0", TINY)
+        import_demonstrations("bilevel/nothing-v0", TINY)

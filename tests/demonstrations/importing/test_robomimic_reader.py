@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.importing.importer import import_demonstrations
 from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
 from bilevel.symbolic.domain import BadInput
 from recorded_episodes import raw
@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_episodes_come_in_the_order_of_their_numbers(file: Path) -> None:
-    data = Demonstrations.from_robomimic(file, TINY)
+    data = import_demonstrations(file, TINY)
     for item, seed in zip(data, (0, 1, 2), strict=True):
         assert item.scenes(TINY.spec) == raw(seed).scenes
         assert np.array_equal(item.controls, np.array(raw(seed).actions))
@@ -65,22 +65,22 @@ def test_episodes_come_in_the_order_of_their_numbers(file: Path) -> None:
 
 
 def test_a_mask_names_some(file: Path) -> None:
-    data = Demonstrations.from_robomimic(file, TINY, mask="train")
+    data = import_demonstrations(file, TINY, mask="train")
     assert [item.steps for item in data] == [len(raw(seed).actions) for seed in (0, 2)]
     with pytest.raises(
         BadInput, match="there is no mask 'valid'; there are: better_operator_1, better_operator_1_train, "
     ):
-        Demonstrations.from_robomimic(file, TINY, mask="valid")
+        import_demonstrations(file, TINY, mask="valid")
     with h5py.File(file, "a") as changed:
         del changed["data/demo_10"]
     with pytest.raises(BadInput, match="the mask 'train' names 'demo_10', which is not there"):
-        Demonstrations.from_robomimic(file, TINY, mask="train")
+        import_demonstrations(file, TINY, mask="train")
 
 
 def test_an_episode_without_a_reward_failed(file: Path, tmp_path: Path) -> None:
     with h5py.File(file, "a") as changed:
         changed["data/demo_2/rewards"][...] = 0
-    data = Demonstrations.from_robomimic(file, TINY)
+    data = import_demonstrations(file, TINY)
     assert data.report is not None
     assert data.report.dropped == {"that failed (see --keep-failed)": 1}
     shaped = write(tmp_path / "dense.hdf5", {"demo_0": 0}, {"reward_shaping": True})
@@ -91,7 +91,7 @@ def test_an_episode_without_a_reward_failed(file: Path, tmp_path: Path) -> None:
 def test_without_what_followed_the_last_action_is_left_out(file: Path) -> None:
     with h5py.File(file, "a") as changed:
         del changed["data/demo_0/next_obs"]
-    data = Demonstrations.from_robomimic(file, TINY, mask="train")
+    data = import_demonstrations(file, TINY, mask="train")
     assert [item.steps for item in data] == [len(raw(0).actions) - 1, len(raw(2).actions)]
 
 
@@ -143,7 +143,7 @@ def test_damaged_files_are_refused_in_a_line(file: Path, damage: Callable[[Any],
     with h5py.File(file, "a") as changed:
         damage(changed)
     with pytest.raises(BadInput) as error:
-        Demonstrations.from_robomimic(file, TINY)
+        import_demonstrations(file, TINY)
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -153,6 +153,6 @@ def test_truncated_and_missing_files_are_refused(file: Path) -> None:
     for length in (0, 1000, len(data) // 2):
         file.write_bytes(data[:length])
         with pytest.raises(BadInput, match=r"low_dim\.hdf5: cannot be read as HDF5; it may be truncated"):
-            Demonstrations.from_robomimic(file, TINY)
+            import_demonstrations(file, TINY)
     with pytest.raises(BadInput, match="there is no such file"):
         read_robomimic(file.with_name("other.hdf5"))

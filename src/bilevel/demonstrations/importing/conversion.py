@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from bilevel.demonstrations.collect import in_rows
 from bilevel.demonstrations.demonstration import Demonstration, all_objects, changes
 from bilevel.demonstrations.importing.controls import ControlSource, places
 from bilevel.demonstrations.importing.hindsight import Hindsight, Stretch, stretches
 from bilevel.demonstrations.importing.recorded import RecordedEpisode
 from bilevel.demonstrations.importing.timing import Combine, thin
-from bilevel.demonstrations.recording import in_rows
 from bilevel.demonstrations.traces import explain
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.checking import CheckedEpisode, Findings, check_facts, check_scenes

@@ -15,9 +15,9 @@ import PIL  # noqa: F401
 from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
+from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.demonstrations.demonstration import Demonstration, Metadata, demonstration_from
 from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings, Timesteps
-from bilevel.demonstrations.manifest import CollectionSettings
 from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls

@@ -12,8 +12,8 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
+from bilevel.demonstrations.dataset import CollectionSettings
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.demonstrations.manifest import CollectionSettings
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.spec import Spec

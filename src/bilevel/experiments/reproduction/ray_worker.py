@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from bilevel.demonstrations.manifest import MANIFEST
+from bilevel.demonstrations.dataset import MANIFEST
 from bilevel.experiments.reproduction.backends import Advanced, Event, Processes
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.units import Unit

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from bilevel.demonstrations.manifest import MANIFEST
+from bilevel.demonstrations.dataset import MANIFEST
 from bilevel.experiments.machines import Machine, forget_peak, machine, own_peak
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder, read_intact
 from bilevel.experiments.reproduction.recipes import PAPER, USUAL_WORLD, Recipe, World
@@ -108,15 +108,17 @@ class Collect(Unit):
         return known.complete and known.episodes >= folder.experiment.demonstrations
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
-        from bilevel.demonstrations.collection import open_collection
-        from bilevel.demonstrations.recording import collection_settings
+        from bilevel.demonstrations.collect import collect
 
-        task, wanted = TASKS[self.task], folder.experiment.demonstrations
         arguments: dict[str, Any] = dict(self.world.arguments)
-        settings = collection_settings(task, self.shown or folder.experiment.shown, **arguments)
-        with open_collection(task, folder.path / self.outputs[0], settings, wanted, PATIENCE) as collection:
-            for _ in collection.record_missing():
-                callback(f"demonstration {len(collection.entries)} of {wanted}")
+        collect(
+            TASKS[self.task],
+            folder.path / self.outputs[0],
+            objects=self.shown or folder.experiment.shown,
+            episodes=folder.experiment.demonstrations,
+            callback=lambda progress: callback(f"demonstration {progress.done} of {progress.total}"),
+            **arguments,
+        )
 
 
 @dataclass(frozen=True)

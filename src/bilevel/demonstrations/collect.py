@@ -1,0 +1,322 @@
+"""Collecting a data set from a task's expert: in parallel, and so that it can be stopped, killed and taken up again.
+
+The manifest is written first, then a file for each episode as soon as it is recorded, then the manifest again with the
+list of all files. What a file holds depends on the settings and its number alone, so it does not matter who records it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.demonstrations.dataset import (
+    DOMAIN,
+    MANIFEST,
+    MOST_EPISODES,
+    CollectionReport,
+    CollectionSettings,
+    Demonstrations,
+    Entry,
+    Manifest,
+    file_name,
+    make_entry,
+    read_episode,
+    read_manifest,
+    write_manifest,
+)
+from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes, encode_demonstration
+from bilevel.files import folder_lock, write_atomically
+from bilevel.json_files import Damaged
+from bilevel.parallel import parallel
+from bilevel.policies.episode import Episode
+from bilevel.policies.policy import Policy, expert_policy
+from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
+from bilevel.progress import Callback, Progress, silent
+from bilevel.seeds import training_seed
+from bilevel.symbolic.domain import Action, BadInput, Facts
+from bilevel.symbolic.pddl import write_domain
+from bilevel.tasks.controls import Control
+from bilevel.tasks.perception import PERFECT, Perception, read_perception
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
+from bilevel.versions import differences, versions
+
+MOST_ATTEMPTS = 20  # of the expert at one episode
+ELSEWHERE = "choose another --output or remove the folder"
+
+
+def collect(
+    task: Task,
+    output: Path | str,
+    *,
+    objects: int = 3,
+    episodes: int = 200,
+    seed: int = 0,
+    noise: float | None = None,
+    perception: Perception | str = PERFECT,
+    workers: int | None = 1,
+    callback: Callback = silent,
+    **arguments: Any,
+) -> Demonstrations:
+    """Let a task's expert demonstrate it, keep the episodes that succeed in a folder, and return them.
+
+    What is there already is kept, so a collection that was stopped goes on. `noise` is the amplitude of the bursts
+    that perturb the expert's controls, such as 0.7; `perception`, such as "noise=0.005,missed=0.01", is what is wrong
+    with what the expert sees; `arguments` are further ones of the task's `make_env`. The files are the same for any
+    number of `workers`. `collected` of the demonstrations says what was there, and why attempts failed.
+
+        data = collect(task, "build/cubes", objects=3, episodes=200, workers=2)
+    """
+    settings = collection_settings(task, objects, seed=seed, noise=noise, perception=perception, **arguments)
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise BadInput(f"the number of episodes must be at least 1, at most {MOST_EPISODES}, but is {episodes}")
+    folder = Path(output)
+    with closing(Recorder(task, settings).env) as env:  # so that what does not fit is said before anything is written
+        wanted = Manifest(
+            settings=settings,
+            episodes=episodes,
+            spec_json=task.spec.as_json(),
+            controls=env.controls,
+            versions=versions(task.packages),
+        )
+    with folder_lock(folder, "collecting"):
+        known = _begun(folder, wanted)
+        entries, broken = _existing_episodes(folder, known, episodes)
+        report = CollectionReport(len(entries), broken)
+        missing = [index for index in range(episodes) if index not in entries]
+        _write_domain(task, folder)
+        if missing:
+            if others := differences(known.versions, task.packages):
+                raise BadInput(f"{folder}: was begun with {others}; choose another --output")
+            write_manifest(folder, wanted)
+        callback(Progress("collecting", len(entries), episodes))
+        for index, entry, failures in parallel(_Collector(task, settings, folder), missing, workers):
+            entries[index] = entry
+            report.failures.update(failures)
+            callback(Progress("collecting", len(entries), episodes, {"failed attempts": report.failures.total()}))
+        files = tuple(entries[index] for index in range(episodes))
+        report.failed_attempts = sum(entry.attempts - 1 for entry in files)
+        write_manifest(folder, msgspec.structs.replace(wanted, versions=known.versions, files=files, complete=True))
+    data = Demonstrations.read(folder)
+    data.collected = report
+    return data
+
+
+def collection_settings(
+    task: Task,
+    objects: int = 3,
+    *,
+    seed: int = 0,
+    noise: float | None = None,
+    perception: Perception | str = PERFECT,
+    **arguments: Any,
+) -> CollectionSettings:
+    """Return what to record, with every argument of the environment spelt out."""
+    task.check_arguments(arguments)
+    if seed < 0:
+        raise BadInput(f"the seed must not be negative, but is {seed}")
+    if noise is not None and not (math.isfinite(noise) and noise >= 0):
+        raise BadInput(f"the noise is an amplitude of controls, 0 or more, not {noise}")
+    for name, value in arguments.items():
+        if not _is_plain(value):
+            raise BadInput(f"the argument '{name}' is {value!r}, which cannot be kept in a data set: JSON has no such")
+    defaults = {name: value for name, value in task.arguments.items() if _is_plain(value)}
+    spelt_out = {OBJECTS: objects, **defaults, **arguments}
+    seen = read_perception(perception) if isinstance(perception, str) else perception
+    return CollectionSettings(task.name, spelt_out, Perturbation(amplitude=noise) if noise else None, seed, seen)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON gives a value back as it is."""
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except (TypeError, msgspec.MsgspecError):
+        return False
+
+
+# What is there already
+
+
+def _begun(folder: Path, wanted: Manifest) -> Manifest:
+    """Return the manifest of what was begun in the folder, or the one that is wanted if nothing was."""
+    if not (folder / MANIFEST).exists():
+        if any(folder.glob("episode-*.npz")):
+            raise BadInput(f"{folder}: there are episodes but no {MANIFEST}; {ELSEWHERE}")
+        return wanted
+    try:
+        known = read_manifest(folder)
+    except Damaged as error:
+        raise BadInput(f"{error}; {ELSEWHERE}") from None
+    if known.source is not None:
+        raise BadInput(f"{folder}: holds imported demonstrations, to which none can be added; {ELSEWHERE}")
+    if known.settings != wanted.settings:
+        raise BadInput(f"{folder}: was begun with {known.settings.differences(wanted.settings)}; {ELSEWHERE}")
+    if known.spec != wanted.spec or known.controls != wanted.controls:
+        what = "spec" if known.spec != wanted.spec else "action space"
+        raise BadInput(f"{folder}: was begun when the task had another {what}; {ELSEWHERE}")
+    if known.episodes > wanted.episodes:
+        reason = f"is a data set of {known.episodes} episodes, more than the {wanted.episodes} wanted"
+        raise BadInput(f"{folder}: {reason}; {ELSEWHERE}")
+    return known
+
+
+def _existing_episodes(folder: Path, known: Manifest, episodes: int) -> tuple[dict[int, Entry], tuple[str, ...]]:
+    """Return the entries of the episodes that are there, whole, and what is wrong with the others."""
+    entries, broken = {}, []
+    for index in range(episodes):
+        if (folder / file_name(index)).exists():
+            try:
+                entries[index] = make_entry(index, *read_episode(folder, known, index))
+            except BadInput as error:
+                broken.append(str(error))
+    return entries, tuple(broken)
+
+
+def _write_domain(task: Task, folder: Path) -> None:
+    path, text = folder / DOMAIN, write_domain(task.domain)
+    if not path.exists():
+        write_atomically(path, text)
+    elif path.read_text(encoding="utf-8", errors="replace") != text:
+        raise BadInput(f"{path}: not the domain of the task '{task.name}'; {ELSEWHERE}")
+
+
+# Recording
+
+
+@dataclass
+class _Collector:
+    """Records episodes and writes their files, in whichever process it is."""
+
+    task: Task
+    settings: CollectionSettings
+    folder: Path
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return Recorder(self.task, self.settings)
+
+    def __call__(self, index: int) -> tuple[int, Entry, list[str]]:
+        """Return the number of an episode, the entry of its file, and how failed attempts at it ended."""
+        demonstration = self._recorder.record(index)
+        data = encode_demonstration(demonstration)
+        write_atomically(self.folder / file_name(index), data)
+        return index, make_entry(index, demonstration, data), self._recorder.failures
+
+
+class Recorder:
+    """Records the episodes of some settings in one environment."""
+
+    def __init__(self, task: Task, settings: CollectionSettings) -> None:
+        self.settings = settings
+        self.env = SceneEnv(task, **settings.arguments, perception=settings.perception)
+        self.expert = expert_policy(self.env)
+        self.failures: list[str] = []  # how failed attempts at the last episode ended
+
+    def record(self, index: int) -> Demonstration:
+        """Return the episode of this number: the first attempt at it that succeeds; `failures` are those before."""
+        self.failures = []
+        for attempt in range(MOST_ATTEMPTS):
+            demonstration, reason = self.attempt(index, attempt)
+            if demonstration.outcome == SUCCESS and demonstration.steps:
+                demonstration.check(self.env.task.spec, self.env.controls)
+                return demonstration
+            self.failures.append(reason)
+        reasons = ", ".join(sorted(set(self.failures)))
+        what = f"the expert failed {MOST_ATTEMPTS} times at episode {index} ({reasons})"
+        raise TaskError(f"{what}; try less noise or other arguments")
+
+    def attempt(self, index: int, attempt: int) -> tuple[Demonstration, str]:
+        """Return an episode of this number, and why it cannot be kept if that is so."""
+        seed = training_seed(self.settings.seed, index, attempt)
+        noise, env = self.settings.noise, self.env
+        perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
+        recording = Recording(env, self.expert)
+        episode = rollout(env, self.expert, seed, perturb=perturb, callback=recording)
+        reason = f"{episode.outcome} ({episode.reason})" if episode.reason else "nothing to do"
+        return recording.demonstration(episode, seed, attempt), reason
+
+
+class Recording:
+    """The callback of a rollout that notes all that a demonstration holds."""
+
+    def __init__(self, env: SceneEnv, policy: Policy | None = None) -> None:
+        """Make a recording; `policy` says what is being done, if there is one that knows."""
+        self._env, self._policy = env, policy
+        self._transitions: list[Transition] = []
+        self._actions: list[Action | None] = []
+        self._states: list[Facts] = []
+        self._goals: list[Facts] = []
+        self._snapshots: list[Snapshot] = []
+
+    def __call__(self, transition: Transition) -> None:
+        if self._env.can_save and len(self._transitions) % KEYFRAME == 0:
+            self._snapshots.append(self._env.save())
+        self._transitions.append(transition)
+        self._label(transition.scene)
+        self._actions.append(self._policy.action if self._policy else None)
+
+    def _label(self, scene: Scene) -> None:
+        self._states.append(self._env.labels.state(scene))
+        self._goals.append(self._env.labels.goal(scene))
+
+    def demonstration(self, episode: Episode, seed: int, attempt: int = 0) -> Demonstration:
+        """Return the demonstration of the episode once it is over."""
+        self._label(episode.scene)
+        if self._env.can_save:
+            self._snapshots.append(self._env.save())
+        scenes = [*(step.scene for step in self._transitions), episode.scene]
+        events = [*(step.events for step in self._transitions), episode.events]
+        objects = all_objects(scenes)
+        features, visible = in_rows(scenes, objects)
+        return Demonstration(
+            objects=objects,
+            agent=np.stack([scene.values for scene in scenes]),
+            features=features,
+            visible=visible,
+            controls=self._array([step.control for step in self._transitions]),
+            executed=self._array([step.executed for step in self._transitions]),
+            actions=tuple(self._actions),
+            states=changes(self._states),
+            goals=changes(self._goals),
+            events=tuple((now, event) for now, each in enumerate(events) for event in each),
+            outcome=episode.outcome,
+            seed=seed,
+            attempt=attempt,
+            snapshots=_stacked(self._snapshots),
+        )
+
+    def _array(self, controls: Sequence[Control]) -> NDArray[Any]:
+        kind = self._env.controls
+        return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
+
+
+def in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
+    row = {name: index for index, name in enumerate(objects)}
+    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
+    visible = np.zeros(features.shape[:2], np.bool_)
+    for now, scene in enumerate(scenes):
+        if now == 0 or scene.roster is not scenes[now - 1].roster:
+            rows = [row[name] for name in scene.roster.names]
+        features[now, rows] = scene.features
+        visible[now, rows] = True
+    return features, visible
+
+
+def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:
+    """Return each part of the snapshots as one array, (keyframes, ...)."""
+    parts = list(snapshots[0]) if snapshots else []
+    try:
+        return {name: np.stack([snapshot[name] for snapshot in snapshots]) for name in parts}
+    except (KeyError, ValueError):
+        raise BadInput("save(env) must always give the same arrays, each of the same shape") from None

@@ -1,0 +1,169 @@
+"""Executing demonstrations again, from their seeds, to see whether they are the same bit for bit, and to film them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bilevel.demonstrations.collect import Recording
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.name_tags import NameTags
+from bilevel.policies.pictures import frame_rate, take_picture
+from bilevel.policies.policy import Policy
+from bilevel.policies.rollout import Callback as Watch
+from bilevel.policies.rollout import Transition, rollout
+from bilevel.progress import Callback, Progress, silent
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.controls import Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.spec import Spec
+from bilevel.tasks.task import Task
+from bilevel.video import Video
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of executing demonstrations again."""
+
+    differences: Mapping[int, str | None]  # where each episode first differs, `None` where it is the same
+    causes: tuple[str, ...] = ()  # what may be behind the differences, if there are any
+
+
+def replay(
+    demonstrations: Demonstrations,
+    task: Task,
+    *,
+    episode: int | None = None,
+    video: Path | str | None = None,
+    quality: str | None = None,
+    size: tuple[int, int] | None = None,
+    names: bool = False,
+    callback: Callback = silent,
+) -> Replay:
+    """Execute demonstrations, or the `episode` of this number, again, and return where they differ from the record.
+
+    With a `video`, the one episode is filmed into that file, with what the expert was doing as its caption, in pictures
+    of this `quality` and `size`, with the `names` of things if these are wanted.
+    """
+    if episode is None and video is not None:
+        raise BadInput("a video shows one episode: say which")
+    if episode is not None and not 0 <= episode < len(demonstrations):
+        raise BadInput(f"there is no episode {episode}: they are counted from 0 to {len(demonstrations) - 1}")
+    mode = None if video is None else "rgb_array"
+    numbers = range(len(demonstrations)) if episode is None else [episode]
+    differences: dict[int, str | None] = {}
+    with closing(
+        SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
+    ) as env:
+        for number in numbers:
+            demonstration = demonstrations[number]
+            if video is None:
+                differences[number] = replay_episode(demonstration, env)
+            else:
+                differences[number] = _film(demonstration, env, Path(video), names)
+            different = sum(difference is not None for difference in differences.values())
+            callback(Progress("replaying", len(differences), len(numbers), {"different": different}))
+    return Replay(differences, _causes(demonstrations) if different else ())
+
+
+def _causes(demonstrations: Demonstrations) -> tuple[str, ...]:
+    """Return what may be behind episodes that are not the same again."""
+    manifest = demonstrations.manifest
+    if manifest and manifest.source:
+        return ("the data set was imported: an episode happens again only if its seed was recorded, too",)
+    others = manifest.other_versions if manifest else ""
+    made_with = f"was made with {others}" if others else "may have been made on another kind of machine"
+    return (
+        f"the data set {made_with}",
+        "or the simulator keeps something from one episode to the next: make it anew at each reset(seed)",
+    )
+
+
+class _Executed(Policy):
+    """The policy that does again what was done."""
+
+    def __init__(self, demonstration: Demonstration) -> None:
+        self._controls = iter(demonstration.executed)
+
+    def act(self, scene: Scene) -> Control | None:
+        return next(self._controls, None)
+
+
+def replay_episode(demonstration: Demonstration, env: SceneEnv, watch: Watch | None = None) -> str | None:
+    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does.
+
+    `watch` sees every step, too.
+    """
+    recording = Recording(env)
+
+    def each_step(transition: Transition) -> None:
+        recording(transition)
+        if watch:
+            watch(transition)
+
+    episode = rollout(env, _Executed(demonstration), demonstration.seed, callback=each_step)
+    again = recording.demonstration(episode, demonstration.seed)
+    then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
+    last = min(demonstration.steps, again.steps)
+    for timestep in range(last + 1):
+        for what in (what for what in then if what in now):  # there are no snapshots where the task cannot save
+            before, after = then[what][timestep], now[what][timestep]
+            if before is not None and _bits(before) != _bits(after):
+                return f"first differs at step {timestep}: {what}{_amount(before, after)}"
+    if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
+        return f"first differs at step {last}: the outcome"
+    return None
+
+
+def _film(demonstration: Demonstration, env: SceneEnv, path: Path, names: bool) -> str | None:
+    """Replay a demonstration and write a video of it; return where it first differs, as `replay_episode` does."""
+    tags, rate = NameTags() if names else None, frame_rate(env)
+    env.reset(demonstration.seed)
+    take_picture(env, tags)  # where that is impossible, it is said before a file is begun
+    with Video(path, fps=rate.fps) as video:
+
+        def shoot(transition: Transition) -> None:
+            if env.steps % rate.every == 0:
+                action = demonstration.actions[env.steps]
+                video.add(take_picture(env, tags), str(action) if action else "")
+
+        found = replay_episode(demonstration, env, shoot)
+        picture = take_picture(env, tags)
+        for _ in range(round(video.fps)):
+            video.add(picture, demonstration.outcome)
+    return found
+
+
+def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
+    """Return all that is compared, with a value for every timestep, `None` where there is no snapshot."""
+    scenes = demonstration.scenes(spec)
+    found: dict[str, Sequence[Any]] = {
+        "'agent'": [scene.values for scene in scenes],
+        "the objects": [list(scene.objects.items()) for scene in scenes],
+        "'features'": [scene.features for scene in scenes],
+        "the goal": demonstration.at_each_timestep(demonstration.goals),
+        "the events": [[event for when, event in demonstration.events if when == now] for now in range(len(scenes))],
+    }
+    index = {int(timestep): index for index, timestep in enumerate(demonstration.keyframes)}
+    for name, part in demonstration.snapshots.items():
+        found[f"'snapshot.{name}'"] = [part[index[now]] if now in index else None for now in range(len(scenes))]
+    return found
+
+
+def _bits(value: Any) -> Any:
+    """Return what decides whether two values are the same: of numbers, their bits."""
+    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _amount(one: Any, other: Any) -> str:
+    """Say by how much two arrays of numbers differ at most."""
+    if not isinstance(one, np.ndarray) or np.shape(one) != np.shape(other):
+        return ""
+    return f" by {np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)), initial=0.0):.3g}"

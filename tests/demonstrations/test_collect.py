@@ -1,0 +1,326 @@
+"""Collecting: what is recorded of an expert, and the same files whoever collects, whatever happens in between."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bilevel
+import tiny_task
+from bilevel.demonstrations.collect import MOST_ATTEMPTS, Recorder, collect, collection_settings
+from bilevel.demonstrations.dataset import DOMAIN, MANIFEST, Demonstrations, file_name, read_manifest
+from bilevel.demonstrations.demonstration import Demonstration, all_objects
+from bilevel.files import folder_lock
+from bilevel.policies.policy import expert_policy
+from bilevel.policies.rollout import rollout
+from bilevel.progress import Progress
+from bilevel.seeds import training_seed
+from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.pddl import read_domain
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, SceneEnv
+from bilevel.tasks.spec import Scalar, Spec
+from bilevel.tasks.task import Expert, Task, TaskError
+from tiny_task import SPEC, TINY, TINY_ACTING, TINY_DISCRETE, control
+
+EPISODES = 3  # in the data set that was collected
+
+
+def gather(folder: Path, task: Task = TINY, episodes: int = EPISODES, **arguments: Any) -> Demonstrations:
+    return collect(task, folder, **{"objects": 1, "episodes": episodes, **arguments})
+
+
+def recorder(task: Task = TINY, objects: int = 1, **arguments: Any) -> Recorder:
+    return Recorder(task, collection_settings(task, objects, **arguments))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+# What is recorded
+
+
+def test_an_episode_is_recorded_from_its_first_timestep_to_its_last(eventful: Demonstration) -> None:
+    assert eventful.outcome == SUCCESS
+    assert len(eventful.agent) == len(eventful.features) == len(eventful.visible) == eventful.steps + 1
+    assert len(eventful.controls) == len(eventful.executed) == len(eventful.actions)
+    assert eventful.seed in {training_seed(1, index, eventful.attempt) for index in range(20)}
+    perturbed = (eventful.controls != eventful.executed).any(axis=1)
+    assert 0 < perturbed.mean() < 0.5
+    expert, scenes = expert_policy(SceneEnv(TINY, 3)), eventful.scenes(SPEC)
+    expert.reset(scenes[0])
+    assert np.array_equal(np.array([expert.act(scene) for scene in scenes[:100]]), eventful.controls[:100])
+
+
+@pytest.mark.parametrize("task", [TINY, TINY_DISCRETE, TINY_ACTING, replace(TINY, save=None, restore=None)])
+def test_scenes_labels_and_actions_come_back_as_they_were_seen(task: Task) -> None:
+    env = SceneEnv(task, 3)
+    seen: list[Scene] = []
+    demonstration = recorder(task, 3).record(0)
+    episode = rollout(env, expert_policy(env), demonstration.seed, callback=lambda now: seen.append(now.scene))
+    seen.append(episode.scene)
+    scenes = demonstration.scenes(SPEC)
+    assert scenes == seen
+    assert len({id(scene.roster) for scene in scenes}) == 3  # there are two arrivals
+    assert demonstration.at_each_timestep(demonstration.states) == [task.labels.state(scene) for scene in seen]
+    assert demonstration.at_each_timestep(demonstration.goals) == [task.labels.goal(scene) for scene in seen]
+    names = {None} if task is TINY_ACTING else {"pick", "put"}
+    assert {action.name if action else None for action in demonstration.actions} == names
+    assert np.array_equal(demonstration.controls, demonstration.executed)
+    assert bool(demonstration.snapshots) == (task.save is not None)
+
+
+def test_any_timestep_can_be_restored_and_lived_on(eventful: Demonstration) -> None:
+    env = SceneEnv(TINY, 3, slip_rate=0.02)
+    scenes = eventful.scenes(SPEC)
+    for timestep in (0, 63, 64, 100):
+        when, snapshot = eventful.snapshot_before(timestep)
+        assert when == timestep // 64 * 64
+        scene = env.restore(snapshot)
+        for step in range(when, eventful.steps):
+            assert scene == scenes[step]
+            scene = env.step(eventful.executed[step])
+    assert eventful.snapshot_before(eventful.steps)[0] == eventful.steps
+
+
+def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = Recorder.attempt
+
+    def attempt_badly(self: Recorder, index: int, number: int) -> tuple[Demonstration, str]:
+        demonstration, _ = attempt(self, index, number)
+        return replace(demonstration, outcome=STEP_LIMIT if number < index else SUCCESS), "step limit (time)"
+
+    monkeypatch.setattr(Recorder, "attempt", attempt_badly)
+    progress: list[Progress] = []
+    data = gather(tmp_path, seed=5, callback=progress.append)
+    assert [(one.attempt, one.seed) for one in data] == [(n, training_seed(5, n, n)) for n in range(EPISODES)]
+    assert data.collected is not None
+    assert (data.collected.failed_attempts, data.collected.failures) == (3, {"step limit (time)": 3})
+    assert progress[-1] == Progress("collecting", EPISODES, EPISODES, {"failed attempts": 3})
+
+
+def test_an_expert_that_cannot_show_the_task_is_one_line(tmp_path: Path) -> None:
+    helpless = replace(TINY, expert=Expert(lambda state, goal: None, control))
+    with pytest.raises(TaskError, match=rf"failed {MOST_ATTEMPTS} times at episode 0 \(no action \(no rule\)\)"):
+        gather(tmp_path / "set", helpless)
+    for expert in (None, Expert(control=control)):
+        with pytest.raises(BadInput, match="the task 'tiny' has no expert that can show it"):
+            gather(tmp_path / "other", replace(TINY, expert=expert))
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_cannot_be_kept_is_refused_at_once() -> None:
+    def perceive_badly(*arguments: Any) -> Scene:
+        scene = TINY.perceive(*arguments)
+        scene.features[0, 3] = np.nan
+        return scene
+
+    with pytest.raises(BadInput, match="'features' holds numbers that are not finite"):
+        recorder(replace(TINY, perceive=perceive_badly)).record(0)
+    growing = replace(TINY, save=lambda env: {"x": np.zeros(int(env.agent[0] * 10) + 20)})
+    with pytest.raises(BadInput, match="must always give the same arrays"):
+        recorder(growing).record(0)
+    agent = {"x": 0.0, "y": 0.0, "closed": 0.0}
+    parcel, spot = {"x": 0.0, "y": 0.0, "held": 0.0}, {"x": 0.0, "y": 0.0, "radius": 1.0}
+    scenes = [Scene(SPEC, agent, {"spot": {"a": spot}}), Scene(SPEC, agent, {"parcel": {"a": parcel}})]
+    with pytest.raises(BadInput, match="'a' is of the type 'spot' first, then of the type 'parcel'"):
+        all_objects(scenes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"speed": 2}, "the task 'tiny' takes no argument 'speed'; it takes: slip_rate"),
+        ({"slip_rate": {0.5}}, "the argument 'slip_rate' is {0.5}, which cannot be kept"),
+        ({"seed": -1}, "the seed must not be negative"),
+        ({"noise": float("nan")}, "the noise is an amplitude"),
+        ({"objects": 13}, "takes 1 to 12 objects, not 13"),
+        ({"episodes": 0}, "at least 1"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(tmp_path: Path, arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadInput, match=reason):
+        gather(tmp_path / "set", **arguments)
+    assert not (tmp_path / "set").exists()
+
+
+def test_settings_are_spelt_out() -> None:
+    assert collection_settings(TINY).arguments == {"objects": 3, "slip_rate": 0.0}
+    assert collection_settings(TINY, 2, slip_rate=0.5).arguments == {"objects": 2, "slip_rate": 0.5}
+    assert collection_settings(TINY, noise=0.0) == collection_settings(TINY)
+
+
+# The folder
+
+
+def test_a_complete_data_set_stands_alone(collected: Path) -> None:
+    found = read_manifest(collected)
+    assert found.complete
+    assert set(contents(collected)) == {MANIFEST, DOMAIN, *(file_name(index) for index in range(EPISODES))}
+    assert found.versions.keys() == {"bilevel", "python", "numpy", "gymnasium"}
+    data = Demonstrations.read(collected)
+    assert (data.task, data.arguments) == ("tiny", {"objects": 1, "slip_rate": 0.0})
+    assert (data.spec, data.domain) == (TINY.spec, TINY.domain) == (found.spec, read_domain(collected / DOMAIN))
+    first = data.first(2)
+    assert [one.seed for one in first] == [one.seed for one in data[:2]]
+    for number in (0, EPISODES + 1):
+        with pytest.raises(BadInput, match=f"the first {number} are asked for"):
+            data.first(number)
+
+
+def test_any_number_of_workers_writes_the_same_bytes(collected: Path, tmp_path: Path) -> None:
+    done: list[int] = []
+    data = gather(tmp_path / "two", workers=2, callback=lambda progress: done.append(progress.done))
+    assert contents(tmp_path / "two") == contents(collected)
+    assert done == [0, 1, 2, 3]
+    assert len(data) == EPISODES
+
+
+def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_collected(copied: Path) -> None:
+    whole = contents(copied)
+    times = {path: path.stat().st_mtime_ns for path in copied.glob("*.npz")}
+    (copied / file_name(0)).unlink()
+    (copied / file_name(1)).write_bytes(whole[file_name(1)][:-100])
+    (copied / ".episode-00000.npz.0123abcd.part").write_bytes(b"half")
+    found = gather(copied).collected
+    assert found is not None
+    assert found.already_there == 1
+    assert [f"{file_name(1)}: no whole npz archive" in problem for problem in found.broken] == [True]
+    assert contents(copied) == whole
+    kept = copied / file_name(2)
+    assert kept.stat().st_mtime_ns == times[kept]
+    sha256 = read_manifest(copied).files[1].sha256
+    (copied / MANIFEST).write_text((copied / MANIFEST).read_text().replace(sha256, "0" * 64))
+    (copied / file_name(0)).write_bytes(whole[file_name(2)])
+    gather(copied)
+    assert contents(copied) == whole
+
+
+def test_more_episodes_extend_a_data_set(copied: Path, tmp_path: Path) -> None:
+    gather(copied, episodes=EPISODES + 2)
+    gather(tmp_path / "at-once", episodes=EPISODES + 2)
+    assert contents(copied) == contents(tmp_path / "at-once")
+    with pytest.raises(BadInput, match="a data set of 5 episodes, more than the 3 wanted; choose another --output"):
+        gather(copied)
+
+
+OTHER_SPEC = Spec({**TINY.spec.agent, "mood": Scalar}, TINY.spec.objects)
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "reason"),
+    [
+        (TINY, {"objects": 2}, "begun with objects 1 instead of 2; choose another --output or remove the folder"),
+        (TINY, {"noise": 0.5}, r"begun with noise None instead of Perturbation\(amplitude=0.5"),
+        (TINY, {"perception": "noise=0.001"}, "begun with perception perfect instead of noise=0.001"),
+        (TINY_DISCRETE, {}, "begun with task tiny instead of tiny-discrete"),
+        (replace(TINY, spec=OTHER_SPEC), {}, "begun when the task had another spec"),
+        (replace(TINY_DISCRETE, name="tiny"), {}, "begun when the task had another action space"),
+        (replace(TINY, domain=replace(TINY.domain, name="other")), {}, "domain.pddl: not the domain of the task"),
+    ],
+)
+def test_other_settings_are_refused_and_nothing_changes(
+    copied: Path, task: Task, arguments: dict[str, Any], reason: str
+) -> None:
+    before = contents(copied)
+    with pytest.raises(BadInput, match=reason):
+        gather(copied, task, **arguments)
+    assert contents(copied) == before
+
+
+def test_other_versions_are_refused_only_where_something_is_missing(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(copied)
+    monkeypatch.setattr(bilevel, "__version__", "9.0")
+    gather(copied)
+    assert contents(copied) == before
+    with pytest.raises(BadInput, match=r"begun with bilevel 0.* instead of 9\.0"):
+        gather(copied, episodes=EPISODES + 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:100]), r"truncated; choose another --output or remove"),
+        (lambda path: path.unlink(), r"there are episodes but no manifest.json; choose another --output"),
+    ],
+)
+def test_a_folder_without_a_sound_manifest_is_not_touched(
+    copied: Path, damage: Callable[[Path], object], reason: str
+) -> None:
+    damage(copied / MANIFEST)
+    before = contents(copied)
+    with pytest.raises(BadInput, match=reason):
+        gather(copied)
+    assert contents(copied) == before
+
+
+def test_two_cannot_collect_into_one_folder(copied: Path) -> None:
+    with folder_lock(copied, "collecting"), pytest.raises(BadInput, match="another process is collecting here"):
+        gather(copied)
+    gather(copied)
+
+
+def test_a_full_disk_leaves_whole_files_and_can_be_mended(
+    tmp_path: Path, collected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.replace
+
+    def full(source: str, target: Path) -> None:
+        if Path(target).name == file_name(1):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(BadInput, match=r"episode-00001.npz: cannot be written: No space left on device"):
+        gather(tmp_path / "set")
+    assert set(contents(tmp_path / "set")) == {MANIFEST, DOMAIN, file_name(0)}
+    monkeypatch.undo()
+    gather(tmp_path / "set")
+    assert contents(tmp_path / "set") == contents(collected)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_collection_goes_on(tmp_path: Path, number: int) -> None:
+    """It is killed, all its processes at once as by Ctrl-C, as soon as two episodes are there."""
+    folder, episodes = tmp_path / "set", 100
+    program = f"import tiny_task, bilevel; bilevel.collect(tiny_task.TINY, {str(folder)!r}, objects=1, "
+    command = [sys.executable, "-c", f"{program}episodes={episodes}, workers=2)"]
+    path = f"{Path(tiny_task.__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    with subprocess.Popen(
+        command, stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        while process.poll() is None and len(list(folder.glob("episode-*.npz"))) < 2:
+            time.sleep(0.01)
+        os.killpg(process.pid, number)
+    there = {path: path.stat().st_mtime_ns for path in folder.glob("episode-*.npz")}
+    assert 2 <= len(there) < episodes
+    data = gather(folder, episodes=episodes)
+    assert data.collected is not None
+    assert (data.collected.already_there, data.collected.broken) == (len(there), ())
+    assert {path: path.stat().st_mtime_ns for path in there} == there
+    assert {path.name for path in folder.glob(".*")} <= {".lock"}
+
+
+def test_demonstrations_are_what_is_seen_and_the_manifest_says_how_well(tmp_path: Path) -> None:
+    clean = collect(TINY, tmp_path / "clean", objects=2, episodes=1)
+    noisy = collect(TINY, tmp_path / "noisy", objects=2, episodes=1, perception="noise=0.001")
+    assert noisy.command.endswith("--perception noise=0.001")
+    assert "perception" not in (tmp_path / "clean" / MANIFEST).read_text()
+    off = np.abs(noisy[0].features[0] - clean[0].features[0])
+    assert 0 < off.max() < 0.01
