@@ -292,7 +292,7 @@ def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
 
 @pytest.mark.parametrize(
     ("task", "file"),
-    [("gacha", "gacha.mp4"), ("a/cubes.py:task+labels.py", "cubes.mp4"), ("package.worlds:task", "worlds.mp4")],
+    [("gacha", "gacha.mp4"), ("a/cubes.py:task", "cubes.mp4"), ("package.worlds:task", "worlds.mp4")],
 )
 def test_a_file_is_named_after_the_task(task: str, file: str) -> None:
     assert named_after(task, NAMELESS, ".mp4") == Path(file)

@@ -75,9 +75,7 @@ PlanFile = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PLAN")]
 Output = Annotated[Path, tyro.conf.arg(metavar="FILE")]
 OptionalOutput = Annotated[Optional[Path], tyro.conf.arg(metavar="FILE")]
 OptionallyNamed = Annotated[Optional[Path], _one_or_none(), tyro.conf.arg(metavar="[FILE]")]
-TASK_HELP = (
-    "The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels."
-)
+TASK_HELP = "The name of a task, such as blocks, or where it is: file.py:task, module:task."
 TaskName = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
 GivenTask = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
 ENV_HELP = "Further arguments of the task's environment, such as teleport_rate=0.001."

@@ -64,7 +64,7 @@ class Run:
     """
 
     task: GivenTask = None
-    """The name of a task, such as blocks, or where it is: file.py:task, module:task; add +labels.py for other labels
+    """The name of a task, such as blocks, or where it is: file.py:task, module:task
     (with --replay, by default the task of the episode)."""
     policy: Who = None
     """Who acts: the learned policy in this folder, the pretrained policy of this name, or the task's expert (by default

@@ -12,16 +12,14 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from bilevel.symbolic.domain import BadInput, Domain
-from bilevel.symbolic.pddl import read_domain
-from bilevel.tasks.task import Env, Expert, Task, failed, found_at
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.task import Env, Task, failed, found_at
 
 GROUP = "bilevel.tasks"
 
@@ -35,17 +33,10 @@ def register_task(task: Task) -> Task:
 
 
 def find_task(source: str) -> Task:
-    """The task of this name, or in `file.py:task` or `module:task`; `BadInput` where there is none.
-
-    `TASK+labels.py` is a task with the labels and the goal in a file instead of its own.
-    """
+    """The task of this name, or in `file.py:task` or `module:task`; `BadInput` where there is none."""
     known = registered_task(source)
     if known is not None:
         return known
-    of, plus, labels = source.rpartition("+")
-    if plus and labels.endswith(".py"):
-        task = find_task(of)
-        return found_at(relabelled(task, Path(labels)), f"{task.source}+{Path(labels).resolve()}")
     place, colon, attribute = source.rpartition(":")
     if colon:
         module = _module(place, source)
@@ -68,30 +59,6 @@ def find_function(source: str) -> Callable[..., Any]:
     if not callable(function):
         raise BadInput(f"{source}: no function called '{attribute}' there")
     return cast("Callable[..., Any]", function)
-
-
-def relabelled(task: Task, path: Path) -> Task:
-    """The task with the functions `label` and `goal` of a file, and the domain beside it, if there is one.
-
-    The task still judges success by itself. As its expert chooses by the task's own labels, it can only answer.
-    """
-    beside = path.with_suffix(".pddl")
-    return replace(
-        task,
-        name=f"{task.name}+{path.stem}",
-        domain=cast("Domain", read_domain(beside) if beside.exists() else None),
-        label=find_function(f"{path}:label"),
-        goal=find_function(f"{path}:goal"),
-        expert=None if task.expert is None else partial(_answering, task),
-        success=task.succeeded,
-        pretrained=None,
-    )
-
-
-def _answering(task: Task, env: Env) -> Expert | None:
-    """What is left of a task's expert where the labels are not those by which it chooses."""
-    expert = task.expert_for(env)
-    return Expert(control=expert.control) if expert and expert.control else None
 
 
 def make_env(task: str, **arguments: Any) -> Env:
