@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bilevel.demonstrations.checking import Contents
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Manifest
 from bilevel.demonstrations.demonstration import Demonstration
@@ -26,10 +27,11 @@ def diagnosis(demonstrations: Sequence[Demonstration], task: Task = TINY, label_
     """That of demonstrations like the ones that are shown, but changed."""
     manifest = shown(task).manifest
     assert isinstance(manifest, Manifest)
-    found = Diagnosis(manifest, task.domain)
+    found, contents = Diagnosis(manifest, task.domain), Contents(task.domain)
     for number, demonstration in enumerate(demonstrations):
-        found.look(labelled(number, demonstration, task.domain, label_by))
-    found.conclude()
+        for look in (found.look, contents.add):
+            look(labelled(number, demonstration, task.domain, label_by))
+    found.conclude(contents)
     return found
 
 
@@ -200,13 +202,7 @@ def test_what_strikes_about_single_numbers_is_noted() -> None:
     found = diagnosis(list(map(spoilt, shown()))).controls
     assert found.constant == {0: pytest.approx(0.05, abs=1e-6)}
     assert list(found.out_of_bounds) == [1]
-    assert found.at_bounds[2] == 1
     assert "controls leave their bounds" in str(diagnosis(list(map(spoilt, shown()))).for_network)
-
-
-def test_discrete_controls_that_nobody_chose_are_noted() -> None:
-    changed = [replace(each, controls=np.where(each.controls == 3, 4, each.controls)) for each in shown(TINY_DISCRETE)]
-    assert diagnosis(changed, TINY_DISCRETE).controls.never == (3,)
 
 
 def test_few_steps_of_an_action_cast_doubt() -> None:

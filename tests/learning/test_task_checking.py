@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from bilevel.learning.task_checking import check_task
+from bilevel.learning.task_checking import check_expert, check_task
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Outcome, Parameter, Predicate, Schema
+from bilevel.tasks.checking import CheckedEpisode, Findings
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Expert, Task
 from command_line import run
@@ -211,7 +213,7 @@ ERRORS = {
     "step fails": (env(Failing), r"ZeroDivisionError.*line \d+"),
     "no scene": (seen(lambda scene: {"x": 1}), "returned a dict, not a bilevel.Scene"),
     "features": (seen(incomplete), "the agent has no 'closed', which is in the spec"),
-    "nan": (seen(with_nan), "'held' of the type 'parcel' is not a finite number"),
+    "nan": (seen(with_nan), "'held' of 'parcel1' is not a finite number"),
     "memory": (seen(Reused()), "copy them"),
     "names": (seen(renumbered), r"has exactly the features that 'parcel\d' had a step before"),
     "predicate": (more(Atom("near", ("parcel1",))), "no predicate 'near'; it has: free"),
@@ -257,13 +259,12 @@ ERRORS = {
 }
 ADVICE = {
     "type of the domain": (with_waiting(), "need objects of the type 'depot', but the spec has none"),
-    "pickle": (env(lambda objects: make_env(objects)), "cannot be sent to other processes"),
     "no expert": (replace(TINY, expert=None), "demonstrations must be imported"),
     "an expert that only answers": (replace(TINY, expert=Expert(control=control)), "without `choose`"),
     "observation": (env(Elsewhere), "not in Box"),
-    "unseeded": (env(Unseeded), "the same seed led to another scene"),
+    "unseeded": (env(Unseeded), r"the same seed led to another scene \(.* differs by [\d.]+\).*anew at each reset"),
     "unseeded expert": (replace(TINY, expert=Expert(choose, noisy)), "another control for the same scene"),
-    "flicker": (replace(TINY, label=flickering), "labels with 'free' flicker"),
+    "flicker": (replace(TINY, label=flickering), "^labels with 'free' flicker"),
     "unused action": (with_waiting(), "'wait' was never applicable in what was seen: 'waiting' was never labelled"),
     "step limit": (replace(TINY, steps_per_object=35), "so that a learner has time for mistakes"),
 }
@@ -287,6 +288,17 @@ def test_advice(task: Task, message: str) -> None:
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE, TINY_ACTING], ids=lambda task: task.name)
 def test_there_is_nothing_to_find_in_a_task_that_is_right(task: Task) -> None:
     assert check_task(task) == []
+
+
+def test_an_expert_that_swings_to_and_fro_is_told_from_one_that_needs_its_time() -> None:
+    there, back = Action("pick", ("parcel1",)), Action("put", ("parcel1", "spot1"))
+    for actions, remedy in (((there, back), "^the expert .*: set steps_per_object"), (5 * (there, back), "5 times")):
+        steps = [action for action in actions for _ in range(100 // len(actions))]
+        episode = CheckedEpisode("the expert", 0, controls=[np.zeros(3)] * 100, actions=[*steps], outcome=SUCCESS)
+        found = Findings()
+        check_expert(2, [episode], 100, found)
+        (finding,) = found.in_order()
+        assert re.search(remedy, finding.message)
 
 
 def test_what_slips_is_no_fault_of_the_expert_if_the_environment_says_so() -> None:

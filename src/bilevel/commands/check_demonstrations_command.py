@@ -10,8 +10,7 @@ from bilevel.commands.arguments import DataFolder, Json, OptionalTask, answer, c
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Contents, Kind, Report
-    from bilevel.learning.demonstration_checking import ControlFindings
-    from bilevel.learning.diagnosis import Diagnosis
+    from bilevel.learning.diagnosis import ControlFindings, Diagnosis
 
 MOST_KINDS = 5  # of changes that are told; all are in --json
 
@@ -167,8 +166,6 @@ def _controls(found: ControlFindings) -> Iterator[str]:
     said += [
         f"number {index} leaves its bounds in {_share(n)} of the steps" for index, n in found.out_of_bounds.items()
     ]
-    said += [f"number {index} is at a bound in {_share(n)} of the steps" for index, n in found.at_bounds.items()]
-    said += [f"nobody chose {', '.join(map(str, found.never))}"] if found.never else []
     if said:
         yield f"controls: {'; '.join(said)}"
 

@@ -6,6 +6,7 @@ for finding in check_task(task):
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil
@@ -24,6 +25,7 @@ from bilevel.rules.traces import Trace, traces_from_states
 from bilevel.symbolic.domain import EQUALITY, NO_FACTS, Action, BadInput, Domain, Schema
 from bilevel.symbolic.semantics import ground_action
 from bilevel.tasks.checking import (
+    SETTLING,
     CheckedEpisode,
     Finding,
     Findings,
@@ -34,6 +36,7 @@ from bilevel.tasks.checking import (
     check_parts,
     check_scenes,
     check_success,
+    largest_difference,
 )
 from bilevel.tasks.controls import BoxControls, Control
 from bilevel.tasks.scene import Scene
@@ -197,7 +200,11 @@ def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findi
         if step and not np.array_equal(first.controls[step - 1], second.controls[step - 1]):
             what = "the expert gave another control for the same scene: let it draw no random numbers of its own"
         elif first.scenes[step] != second.scenes[step]:
-            what = "the same seed led to another scene: call super().reset(seed=seed), and use self.np_random alone"
+            what = (
+                f"the same seed led to another scene ({largest_difference(first.scenes[step], second.scenes[step])}): "
+                "call super().reset(seed=seed) and draw from self.np_random alone; a simulator that keeps state over "
+                "episodes has to be made anew at each reset"
+            )
         elif (first.states[step], first.goals[step]) != (second.states[step], second.goals[step]):
             what = "label and goal gave other facts for the same scene: they must be functions of the scene alone"
         else:
@@ -222,6 +229,7 @@ def check_saving(env: SceneEnv, found: Findings) -> None:
         found.error("save", f"save(env) and restore(env, snapshot) failed: {type(error).__name__}: {error}")
 
 
+OFTEN = 4  # times that an expert does the same action; more look as if it is undone again and again
 USUALLY = 0.9  # the part of an expert's actions that should have the effects which the domain promises
 
 
@@ -234,10 +242,15 @@ def check_expert(objects: int, episodes: Sequence[CheckedEpisode], limit: int, f
             found.error("expert", f"{fails}: only what succeeds is kept, so nothing can be learned from it")
             return
         found.advise("expert", f"{fails}: only what succeeds is kept, so it should be the exception")
-    longest = max(len(episode.controls) for episode in episodes if episode.outcome == SUCCESS)
+    slowest = max((each for each in episodes if each.outcome == SUCCESS), key=lambda each: len(each.controls))
+    longest = len(slowest.controls)
     if longest > 0.7 * limit:
         needs = f"the expert needs up to {longest} steps with {objects} objects, and an episode ends after {limit}"
         remedy = f"set steps_per_object to {ceil(2 * longest / objects)}, so that a learner has time for mistakes"
+        times = Counter(action for action, _, _ in _doings(slowest.actions))
+        for action, number in times.most_common(1):
+            if number >= OFTEN:
+                remedy = f"it does {action} {number} times with seed {slowest.seed}: see what undoes it, or {remedy}"
         (found.error if longest > limit else found.advise)("steps", f"{needs}: {remedy}")
 
 
@@ -336,7 +349,8 @@ def check_explanations(domain: Domain, episodes: Sequence[CheckedEpisode], found
         traces += abstraction.traces
         for action, start, end in _doings(episode.actions):
             as_promised = action in abstraction.actions[start:end]
-            if not as_promised and episode.has_events(start, end):
+            flickered = start > 0 and end - start <= SETTLING and episode.states[start - 1] == episode.states[end]
+            if not as_promised and (flickered or episode.has_events(start, end)):
                 continue
             tally.setdefault(action.name, []).append(as_promised)
             if not as_promised:

@@ -6,9 +6,8 @@ Each check says what is wrong and what to do about it. `bilevel.learning.task_ch
 from __future__ import annotations
 
 import inspect
-import pickle
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -101,20 +100,12 @@ def check_parts(task: Task, found: Findings) -> None:
         if not any(task.domain.is_subtype(kind, parameter) for kind in kinds):
             message = f"actions of the domain '{task.domain.name}' need objects of the type '{parameter}'"
             found.advise(("type", parameter), f"{message}, but the spec has none: add it to the spec's objects")
-    parameters = inspect.signature(task.make_env).parameters
     if not _takes(task.make_env, OBJECTS):
+        arguments = ", ".join(inspect.signature(task.make_env).parameters)
         found.error(
             "make_env",
-            f"make_env({', '.join(parameters)}) does not take `objects`, the number of objects that the environment "
-            "shall have: add the argument, even if there is only one number that it can be",
-        )
-    try:
-        pickle.dumps(task)
-    except Exception as error:
-        found.advise(
-            "pickle",
-            f"the task cannot be sent to other processes ({error}), so only 1 worker can be used: define its functions "
-            "at the top of a module instead of as lambdas, or name it as file.py:task",
+            f"make_env({arguments}) does not take `objects`, the number of objects that the environment shall have: "
+            "add the argument, even if there is only one number that it can be",
         )
 
 
@@ -127,7 +118,7 @@ def _takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def check_environment(task: Task, objects: int, arguments: Mapping[str, Any], found: Findings) -> None:
-    """Make the environment and take a step in it as Gymnasium says, to see whether it is one of Gymnasium's."""
+    """Make the environment and take a step in it, to see whether it is one of Gymnasium's."""
     try:
         env = call("the environment", task.make_env, objects=objects, **arguments)
         call("the environment", _check_gymnasium, env, found)
@@ -144,16 +135,12 @@ def _check_gymnasium(env: Env, found: Findings) -> None:
     if not _takes(env.reset, "seed"):
         raise BadInput("env.reset() takes no `seed`: write `def reset(self, *, seed=None, options=None)`")
     try:
-        env.reset(seed=LARGEST_SEED)
+        result: object = env.reset(seed=LARGEST_SEED)
     except ValueError as error:
-        what = f"env.reset(seed={LARGEST_SEED}) raised ValueError: {error}"
-        raise BadInput(
-            f"{what}: seeds have up to 63 bits; seed a generator that takes fewer by `seed % 2**32`"
-        ) from error
-    result = env.reset(seed=0)
+        remedy = "seeds have up to 63 bits; seed a generator that takes fewer by `seed % 2**32`"
+        raise BadInput(f"env.reset(seed={LARGEST_SEED}) raised ValueError: {error}: {remedy}") from error
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
         raise BadInput("env.reset(seed=0) must return the observation and a dictionary `info`, as Gymnasium says")
-    _check_observation(env, result[0], "env.reset(seed=0)", found)
     env.action_space.seed(0)
     result = env.step(env.action_space.sample())
     if not (isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)):
@@ -162,15 +149,11 @@ def _check_gymnasium(env: Env, found: Findings) -> None:
             f"env.step(control) returned {what} instead of observation, reward, terminated, truncated and info: an "
             "environment of the old Gym ends with `terminated or truncated` as `done`; return the two separately"
         )
-    _check_observation(env, result[0], "env.step(control)", found)
-
-
-def _check_observation(env: Env, observation: Any, where: str, found: Findings) -> None:
     space = getattr(env, "observation_space", None)
     if space is None:
         found.advise("observation", "the environment has no `observation_space`; other tools of Gymnasium need one")
-    elif not space.contains(observation):
-        found.advise("observation", f"{where} gave an observation that is not in {space}: mind shape, dtype and bounds")
+    elif not space.contains(result[0]):
+        found.advise("observation", f"an observation is not in {space}: mind shape, dtype and bounds")
 
 
 # What is seen
@@ -186,12 +169,10 @@ def check_scenes(task: Task, episode: CheckedEpisode, found: Findings) -> None:
         if scene.spec is not task.spec and scene.spec != task.spec:
             found.error("spec", f"{episode.at(step)}: perceive made a scene of another Spec than the task's")
             return
-        for name in _not_finite(scene):
-            found.error(
-                ("finite", name),
-                f"{episode.at(step)}: {name} is not a finite number: give what cannot be seen a value, or leave the "
-                "object out of the scene",
-            )
+        for name, value in numbers(scene).items():
+            if not np.isfinite(value):
+                remedy = "give what cannot be seen a value, or leave the object out of the scene"
+                found.error(("finite", name), f"{episode.at(step)}: {name} is not a finite number: {remedy}")
     for step, (before, after) in enumerate(pairwise(episode.scenes), 1):
         if np.shares_memory(before.values, after.values) or np.shares_memory(before.features, after.features):
             found.error("memory", "perceive gives the same arrays at every step, which change later: copy them")
@@ -199,12 +180,22 @@ def check_scenes(task: Task, episode: CheckedEpisode, found: Findings) -> None:
         _check_names(before, after, episode.at(step), found)
 
 
-def _not_finite(scene: Scene) -> Iterator[str]:
-    for name, value in zip(scene.spec.agent, scene.values, strict=True):
-        if not np.isfinite(value):
-            yield f"the agent's '{name}'"
-    for row, column in np.argwhere(~np.isfinite(scene.features)):
-        yield f"'{scene.spec.columns[column]}' of the type '{scene.objects[scene.roster.names[row]]}'"
+def numbers(scene: Scene) -> dict[str, float]:
+    """Return all numbers in a scene by what they are, in words."""
+    found = {f"the agent's '{name}'": float(value) for name, value in zip(scene.spec.agent, scene.values, strict=True)}
+    for (name, kind), row in zip(scene.objects.items(), scene.features, strict=True):
+        for feature in scene.spec.objects[kind]:
+            found[f"'{feature}' of '{name}'"] = float(row[scene.spec.column[feature]])
+    return found
+
+
+def largest_difference(first: Scene, second: Scene) -> str:
+    """Return where two scenes differ most, in words."""
+    if first.roster != second.roster:
+        return "other objects are seen"
+    after = numbers(second)
+    name, value = max(numbers(first).items(), key=lambda item: abs(item[1] - after[item[0]]))
+    return f"{name} differs by {abs(value - after[name]):.2g}"
 
 
 def _check_names(before: Scene, after: Scene, where: str, found: Findings) -> None:
