@@ -18,13 +18,11 @@ from PIL import Image as PillowImage
 import bilevel
 from bilevel.commands.arguments import env_arguments
 from bilevel.experiments.methods import find_policy
-from bilevel.name_tags import NameTags
+from bilevel.policies.film import LINES_BELOW, Image, NameTags, captioned, take_picture
 from bilevel.policies.narration import caption
-from bilevel.policies.pictures import LINES_BELOW, take_picture
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import Image, captioned, with_lines_below
 
 QUALITY = 40  # of WebP, up to 100
 MILLISECONDS = 80  # that a picture is shown
@@ -64,7 +62,7 @@ class Camera:
         small = PillowImage.fromarray(picture).resize((self._width, height), PillowImage.Resampling.LANCZOS)
         picture = np.asarray(small)
         if self._explain:
-            picture = with_lines_below(picture, text, LINES_BELOW)
+            picture = captioned(picture, text, LINES_BELOW)
         elif text:
             picture = captioned(picture, text)
         self.pictures.append(PillowImage.fromarray(picture))

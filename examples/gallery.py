@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image as PillowImage
 
+from bilevel.policies.film import captioned
 from bilevel.policies.policy import expert_policy
 from bilevel.symbolic.domain import Action, BadInput
 from bilevel.tabletop.rendering import Image
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import captioned
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "worlds.jpg"
 OBJECTS = 5

@@ -15,10 +15,8 @@ import pytest
 import drawn_task
 import tiny_task
 from bilevel.commands.arguments import NAMELESS, named_after
-from bilevel.policies.pictures import Shot
+from bilevel.policies.film import Tile, Video
 from bilevel.tabletop import opengl, rendering, tabletop
-from bilevel.tasks.scene_env import SceneEnv
-from bilevel.video import Video
 from command_line import run
 from drawing import can_draw
 from tiny_policies import PICK, PUT, RULES_TEXT, learned_folder, moving_as_the_expert, still_folder, still_policy
@@ -260,12 +258,12 @@ def test_a_video_and_a_sheet_show_the_episode(
     headings: list[tuple[str, ...]] = []
     texts: list[str] = []
 
-    def noted(env: SceneEnv, shots: list[Shot], *headline: str, names: bool) -> bytes:
-        headings.append(headline)
-        texts.extend(shot.text for shot in shots)
+    def noted(headline: str, details: str, tiles: list[Tile]) -> bytes:
+        headings.append((headline, details))
+        texts.extend(tile.text.split(": ")[1] for tile in tiles)
         return b"sheet"
 
-    monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", noted)
+    monkeypatch.setattr("bilevel.policies.film.contact_sheet", noted)
     video, sheet = tmp_path / "new" / "out.mp4", tmp_path / "new" / "out.png"
     code, _, err = run(
         capsys, "run", DRAWN, "--policy", "expert", *ONE, "--video", video, "--sheet", sheet, "--noise", 0.1
@@ -284,7 +282,7 @@ def test_pictures_without_the_name_of_a_file_are_named_after_the_task(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bilevel.policies.pictures.draw_sheet", lambda *_, **__: b"sheet")
+    monkeypatch.setattr("bilevel.policies.film.contact_sheet", lambda *_, **__: b"sheet")
     code, _, err = run(capsys, "run", DRAWN, "--policy", "expert", "--sheet", "--video", *ONE)
     assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to drawn_task.png"])
     assert {path.name for path in tmp_path.iterdir()} == {"drawn_task.mp4", "drawn_task.png"}

@@ -40,11 +40,10 @@ if TYPE_CHECKING:
     from bilevel.experiments.records import Record
     from bilevel.methods.methods import EvaluatedPolicy
     from bilevel.policies.episode import Episode
-    from bilevel.policies.pictures import Shot
+    from bilevel.policies.film import Tile, Video
     from bilevel.policies.policy import Policy
     from bilevel.tasks.scene_env import SceneEnv
     from bilevel.tasks.task import Task
-    from bilevel.video import Video
 
 EXPERT = "expert"
 USUAL_OBJECTS = 3
@@ -155,12 +154,10 @@ class Run:
                 if says_who:
                     print(self._who_acts(task), file=sys.stderr)
                 return self._watch(open_things.enter_context(closing(self._env(task, mode, quality))), evaluated)
-            env = stage = open_things.enter_context(closing(self._env(task, mode, quality)))
-            if self.sheet and task.restore:  # then snapshots are drawn in an environment of its own, which draws well
-                stage = open_things.enter_context(closing(self._env(task, "rgb_array", "good")))
-            run, shots = self._perform(env, stage, evaluated, self._video(env, open_things), record, says_who)
+            env = open_things.enter_context(closing(self._env(task, mode, quality)))
+            run, tiles = self._perform(env, evaluated, self._video(env, open_things), record, says_who)
             if self.sheet:
-                write_atomically(self.sheet, self._sheet(stage, run, shots))
+                write_atomically(self.sheet, self._sheet(env.task, run, tiles))
         for file in filter(None, () if self.json else (self.video, self.sheet)):
             print(f"written to {file}", file=sys.stderr)
         return 0 if run.reason is None else 1
@@ -204,43 +201,36 @@ class Run:
         )
 
     def _draws(self, task: Task) -> bool:
-        """Whether pictures are taken while the episode goes on; a sheet is drawn later where that is possible."""
-        return (
-            (self.view and task.takes_render_mode)
-            or self.video is not None
-            or (self.sheet is not None and task.restore is None)
-        )
+        """Whether pictures are taken while the episode goes on."""
+        return (self.view and task.takes_render_mode) or self.video is not None or self.sheet is not None
 
     def _video(self, env: SceneEnv, open_things: ExitStack) -> Video | None:
         if self.video is None:
             return None
-        from bilevel.policies.pictures import frame_rate
-        from bilevel.video import Video
+        from bilevel.policies.film import Video, frame_rate
 
         return open_things.enter_context(Video(self.video, fps=frame_rate(env).fps))
 
-    def _try_pictures(self, env: SceneEnv, stage: SceneEnv) -> None:
+    def _try_pictures(self, env: SceneEnv) -> None:
         """Before anything is said, lest pictures turn out to be impossible, or to have no place."""
         if self.sheet:
             import PIL.ImageFont  # noqa: F401
 
             require_writable(self.sheet)
         if self.video or self.sheet:
-            from bilevel.name_tags import NameTags
-            from bilevel.policies.pictures import take_picture
+            from bilevel.policies.film import NameTags, take_picture
 
-            for drawing in dict.fromkeys((env, stage) if self._draws(env.task) else (stage,)):
-                drawing.reset(self.seed)
-                take_picture(drawing, NameTags() if self.names else None)
+            env.reset(self.seed)
+            take_picture(env, NameTags() if self.names else None)
 
-    def _sheet(self, stage: SceneEnv, run: Episode, shots: Sequence[Shot]) -> bytes:
-        from bilevel.policies.pictures import draw_sheet
+    def _sheet(self, task: Task, run: Episode, tiles: Sequence[Tile]) -> bytes:
+        from bilevel.policies.film import contact_sheet
 
-        headline = f"{stage.task.name}, {count(self._count, 'object')}: {run.outcome} after {run.steps} steps"
+        headline = f"{task.name}, {count(self._count, 'object')}: {run.outcome} after {run.steps} steps"
         who = "the expert" if self.policy == EXPERT else f"the policy {self.policy}"
         details = f"{who}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
         details += f", perception {self.perception}" if self.perception else ""
-        return draw_sheet(stage, shots, headline, details, names=self.names)
+        return contact_sheet(headline, details, tiles)
 
     # The episode
 
@@ -258,19 +248,18 @@ class Run:
     def _perform(
         self,
         env: SceneEnv,
-        stage: SceneEnv,
         evaluated: EvaluatedPolicy,
         video: Video | None,
         record: Record | None,
         says_who: bool,
-    ) -> tuple[Episode, Sequence[Shot]]:
+    ) -> tuple[Episode, Sequence[Tile]]:
         """Run the episode, told and shown as it is asked for."""
+        from bilevel.policies.film import Camera
         from bilevel.policies.narration import EpisodePrinter, episode_json
-        from bilevel.policies.pictures import Camera
         from bilevel.policies.rollout import Transition, rollout
 
         policy = _policy(evaluated, env)
-        self._try_pictures(env, stage)
+        self._try_pictures(env)
         printer = None if self.json else EpisodePrinter(explain=self.explain)
         camera = Camera(env, video, self.sheet is not None, names=self.names) if video or self.sheet else None
         listeners = [each for each in (printer, camera) if each is not None]
@@ -298,7 +287,7 @@ class Run:
             print_json(**asked, **episode_json(episode, explain=self.explain), **as_recorded)
         elif mismatches is not None:
             print(*(mismatches or ["as recorded"]), sep="\n", file=sys.stderr)
-        return episode, camera.shots if camera else ()
+        return episode, camera.tiles if camera else ()
 
     def _who_acts(self, task: Task) -> str:
         if self.policy == EXPERT:

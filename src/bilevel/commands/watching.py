@@ -38,7 +38,7 @@ def watch(
     names: bool = False,
 ) -> Episode | None:
     """Run episodes that a page shows, until its viewers or Ctrl-C end it; return how the last one went, if it ended."""
-    from bilevel.name_tags import NameTags
+    from bilevel.policies.film import NameTags
     from bilevel.viewer.board import Board
     from bilevel.viewer.live import LiveView, Watched
     from bilevel.viewer.server import PageServer

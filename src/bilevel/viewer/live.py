@@ -16,10 +16,9 @@ from typing import Protocol
 import numpy as np
 
 from bilevel.files import write_atomically
-from bilevel.name_tags import NameTags
 from bilevel.policies.episode import Entry, Episode
+from bilevel.policies.film import NameTags, frame_rate, take_picture
 from bilevel.policies.narration import why_failed
-from bilevel.policies.pictures import frame_rate, take_picture
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert, Policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.rule import Rule

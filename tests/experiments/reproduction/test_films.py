@@ -15,15 +15,15 @@ from bilevel.experiments.methods import find_policy
 from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Timeline, interesting_seed, make_film, read_timeline
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies import pictures
+from bilevel.policies import film as filming
 from bilevel.policies.episode import STOPPED
+from bilevel.policies.film import Video
 from bilevel.policies.rollout import rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS, rendering
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
-from bilevel.video import Video
 from blocks_policies import PICK, PLACE, moving_policy
 from drawing import can_draw
 
@@ -136,7 +136,7 @@ def test_what_nature_moves_is_drawn_where_it_is(
 
     seed = interesting_seed(moving_policy(), TASKS["blocks-noisy"], NOISY)
     monkeypatch.setattr(Tabletop, "render", compare)
-    monkeypatch.setattr(pictures, "MAX_RATE", 80.0)  # every step
+    monkeypatch.setattr(filming, "MAX_RATE", 80.0)  # every step
     film(tmp_path / "film.mp4", objects=NOISY, noisy=True, seed=seed)
     assert len(astray) > 100
     assert max(astray[1:]) < 1e-6

@@ -15,12 +15,11 @@ import msgspec
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
 from bilevel.methods.methods import EvaluatedPolicy
-from bilevel.policies.pictures import Camera, frame_rate
+from bilevel.policies.film import Camera, Video, frame_rate
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
-from bilevel.video import Video
 from bilevel.viewer.timeline import Beat, Beginning, beats, beginning
 
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute

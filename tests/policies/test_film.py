@@ -1,0 +1,274 @@
+"""An episode in pictures: what a video shows, what is on a contact sheet, and where names stand."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, cast
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image as PillowImage
+
+from bilevel.policies import film
+from bilevel.policies.episode import Episode
+from bilevel.policies.film import (
+    INK,
+    LINES_BELOW,
+    TILES,
+    Box,
+    Camera,
+    Image,
+    NameTags,
+    Tile,
+    Video,
+    captioned,
+    contact_sheet,
+    frame_rate,
+    take_picture,
+)
+from bilevel.policies.narration import caption
+from bilevel.policies.policy import expert_policy
+from bilevel.policies.rollout import Transition, rollout
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.scene_env import SceneEnv
+from drawn_task import DRAWN
+from tiny_policies import moving_as_the_expert, still_policy
+from tiny_task import TINY
+
+RED, BLUE = (200, 30, 40), (30, 60, 190)
+GREY = np.full((480, 640, 3), 128, np.uint8)
+
+
+def plain(colour: tuple[int, int, int], height: int = 96, width: int = 128) -> Image:
+    return np.full((height, width, 3), colour, np.uint8)
+
+
+def write_video(path: Path, pictures: list[Image], fps: float = 25) -> None:
+    with Video(path, fps) as video:
+        for picture in pictures:
+            video.add(picture)
+
+
+def frames(path: Path) -> list[NDArray[np.uint8]]:
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+# Videos
+
+
+def test_a_video_is_what_browsers_play_with_pictures_in_their_order_and_colours(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "http: a test.mp4"
+    write_video(path, [plain(RED, 95, 127), plain(RED, 95, 127), plain(BLUE, 95, 127)], fps=40)
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
+        assert (stream.width, stream.height, stream.frames, stream.average_rate) == (128, 96, 3, 40)  # even sizes
+    for frame, colour in zip(frames(path), (RED, RED, BLUE), strict=True):
+        assert np.abs(frame.mean((0, 1)) - colour).max() < 8
+
+
+def test_pictures_can_be_made_smaller_and_files_too(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (96, 128, 3), np.uint8)
+    sizes = []
+    for name, encoder in (("fine.mp4", {"crf": "10"}), ("coarse.mp4", {"crf": "45"})):
+        with Video(tmp_path / name, fps=25, width=64, encoder=encoder) as video:
+            video.add(noise, "pick(block1)", below=2)
+            video.add(noise[::2, ::2], "pick(block1)", below=2)  # which is small enough as it is
+        sizes.append((tmp_path / name).stat().st_size)
+    assert frames(tmp_path / "fine.mp4")[0].shape == (48 + 30, 64, 3)
+    assert sizes[0] > 2 * sizes[1]
+
+
+def test_a_video_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    path.write_text("an older one")
+
+    def interrupted() -> None:
+        with Video(path, fps=25) as video:
+            video.add(plain(RED))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with pytest.raises(BadInput, match=r"a video of 128 x 96 pixels cannot take a picture of 64 x 64"):
+        write_video(path, [plain(RED), plain(RED, 64, 64)])
+    with pytest.raises(BadInput, match="at least one picture"):
+        write_video(path, [])
+    assert [file.name for file in tmp_path.iterdir()] == ["out.mp4"]
+    assert path.read_text() == "an older one"
+
+
+def test_what_a_video_lacks_is_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match="cannot be written: Is a directory"):
+        Video(tmp_path, fps=25)
+    for module in ("PIL.ImageFont", "av"):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ModuleNotFoundError, match=module):
+            Video(tmp_path / "out.mp4", fps=25)
+
+
+def test_a_caption_is_written_over_the_lowest_part_of_a_copy() -> None:
+    picture = plain(BLUE)
+    shown = captioned(picture, "pick(block1)")
+    assert (picture == plain(BLUE)).all()
+    assert (shown[:70] == picture[:70]).all()
+    assert shown[-4:].mean() < 90
+    assert shown[80:].max() > 200
+
+    def strip(caption: str) -> int:
+        return int((captioned(plain(RED), caption) != RED).any((1, 2)).sum())
+
+    assert strip("one") < strip("one\ntwo") < strip("one\ntwo\nthree")
+    assert captioned(plain(RED, 20, 128), "one\ntwo\nthree").shape == (20, 128, 3)
+
+
+def test_a_line_that_is_too_long_ends_within_the_picture() -> None:
+    shown = captioned(plain(RED, 480, 640), "place(block1, place1) " * 20)
+    letters = np.abs(shown.astype(int) - INK).max(axis=2) < 60
+    columns = np.flatnonzero(letters.any(axis=0))
+    assert columns.min() > 10
+    assert 500 < columns.max() < 630
+
+
+# Films of episodes
+
+
+class FakeVideo:
+    """Notes what is shown."""
+
+    fps = 40.0
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[bytes, str, int]] = []
+
+    def add(self, picture: Any, caption: str = "", below: int = 0) -> None:
+        self.shown.append((picture.tobytes(), caption, below))
+
+
+def filmed(
+    sheet: bool = False, explain: bool = False, objects: int = 1
+) -> tuple[Camera, FakeVideo, Episode, list[str]]:
+    """An episode with its camera and video, and the actions of all steps."""
+    env, video, actions = SceneEnv(DRAWN, objects, render_mode="rgb_array"), FakeVideo(), list[str]()
+    env.env.metadata = {"render_fps": 60}
+    with moving_as_the_expert():
+        policy = still_policy().bind(env.labels) if explain else expert_policy(env)
+    camera = Camera(env, cast(Video, video), sheet)
+
+    def callback(transition: Transition) -> None:
+        actions.append(caption(transition.episode))
+        camera(transition)
+
+    episode = rollout(env, policy, 1, callback=callback, explain=explain)
+    camera.end(episode)
+    return camera, video, episode, actions
+
+
+def test_every_second_step_is_shown_with_its_action_and_the_end_for_a_second() -> None:
+    _, video, _, actions = filmed()
+    assert [caption for _, caption, _ in video.shown] == actions[::2] + ["success"] * 40
+    assert {below for *_, below in video.shown} == {0}
+    assert len({picture for picture, *_ in video.shown}) > 5
+
+
+def test_sentences_have_room_below() -> None:
+    _, video, _, actions = filmed(explain=True)
+    assert {below for *_, below in video.shown} == {LINES_BELOW}
+    assert video.shown[0][1] == actions[0]
+    assert "Because" in " ".join(actions[0].splitlines())
+
+
+@pytest.mark.parametrize(("fps", "every", "shown"), [(60, 2, 30), (80, 3, 80 / 3), (20, 1, 20), (None, 1, 30)])
+def test_so_many_pictures_are_taken_as_an_eye_can_see(fps: float | None, every: int, shown: float) -> None:
+    env = SceneEnv(TINY, 1)
+    env.env.metadata = {"render_fps": fps}
+    rate = frame_rate(env)
+    assert (rate.every, rate.fps) == (every, shown)
+
+
+def test_a_sheet_shows_each_decision_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    camera, _, episode, actions = filmed(sheet=True)
+    put = actions.index("put(parcel1, spot1)")
+    texts = ["step 0: pick(parcel1)", f"step {put}: put(parcel1, spot1)", f"step {episode.steps}: success"]
+    assert [tile.text for tile in camera.tiles] == texts
+    assert len({tile.picture.tobytes() for tile in camera.tiles}) == 3
+    monkeypatch.setattr(film, "MAX_TILES", 4)
+    camera, _, episode, _ = filmed(sheet=True, objects=6)
+    assert len(camera.tiles) <= 4
+    assert camera.tiles[0].text.startswith("step 0: ")
+    assert camera.tiles[-1].text == f"step {episode.steps}: success"
+
+
+def test_pictures_on_a_sheet_lie_in_a_grid_in_their_order_and_are_spread_evenly() -> None:
+    for number in (0, 1, 3, 5, TILES, 40):
+        colours = [(2 * index + 50, 0, 255 - 2 * index) for index in range(number)]
+        tiles = [Tile(plain(colour), f"step {index}") for index, colour in enumerate(colours)]
+        png = contact_sheet("blocks, 1 object " * 20, "the expert", tiles)
+        image = np.asarray(PillowImage.open(io.BytesIO(png)).convert("RGB"))
+        corners = [np.argwhere((image == colour).all(axis=2))[:1].tolist() for colour in colours]
+        shown = [corner[0] for corner in corners if corner]
+        assert len(shown) == min(number, TILES)
+        assert shown == sorted(shown)
+        if number:
+            assert corners[0]
+            assert corners[-1]
+
+
+def test_an_environment_without_pictures_or_places_says_so() -> None:
+    with pytest.raises(BadInput, match="the environment of 'drawn' gives no pictures: does make_env take render_mode"):
+        SceneEnv(DRAWN, 1).render()
+    env = SceneEnv(DRAWN, 1, render_mode="rgb_array")
+    env.reset(1)
+    with pytest.raises(BadInput, match="no names in pictures: the task 'drawn' does not say where things are"):
+        take_picture(env, NameTags())
+
+
+# Names over things
+
+
+class Noting(NameTags):
+    """Notes where tags are."""
+
+    boxes: dict[str, Box]
+
+    def _arranged(self, *arguments: object) -> dict[str, Box]:
+        self.boxes = super()._arranged(*arguments)  # type: ignore[arg-type]
+        return self.boxes
+
+
+def boxes(places: dict[str, tuple[float, float]]) -> dict[str, Box]:
+    tags = Noting()
+    tags.draw(GREY, places)
+    return tags.boxes
+
+
+def test_names_are_written_over_things() -> None:
+    def located(scene: Any, env: Any) -> dict[str, tuple[float, float]]:
+        return {name: (0.25 if name.startswith("parcel") else 0.75, 0.5) for name in scene.objects}
+
+    env = SceneEnv(replace(DRAWN, locate=located), 1, render_mode="rgb_array")
+    env.reset(1)
+    differing = (take_picture(env) != take_picture(env, NameTags())).any(axis=2)
+    for half in (differing[:, :80], differing[:, 80:]):
+        assert half.sum() > 200
+    assert np.array_equal(NameTags().draw(GREY, {}), GREY)
+
+
+def test_tags_do_not_cover_each_other_where_there_is_room_and_stay_in_the_picture() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        crowd = {f"block{number}": tuple(rng.uniform(0.3, 0.7, 2)) for number in range(15)}
+        tags = boxes(crowd)
+        assert len(tags) == 15
+        assert all(one.overlap(other) == 0 for one, other in combinations(tags.values(), 2))
+    corners = {"a-long-name": (0.0, 0.0), "another": (0.999, 0.0), "third": (0.0, 0.999), "fourth": (0.999, 0.999)}
+    for box in boxes(corners).values():
+        assert min(box.left, box.top, 640 - box.right, 480 - box.bottom) >= -1
+    assert set(boxes({"left": (-0.1, 0.5), "nowhere": (np.nan, np.nan), "here": (0.5, 0.5)})) == {"here"}
