@@ -13,8 +13,7 @@ import numpy as np
 from bilevel.demonstrations.collect import Recording
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.name_tags import NameTags
-from bilevel.policies.pictures import frame_rate, take_picture
+from bilevel.policies.film import NameTags, Video, frame_rate, take_picture
 from bilevel.policies.policy import Policy
 from bilevel.policies.rollout import Callback as Watch
 from bilevel.policies.rollout import Transition, rollout
@@ -25,7 +24,6 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec
 from bilevel.tasks.task import Task
-from bilevel.video import Video
 
 
 @dataclass(frozen=True)
