@@ -21,8 +21,8 @@ PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
 TOOLS = (
-    "cpu_time", "files", "json_files", "memory", "metrics", "name_tags", "parallel", "processes", "progress", "seeds",
-    "versions", "video",
+    "cpu_time", "files", "json_files", "memory", "metrics", "parallel", "processes", "progress", "seeds",
+    "versions",
 )  # fmt: skip
 NUMERICAL = ("numpy", "msgspec")
 
@@ -40,7 +40,7 @@ LAYERS: Mapping[str, Allowed] = {
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
     "tasks": Allowed(("symbolic", "memory"), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
-    "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), NUMERICAL),
+    "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
     "demonstrations": Allowed(
         ("symbolic", "rules", "tasks", "policies", *TOOLS),
@@ -84,13 +84,11 @@ LAYERS: Mapping[str, Allowed] = {
     "interruption": Allowed(()),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "memory": Allowed(()),
-    "name_tags": Allowed((), ("numpy", "PIL")),
     "processes": Allowed(("memory", "symbolic.domain")),
     "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
     "progress": Allowed(()),
     "seeds": Allowed((), ("numpy",)),
     "versions": Allowed(()),
-    "video": Allowed(("symbolic.domain", "files"), ("numpy", "av", "PIL")),
     "__main__": Allowed(("cli",)),
     "": Allowed(("",)),  # the public names
 }  # fmt: skip
