@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -59,68 +61,69 @@ def check_task(
     objects = min(OBJECTS, task.max_objects or OBJECTS) if objects is None else objects
     task.check_objects(objects)
     task.check_arguments(arguments)
-    check = _Check(task, objects, range(seeds), steps, arguments)
-    check_parts(task, check.found)
-    for part in (check.environment, check.first_scene, check.random_controls, check.expert, check.all_episodes):
-        if not check.found.has_errors:  # which would only cause others
-            part()
-    check.close()
-    return check.found.in_order()
+    found = Findings()
+    check_parts(task, found)
+    if not found.has_errors:
+        check_environment(task, objects, arguments, found)
+    if found.has_errors:
+        return found.in_order()
+    check = _Check(task, objects, steps, arguments)
+    with closing(check.env), closing(check.twin):
+        for part in (
+            check.first_scene,
+            partial(check.random_controls, range(seeds)),
+            partial(check.expert, range(seeds)),
+            check.all_episodes,
+        ):
+            if not check.found.has_errors:  # which would only cause others
+                part()
+    return [*found.in_order(), *check.found.in_order()]
 
 
 class _Check:
     """Runs episodes and has them checked."""
 
-    def __init__(
-        self, task: Task, objects: int, seeds: Sequence[int], steps: int, arguments: Mapping[str, Any]
-    ) -> None:
-        self.task, self.objects, self.seeds, self.steps, self.arguments = task, objects, seeds, steps, arguments
+    def __init__(self, task: Task, objects: int, steps: int, arguments: Mapping[str, Any]) -> None:
+        self.task, self.objects, self.steps = task, objects, steps
         self.found = Findings()
-        self.envs: list[SceneEnv] = []  # two that are alike
+        self.env, self.twin = (SceneEnv(task, objects, **arguments) for _ in range(2))
         self.episodes: list[CheckedEpisode] = []
         self.shown: list[CheckedEpisode] = []  # those of the expert among them
-        self.is_seeded = True
-
-    def environment(self) -> None:
-        check_environment(self.task, self.objects, self.arguments, self.found)
 
     def first_scene(self) -> None:
         """Check the very first scene, so that what is wrong with all of them is said once."""
-        self.envs = [SceneEnv(self.task, self.objects, **self.arguments) for _ in range(2)]
         try:
-            check_scenes(self.task, CheckedEpisode("reset", 0, [self.envs[0].reset(0)]), self.found)
+            check_scenes(self.task, CheckedEpisode("reset", 0, [self.env.reset(0)]), self.found)
         except BadInput as error:
             self.found.error("perceive", f"seed 0, step 0: {error}")
 
-    def random_controls(self) -> None:
-        env, another = self.envs
-        for seed in self.seeds:
-            self._watch(_RandomControls(env, seed), seed, "random controls", self.steps)
+    def random_controls(self, seeds: Sequence[int]) -> None:
+        for seed in seeds:
+            self._watch(_RandomControls(self.env, seed), seed, "random controls", self.steps)
         if not self.found.has_errors:
-            again = self._episode(another, _RandomControls(another, 0), 0, "random controls", self.steps)
-            self.is_seeded = check_repetition(self.episodes[0], again, self.found)
-            check_saving(env, self.found)
+            again = self._episode(self.twin, _RandomControls(self.twin, 0), 0, "random controls", self.steps)
+            check_repetition(self.episodes[0], again, self.found)
+            check_saving(self.env, self.found)
 
-    def expert(self) -> None:
+    def expert(self, seeds: Sequence[int]) -> None:
         """Watch the expert, which is given more steps than the task allows, to see how many it needs."""
-        env, another = self.envs
         try:
-            expert = env.expert
+            expert = self.env.expert
             if expert is None or not expert.can_show:
                 cannot = "has no expert" if expert is None else "has an expert without `choose`, which can only answer"
-                self.found.advise("expert", f"the task {cannot}: demonstrations must be imported, as none can be shown")
+                advice = f"the task {cannot}: demonstrations must be imported, as none can be shown"
+                self.found.advise("expert", advice)
                 return
-            for either in self.envs:
+            for either in (self.env, self.twin):
                 either.step_limit = max(either.step_limit, min(4 * either.step_limit, PATIENCE))
-            self.shown = [self._watch(expert_policy(env), seed, "the expert") for seed in self.seeds]
-            again = self._episode(another, expert_policy(another), 0, "the expert")
+            self.shown = [self._watch(expert_policy(self.env), seed, "the expert") for seed in seeds]
+            again = self._episode(self.twin, expert_policy(self.twin), 0, "the expert")
         except BadInput as error:
             self.found.error("run", str(error))
             return
-        if self.is_seeded:
-            check_repetition(self.shown[0], again, self.found)
+        check_repetition(self.shown[0], again, self.found)
         for episode in self.shown:
-            check_controls(env, episode, self.found)
+            check_controls(self.env, episode, self.found)
             if self.task.domain.schemas:
                 check_actions(self.task.domain, episode, self.found)
 
@@ -131,7 +134,13 @@ class _Check:
         if domain.schemas:
             check_applicability(domain, self.episodes, found)
         else:
-            advise_to_learn(domain, found)
+            missing = "no actions" if domain.predicates else "no predicates and no actions"
+            remedy = (
+                "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn --learn-domain`"
+            )
+            found.advise(
+                "actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations: {remedy}"
+            )
         for episode in self.episodes:
             check_success(episode, episode.outcome == SUCCESS, found)
         if shown:
@@ -140,13 +149,9 @@ class _Check:
         if shown and domain.schemas and not found.has_errors:
             check_explanations(domain, shown, found)
 
-    def close(self) -> None:
-        for env in self.envs:
-            env.close()
-
     def _watch(self, policy: Policy, seed: int, who: str, steps: int | None = None) -> CheckedEpisode:
         """Run an episode and check what was seen in it."""
-        episode = self._episode(self.envs[0], policy, seed, who, steps)
+        episode = self._episode(self.env, policy, seed, who, steps)
         self.episodes.append(episode)
         check_scenes(self.task, episode, self.found)
         check_facts(self.task.domain, episode, self.found)
@@ -194,8 +199,8 @@ class _RandomControls(Policy):
         return self._space.sample()
 
 
-def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findings) -> bool:
-    """Check that the seed decided everything in two episodes of the same seed; return whether it did."""
+def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findings) -> None:
+    """Check that the seed decided everything in two episodes of the same seed."""
     for step in range(min(len(first.states), len(second.states))):
         if step and not np.array_equal(first.controls[step - 1], second.controls[step - 1]):
             what = "the expert gave another control for the same scene: let it draw no random numbers of its own"
@@ -210,8 +215,7 @@ def check_repetition(first: CheckedEpisode, second: CheckedEpisode, found: Findi
         else:
             continue
         found.advise("seed", f"{first.at(step)}: {what}; else no episode can be repeated")
-        return False
-    return True
+        return
 
 
 def check_saving(env: SceneEnv, found: Findings) -> None:
@@ -299,13 +303,6 @@ def check_actions(domain: Domain, episode: CheckedEpisode, found: Findings) -> N
 
 
 # What learning makes of it
-
-
-def advise_to_learn(domain: Domain, found: Findings) -> None:
-    """Say that the domain has no actions, and how they are learned."""
-    missing = "no actions" if domain.predicates else "no predicates and no actions"
-    remedy = "`bilevel domain learn DIR --output domain.pddl`, or with the policy: `bilevel learn DIR --learn-domain`"
-    found.advise("actions", f"the domain '{domain.name}' has {missing}: learn them from demonstrations with {remedy}")
 
 
 def check_applicability(domain: Domain, episodes: Sequence[CheckedEpisode], found: Findings) -> None:
