@@ -24,7 +24,7 @@ from bilevel.experiments.methods import find_policy
 from bilevel.files import write_atomically
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.episode import Episode
 from bilevel.policies.narration import why_failed
 from bilevel.policies.policy import Policy
@@ -78,7 +78,7 @@ class Failure:
     every: int = 5
     names: bool = True  # are written over things
 
-    def policy(self, folder: Path) -> EvaluatedPolicy:
+    def policy(self, folder: Path) -> RunnablePolicy:
         found = self.make_policy(bilevel.find_task(self.task), folder)
         return find_policy("bison", found, recovery=None if self.recovers else NO_RECOVERY, estimation=self.estimation)
 
@@ -92,7 +92,7 @@ FAILURES = {
 
 
 def attempt(
-    failure: Failure, policy: EvaluatedPolicy, film: Callable[[SceneEnv, Policy], Camera] | None = None
+    failure: Failure, policy: RunnablePolicy, film: Callable[[SceneEnv, Policy], Camera] | None = None
 ) -> tuple[Episode, str, Camera | None]:
     """Run the episode, and film it where that is asked for; return how it went, and that in words."""
     assert policy.make is not None
@@ -108,7 +108,7 @@ def attempt(
         return episode, f"{ending}\n{why_failed(episode)}", camera
 
 
-def filmed(failure: Failure, policy: EvaluatedPolicy, output: Path) -> tuple[str, str]:
+def filmed(failure: Failure, policy: RunnablePolicy, output: Path) -> tuple[str, str]:
     """Run the episode to see when it ends, and again to film its end; return why it failed, and how much was filmed."""
     run, why, _ = attempt(failure, policy)
     until = failure.until or run.steps

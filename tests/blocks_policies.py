@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert
 from bilevel.policies.policy_folder import BISON, LearnedPolicy
 from bilevel.rules.rule_file import parse_rules
@@ -17,7 +17,7 @@ PICK = "2: clear(?b) & clear(?p) & gripper-free() & goal at(?b, ?p) -> pick(?b)"
 RULES = f"variables: ?b - block, ?p - place\n{PLACE}\n{PICK}"
 
 
-def moving_policy() -> EvaluatedPolicy:
+def moving_policy() -> RunnablePolicy:
     """Decides by rules, moves as the expert does."""
 
     def make(env: SceneEnv) -> BilevelPolicy:
@@ -26,7 +26,7 @@ def moving_policy() -> EvaluatedPolicy:
         rules = RulePolicy(parse_rules(RULES), env.task.domain)
         return BilevelPolicy(env.labels, rules, ControllingExpert(env.expert.control))
 
-    return EvaluatedPolicy(BISON, make)
+    return RunnablePolicy(BISON, make)
 
 
 def idle_policy() -> LearnedPolicy:

@@ -23,8 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bilevel.baselines.end_to_end import read_any
 from bilevel.demonstrations.dataset import read_manifest
+from bilevel.methods.methods import read_learned
 
 TINY = (
     *("--methods", "bison-paper", "expert", "--tasks", "blocks", "--parts", "table", "--seeds", "1"),
@@ -50,7 +50,7 @@ def results(folder: Path) -> dict[str, Any]:
     for path in sorted(folder.glob("demonstrations/*")):
         found[path.name] = read_manifest(path).files
     for path in sorted(folder.glob("policies/*/*")):
-        found[f"{path.parent.name} {path.name}"] = read_any(path).digest
+        found[f"{path.parent.name} {path.name}"] = read_learned(path).digest
     for path in sorted(folder.glob("episodes/*/*/*.jsonl")):
         if ".timings" not in path.name:
             found[path.relative_to(folder).as_posix()] = path.read_bytes()

@@ -49,28 +49,22 @@ LAYERS: Mapping[str, Allowed] = {
     "domain_learning": Allowed(
         ("symbolic", "rules", "planning", "tasks", "policies", "demonstrations", *TOOLS), NUMERICAL
     ),
+    "methods": Allowed(
+        ("symbolic", "planning", "tasks", "tabletop", "lowlevel", "policies", *TOOLS),
+        (*NUMERICAL, "torch", "lerobot", "safetensors"),
+    ),
     "learning": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "domain_learning",
-            *TOOLS,
+            "methods", "metrics", *TOOLS,
         ),
-        (*NUMERICAL, "safetensors", "matplotlib"),
+        (*NUMERICAL, "torch", "safetensors", "matplotlib"),
     ),
     "tabletop": Allowed(("symbolic", "tasks", "memory"), ("numpy", "gymnasium", "mujoco", "glfw")),
-    "baselines": Allowed(
-        ("symbolic", "rules", "tasks", "lowlevel", "policies", "demonstrations", "learning", *TOOLS),
-        (*NUMERICAL, "torch", "safetensors", "lerobot"),
-    ),
-    "methods": Allowed(
-        (
-            "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",
-            "baselines", *TOOLS,
-        )
-    ),
     "experiments": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",
-            "tabletop", "baselines", "methods", "viewer", *TOOLS,
+            "tabletop", "methods", "viewer", *TOOLS,
         ),
         (*NUMERICAL, "filelock", "scipy", "pandas", "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
     ),
@@ -95,7 +89,14 @@ LAYERS: Mapping[str, Allowed] = {
 
 # Of others' packages, those that only a few modules may import, wherever their layer would allow it.
 ONLY_IN = {
-    "torch": ("lowlevel.augmentation", "lowlevel.network", "lowlevel.training", "baselines", "metrics"),
+    "torch": (
+        "lowlevel.network",
+        "lowlevel.training",
+        "methods.end_to_end",
+        "methods.vla_server",
+        "learning.learn",
+        "metrics",
+    ),
     "wandb": ("metrics",),
     "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.minari_export", "demonstrations.importing"),
@@ -224,9 +225,9 @@ def test_every_row_of_the_table_is_of_a_package_that_is_there() -> None:
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bilevel.policies import policy",
         ),
         ("policies/rollout.py", "import torch.nn as nn"),
-        ("policies/policy_folder.py", "from bilevel.baselines.learning import learn_end_to_end"),
-        ("learning/learn.py", "from bilevel.experiments.methods import METHODS"),
-        ("methods/methods.py", "def f():\n    from bilevel.experiments.methods import METHODS"),
+        ("policies/policy_folder.py", "from bilevel.methods.end_to_end import read_end_to_end"),
+        ("learning/learn.py", "from bilevel.experiments.evaluate import evaluate"),
+        ("methods/methods.py", "def f():\n    from bilevel.learning.learn import learn"),
         ("lowlevel/training.py", "from rich.progress import track"),
         ("tabletop/blocks.py", "import torch"),
         ("tabletop/blocks.py", "from bilevel.policies.policy import Policy"),
@@ -253,7 +254,7 @@ def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
         ("planning/search.py", "from collections.abc import Iterator\nfrom bilevel.symbolic import semantics"),
         ("tabletop/worlds/blocks.py", "import numpy as np\nimport gymnasium\nfrom bilevel.tasks.task import Task"),
         ("lowlevel/training.py", "import torch\nimport numpy\nfrom bilevel.tasks.scene import Scene"),
-        ("experiments/methods.py", "from bilevel.baselines.vla import require_vla"),
+        ("experiments/evaluate.py", "from bilevel.methods.methods import find_policy"),
         ("cli.py", "import tyro\nfrom bilevel.commands.run_command import Run"),
     ],
 )

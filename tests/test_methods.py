@@ -145,7 +145,7 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
         (("blocks", "--method", "lama", "--objects", "0"), "there can be 1 or more objects"),
         (
             ("colour", "--method", "lama", "--noise", "0.7", "--env-args", "colours=3"),
-            "the method 'lama' is measured without an environment: it takes no --noise and no --env-args",
+            "the method 'lama' is measured without an environment: it takes no --noise, --env-args or",
         ),
     ],
 )

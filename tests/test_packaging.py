@@ -28,7 +28,7 @@ from bilevel import cli
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "bilevel"
 COMPILED = {".pyx", ".pxd", ".hpp"}  # what compiled parts are made of
-ELSEWHERE = {"baselines/vla_server.py"}  # runs in an environment of its own, which `bilevel vla set-up` makes
+ELSEWHERE = {"methods/vla_server.py"}  # runs in an environment of its own, which `bilevel vla set-up` makes
 # Without Cython, so that nothing is compiled, which would take a minute.
 BUILD = """import sys
 sys.modules["Cython"] = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.baselines import vla_files
+from bilevel.methods import smolvla
 from command_line import run
 
 HF = """#!/bin/sh
@@ -41,7 +41,7 @@ def test_check_says_what_is_missing(environment: Path, capsys: pytest.CaptureFix
     code, out, _ = run(capsys, "vla", "check")
     assert code == 1
     first, second = out.splitlines()
-    assert first.startswith(f"smolvla: not run: {environment}: no such virtual environment for SmolVLA; make it with: ")
+    assert f"{environment}: no virtual environment with lerobot; make it with: bilevel vla set-up" in first
     assert "lerobot/smolvla_base: missing config.json, model.safetensors, " in first
     assert second.startswith("smolvla-metaworld: not run: ")
     assert "jadechoghari/smolvla_metaworld: missing config.json, model.safetensors, " in second
@@ -58,7 +58,7 @@ def test_check_as_json(environment: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_set_up_makes_the_environment(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vla_files, "setup_commands", make_quickly)
+    monkeypatch.setattr(smolvla, "setup_commands", make_quickly)
     code, out, _ = run(capsys, "vla", "set-up")
     assert code == 0
     assert out.endswith(f"lerobot 0.4.4 is in {environment}\n")
@@ -70,17 +70,17 @@ def test_set_up_makes_the_environment(
 def test_set_up_that_fails(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vla_files, "setup_commands", lambda folder, torch_index: iter([("false",)]))
+    monkeypatch.setattr(smolvla, "setup_commands", lambda folder, torch_index: iter([("false",)]))
     assert run(capsys, "vla", "set-up")[::2] == (2, "bilevel: exit code 1 of: false\n")
-    monkeypatch.setattr(vla_files, "setup_commands", lambda folder, torch_index: iter([("true",)]))
+    monkeypatch.setattr(smolvla, "setup_commands", lambda folder, torch_index: iter([("true",)]))
     code, _, err = run(capsys, "vla", "set-up")
-    assert (code, err.startswith(f"bilevel: {environment}: no such virtual environment")) == (2, True)
+    assert (code, err.startswith(f"bilevel: {environment}: no virtual environment")) == (2, True)
 
 
 def test_fetch_asks_for_a_model_and_its_backbone(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vla_files, "setup_commands", make_quickly)
+    monkeypatch.setattr(smolvla, "setup_commands", make_quickly)
     run(capsys, "vla", "set-up")
     (environment / "bin" / "hf").write_text(HF)
     (environment / "bin" / "hf").chmod(0o755)

@@ -11,8 +11,8 @@ import torch
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.learning.dagger import DaggerConfig
+from bilevel.learning.learn import LabelledData, label_demonstrations
 from bilevel.learning.networks import LearningConfig
-from bilevel.learning.study import Study, study
 from bilevel.lowlevel.encoding import Samples
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.tasks.task import Task
@@ -36,7 +36,7 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 _SHOWN: dict[tuple[str, int], Demonstrations] = {}
-_STUDIED: dict[str, Study] = {}
+_LABELLED: dict[str, LabelledData] = {}
 
 
 def shown(task: Task = TINY, objects: int = 2) -> Demonstrations:
@@ -48,12 +48,12 @@ def shown(task: Task = TINY, objects: int = 2) -> Demonstrations:
     return _SHOWN[key]
 
 
-def studied(task: Task = TINY) -> Study:
+def labelled(task: Task = TINY) -> LabelledData:
     """The rules and samples in a data set."""
-    if task.name not in _STUDIED:
-        _STUDIED[task.name] = study(shown(task), task)
-    return _STUDIED[task.name]
+    if task.name not in _LABELLED:
+        _LABELLED[task.name] = label_demonstrations(shown(task), task)
+    return _LABELLED[task.name]
 
 
 def samples(task: Task = TINY) -> Samples:
-    return studied(task).samples
+    return labelled(task).samples

@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.domain_learning.learning import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.learning.learn import learn as learn
-    from bilevel.learning.planned_traces import plan_traces as plan_traces
+    from bilevel.learning.rules import plan_traces as plan_traces
     from bilevel.learning.task_checking import check_task as check_task
     from bilevel.lowlevel.network import LowLevelNetwork as LowLevelNetwork
+    from bilevel.methods.methods import load_policy as load_policy
     from bilevel.planning.planners import plan as plan
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy import HighLevelPolicy as HighLevelPolicy
-    from bilevel.policies.policy_folder import load_policy as load_policy
     from bilevel.policies.pretrained import pretrained_policies as pretrained_policies
     from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
@@ -66,12 +66,12 @@ _MODULES = {
     "domain_learning.learning": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],
     "learning.learn": ["learn"],
-    "learning.planned_traces": ["plan_traces"],
+    "learning.rules": ["plan_traces"],
     "learning.task_checking": ["check_task"],
     "lowlevel.network": ["LowLevelNetwork"],
+    "methods.methods": ["load_policy"],
     "planning.planners": ["plan"],
     "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
-    "policies.policy_folder": ["load_policy"],
     "policies.pretrained": ["pretrained_policies"],
     "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],

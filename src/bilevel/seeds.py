@@ -7,6 +7,10 @@ import numpy as np
 # The ends of keys, which make them longer than that of a demonstration, so that they are others.
 _DAGGER, _EVALUATION = 1, 2
 
+# The random streams of an episode: default_rng([seed, stream]), beside the environment's own, which is seeded by the
+# seed alone. DAgger's episodes are seen perfectly, so its random actions never share a stream with perception.
+RANDOM_ACTIONS = PERCEPTION = 2
+
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:
     """The seed of a demonstration; a failed one is tried again with another."""

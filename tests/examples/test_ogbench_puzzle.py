@@ -9,7 +9,7 @@ import pytest
 import bilevel
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.methods.methods import MethodOptions, find_method
+from bilevel.methods.methods import find_policy
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
@@ -53,7 +53,7 @@ def test_a_network_is_learned_without_rules_and_runs_under_a_planner(task: bilev
     config = LearningConfig(training=TrainingConfig(epochs=2))
     learned = bilevel.learn(demonstrations, tmp_path / "policy", task=task, config=config)
     assert learned.rules == ()
-    method = find_method("det-replan").load(MethodOptions(policy=tmp_path / "policy", planner="search"))
+    method = find_policy(tmp_path / "policy", method="det-replan", planner="search")
     assert method.make is not None
     env = SceneEnv(task, 9, task_id=1)
     policy = method.make(env)

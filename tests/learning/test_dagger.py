@@ -1,184 +1,275 @@
-"""DAgger: the learner goes where it goes, and the expert says what it would have done there."""
+"""DAgger: the learner goes where it goes, and the expert says what it would have done there, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-import torch
 
-from bilevel.learning.dagger import BilevelLearner, DaggerConfig, Practice, dagger_rollouts
-from bilevel.learning.rule_gaps import RuleGaps
-from bilevel.lowlevel.encoding import Samples
-from bilevel.lowlevel.network import GraphNetwork, weights_of
-from bilevel.lowlevel.numpy_network import NumpyNetwork
-from bilevel.lowlevel.training import Training, TrainingConfig
+from bilevel.learning.dagger import (
+    BilevelAgent,
+    DaggerConfig,
+    DaggerEpisode,
+    DaggerRollouts,
+    Decider,
+    RandomPrefixPolicy,
+    random_action,
+)
+from bilevel.learning.learned_domain import Form, Translation
+from bilevel.learning.rules import RuleGaps
+from bilevel.lowlevel.encoding import encode_episode
+from bilevel.policies.policy import LowLevelPolicy, expert_policy
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
 from bilevel.rules.learning import extend_rules
+from bilevel.rules.rule import Rule
 from bilevel.seeds import dagger_seed
-from bilevel.symbolic.domain import BadInput
+from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts
+from bilevel.symbolic.semantics import applicable, ground_action
+from bilevel.tabletop.problems import shipped_domain
 from bilevel.tasks.controls import Control
-from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Expert, Task
-from tiny_demonstrations import samples, shown, studied
-from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE, control
+from tiny_demonstrations import labelled, shown
+from tiny_task import TINY, TINY_ACTING, control
 
+RULES = labelled().rules
+PUT = tuple(rule for rule in RULES if rule.action.name == "put")
 SHORT = DaggerConfig(rounds=1, episodes=4, patience=20)
-PRACTICE = partial(SceneEnv, TINY, 2)
+
+
+class Slow:
+    """A network that moves a third as far as the expert does."""
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        return np.asarray(control(scene, action)) * (1 / 3, 1 / 3, 1)
+
+
+class Motionless:
+    """A network that says nothing at all."""
+
+    def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+        return np.zeros(3, np.float32)
+
+
+def agent_for(
+    task: Task = TINY,
+    rules: tuple[Rule, ...] = RULES,
+    make_low: Callable[[], LowLevelPolicy] = Slow,
+    domain: Domain = TINY.domain,
+    translation: Translation | None = None,
+) -> tuple[SceneEnv, BilevelAgent]:
+    env = SceneEnv(task, 2)
+    return env, BilevelAgent(domain, rules, False, make_low, translation, env)
+
+
+# Who decides, and who moves the agent
+
+
+def deciders(env: SceneEnv, agent: BilevelAgent, seed: int = 0) -> tuple[str, dict[str, set[Decider]]]:
+    """How an episode ends, and who decided for the actions of each schema."""
+    found: dict[str, set[Decider]] = {}
+
+    def note(transition: Transition) -> None:
+        assert agent.action is not None
+        found.setdefault(agent.action.name, set()).add(agent.high.decider)
+
+    return rollout(env, agent, seed, callback=note).outcome, found
+
+
+@pytest.mark.parametrize("expert", [TINY.expert, Expert(control=control)], ids=["the expert", "the planner"])
+def test_where_no_rule_applies_the_teacher_decides_until_one_does(expert: Expert) -> None:
+    env, agent = agent_for(replace(TINY, expert=expert), PUT)
+    assert deciders(env, agent) == (SUCCESS, {"pick": {Decider.TEACHER}, "put": {Decider.RULES}})
+    gaps = agent.gaps(env.scene)
+    assert {step.action.action.name for trace in gaps.traces for step in trace.steps} == {"pick", "put"}
+    assert all(Atom("free") in problem.state for problem in gaps.problems)
+
+
+def test_where_rules_apply_nobody_is_asked_and_the_network_moves_the_agent() -> None:
+    env, agent = agent_for()
+    assert deciders(env, agent) == (SUCCESS, {"pick": {Decider.RULES}, "put": {Decider.RULES}})
+    assert agent.gaps(env.scene).problems == ()
+    env, agent = agent_for(make_low=Motionless)
+    agent.reset(env.reset(0))
+    assert np.array_equal(np.asarray(agent.act(env.scene)), np.zeros(3))
+
+
+def test_the_expert_moves_the_agent_where_it_decided() -> None:
+    assert deciders(*agent_for(rules=(), make_low=Motionless))[0] == SUCCESS
+
+
+def test_an_expert_that_does_not_know_either_ends_the_episode_and_one_that_errs_is_named() -> None:
+    clueless = Expert(choose=lambda state, goal: None, control=control)
+    assert deciders(*agent_for(replace(TINY, expert=clueless), ())) == ("no action", {})
+    wrong = Expert(choose=lambda state, goal: Action("kick"), control=control)
+    env, agent = agent_for(replace(TINY, expert=wrong), ())
+    with pytest.raises(BadInput, match=r"the expert chose kick\(\), which is no action of the domain; .*: pick, put"):
+        agent.reset(env.reset(0))
+    with pytest.raises(BadInput, match="the expert of the task 'tiny-acting' cannot be asked for controls"):
+        agent_for(TINY_ACTING)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_learned_domains_actions_are_asked_for_in_the_experts_words(known: bool) -> None:
+    """Where the expert does not know an action, nothing is asked, and the network goes on."""
+    usual = {"fetch": "pick", "deliver": "put"}
+    schemas = {name: replace(TINY.domain.schemas[own], name=name) for name, own in usual.items()}
+    forms = {name: (Form(own, tuple(range(1 + (own == "put"))), 1 + (own == "put")),) for name, own in usual.items()}
+
+    class Calling:
+        def control(self, scene: Scene, state: Facts, goal: Facts, action: Action) -> Control:
+            return control(scene, action._replace(name=usual[action.name]))
+
+    domain, translation = replace(TINY.domain, schemas=schemas), Translation(forms if known else {})
+    env, agent = agent_for(rules=(), make_low=Calling, domain=domain, translation=translation)
+    assert deciders(env, agent) == (SUCCESS, {name: {Decider.TEACHER} for name in usual})
+    assert agent.action is not None
+    shown_control = agent.expert_control(env.scene)
+    wanted = control(env.scene, agent.action._replace(name=usual[agent.action.name]))
+    assert (shown_control is not None and np.array_equal(shown_control, wanted)) is known
+
+
+def test_an_episode_with_a_random_prefix_begins_with_random_actions_and_only_that_one() -> None:
+    env, agent = agent_for()
+    agent.set_random_prefix(2, np.random.default_rng(0))
+    assert deciders(env, agent)[1]["pick"] >= {Decider.CHANCE}
+    agent.set_random_prefix(0, np.random.default_rng(0))
+    assert Decider.CHANCE not in {who for found in deciders(env, agent)[1].values() for who in found}
+
+
+def test_random_actions_can_be_done_change_something_and_are_of_every_schema_alike() -> None:
+    gacha, blocks, rng = shipped_domain("gacha"), shipped_domain("blocks"), np.random.default_rng(0)
+    opened = frozenset({Atom("gripper-free"), Atom("opened", ("box",)), Atom("clear", ("box",))})
+    objects = {"box": "box", "button": "button"}
+    assert {random_action(gacha, opened, objects, rng) for _ in range(30)} == {Action("close", ("box",))}
+    assert random_action(gacha, frozenset(), objects, rng) is None
+    objects = {**{f"b{i}": "block" for i in range(9)}, "l": "place", "t": "table"}
+    clear = (Atom("clear", (f"b{i}",)) for i in range(1, 9))
+    state = frozenset({Atom("gripper-free"), Atom("at", ("b0", "l")), *clear})
+    drawn: Counter[str] = Counter()
+    for _ in range(400):
+        action = random_action(blocks, state, objects, rng)
+        assert action is not None
+        assert applicable(state, ground_action(blocks, action))
+        drawn[action.name] += 1
+    assert drawn.keys() == {"pick", "take"}
+    assert 150 < drawn["take"] < 250
+
+
+@pytest.mark.parametrize("prefix", [0, 3])
+def test_a_rival_acts_after_the_random_actions_that_the_expert_carries_out(prefix: int) -> None:
+    env = SceneEnv(TINY, 2)
+    agent, actions = RandomPrefixPolicy(expert_policy, env), []
+    agent.set_random_prefix(prefix, np.random.default_rng(1))
+    ended = rollout(env, agent, 0, callback=lambda transition: actions.append(agent.action))
+    assert ended.outcome == SUCCESS
+    assert len({action for action in actions if action is not None}) == prefix
+    assert actions[-1] is None
+    assert agent.gaps(env.scene) == RuleGaps()
+
+
+# Rollouts
+
+
+def run(
+    config: DaggerConfig = SHORT,
+    task: Task = TINY,
+    rules: tuple[Rule, ...] = RULES,
+    make_low: Callable[[], LowLevelPolicy] = Slow,
+    round_: int = 1,
+    seed: int = 0,
+    workers: int = 1,
+    objects: int = 2,
+    **arguments: Any,
+) -> list[DaggerEpisode]:
+    env_factory = partial(SceneEnv, task, objects, **arguments)
+    make_agent = partial(BilevelAgent, TINY.domain, rules, False, make_low, None)
+    encode = partial(encode_episode, labelled(task).encoding)
+    return list(DaggerRollouts(env_factory, make_agent, encode, config, round_, seed).run(workers))
+
+
+@cache
+def first_round() -> list[DaggerEpisode]:
+    return run()
 
 
 def changed(**settings: object) -> DaggerConfig:
     return msgspec.structs.replace(SHORT, **settings)
 
 
-def learner_of(task: Task, network: GraphNetwork) -> BilevelLearner:
-    found = studied(task)
-    make_low = partial(NumpyNetwork, found.encoding, shown(task).controls, weights_of(network), 2)
-    return BilevelLearner(task.domain, found.rules, found.encoding, make_low, seed=0)
+def content(episodes: Sequence[DaggerEpisode]) -> list[bytes]:
+    return [b"".join(array.tobytes() for array in episode.samples.arrays()) for episode in episodes]
 
 
-@cache
-def learner() -> BilevelLearner:
-    """One that has been taught a little."""
-    make = partial(GraphNetwork, studied().encoding, shown().controls, 16)
-    config = TrainingConfig(epochs=10, batch=16, learning_rate=3e-3)
-    training = Training(samples(), make, 0, config, device=torch.device("cpu"))
-    while not training.done:
-        training.learn()
-    assert isinstance(training.network, GraphNetwork)
-    return learner_of(TINY, training.network)
-
-
-def motionless(task: Task = TINY) -> BilevelLearner:
-    """One whose network says nothing at all."""
-    network = GraphNetwork(studied(task).encoding, shown(task).controls, 4)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.zero_()
-    return learner_of(task, network)
-
-
-def rollouts(
-    who: BilevelLearner, config: DaggerConfig = SHORT, round_: int = 1, practice: Practice = PRACTICE
-) -> tuple[Samples, ...]:
-    return tuple(episode.samples for episode in dagger_rollouts(who, practice, config, round_))
-
-
-@cache
-def first_round() -> tuple[Samples, ...]:
-    return rollouts(learner())
-
-
-def content(episodes: Sequence[Samples]) -> list[bytes]:
-    return [array.tobytes() for episode in episodes for array in episode.arrays()]
-
-
-def test_an_episode_does_not_depend_on_those_before_it() -> None:
-    later = dagger_rollouts(learner(), PRACTICE, SHORT, 1, begin=2)
-    assert content([episode.samples for episode in later]) == content(first_round()[2:])
-
-
-def test_episodes_come_in_order_with_their_numbers() -> None:
-    assert [set(episode.episodes.tolist()) for episode in first_round()] == [{0}, {1}, {2}, {3}]
+def test_episodes_come_in_order_and_do_not_depend_on_the_worker_or_on_those_before_them() -> None:
+    assert [set(episode.samples.episodes.tolist()) for episode in first_round()] == [{0}, {1}, {2}, {3}]
+    assert content(run(workers=2)) == content(first_round())
+    assert content(run(changed(episodes=1))) == content(first_round()[:1])
 
 
 def test_another_round_or_seed_means_other_episodes() -> None:
-    one = changed(episodes=1)
-    found = [rollouts(learner(), one), rollouts(learner(), one, 2), rollouts(replace(learner(), seed=4), one)]
-    assert content(found[0]) == content(first_round()[:1])
+    found = [first_round(), run(round_=2), run(seed=4)]
     assert len({str(content(episodes)) for episodes in found}) == 3
-
-
-def lived_through(number: int) -> tuple[list[Control], list[Control]]:
-    """What expert and learner say at each step of an episode of the first round."""
-    env = SceneEnv(TINY, 2)
-    policy = learner().begin(env).policy
-    taught, done = [], []
-
-    def note(transition: Transition) -> None:
-        assert policy.action is not None
-        taught.append(control(transition.scene, policy.action))
-        done.append(transition.control)
-
-    seed = dagger_seed(0, 1, number)
-    perturb = Perturb(Perturbation(amplitude=SHORT.noise), env.controls, TINY.switches, seed) if number % 3 else None
-    steps = len(first_round()[number])
-    rollout(env, policy, seed, perturb=perturb, callback=note, stop=lambda: len(done) == steps)
-    return taught, done
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_controls_to_learn_are_the_experts_where_the_learner_went(number: int) -> None:
-    taught, done = (shown().controls.encode(np.stack(controls)) for controls in lived_through(number))
-    assert np.array_equal(first_round()[number].targets, taught)
-    assert not np.allclose(taught, done, atol=0.1)
+    env, agent = agent_for()
+    shown_controls, done = [], []
+
+    def note(transition: Transition) -> None:
+        assert agent.action is not None
+        shown_controls.append(control(transition.scene, agent.action))
+        done.append(transition.control)
+
+    seed = dagger_seed(0, 1, number)
+    perturb = Perturb(Perturbation(amplitude=SHORT.noise), env.controls, TINY.switches, seed) if number % 3 else None
+    samples = first_round()[number].samples
+    rollout(env, agent, seed, perturb=perturb, callback=note, stop=lambda: len(done) == len(samples))
+    wanted, acted = (shown().controls.encode(np.stack(controls)) for controls in (shown_controls, done))
+    assert np.array_equal(samples.targets, wanted)
+    assert not np.allclose(wanted, acted, atol=0.1)
 
 
 @pytest.mark.parametrize("patience", [1, 10])
-@pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=["box", "discrete"])
-def test_one_that_stands_still_is_given_up(task: Task, patience: int) -> None:
+def test_one_that_stands_still_is_given_up(patience: int) -> None:
     """After the first step, and as many more without any change."""
-    config = changed(episodes=2, patience=patience, noise=0.0)
-    found = rollouts(motionless(task), config, practice=partial(SceneEnv, task, 1))
-    assert [len(episode) for episode in found] == [patience + 1] * 2
+    found = run(changed(episodes=2, patience=patience, noise=0.0, random_actions=0), make_low=Motionless, objects=1)
+    assert [len(episode.samples) for episode in found] == [patience + 1] * 2
 
 
 def test_a_long_episode_is_given_up() -> None:
-    found = rollouts(learner(), changed(episodes=1, longest=7, noise=0.0))
-    assert [len(episode) for episode in found] == [7]
+    assert [len(episode.samples) for episode in run(changed(episodes=1, longest=7, noise=0.0))] == [7]
 
 
-def test_two_of_three_episodes_are_perturbed() -> None:
-    calm = rollouts(learner(), changed(noise=0.0, patience=60))
-    noisy = rollouts(learner(), changed(noise=3.0, patience=60))
-    alike = [content([ours]) == content([theirs]) for ours, theirs in zip(calm, noisy, strict=True)]
-    assert alike == [number % 3 == 0 for number in range(len(calm))]
-
-
-def test_one_that_never_knows_what_to_do_finds_nothing_to_learn() -> None:
-    clueless = replace(learner(), rules=())
-    lost = replace(TINY, expert=Expert(choose=lambda state, goal: None, control=control))
-    practice = partial(SceneEnv, lost, 2)
-    assert [len(episode) for episode in rollouts(clueless, changed(episodes=2), practice=practice)] == [0, 0]
-    assert rollouts(learner(), changed(episodes=0)) == ()
-
-
-def test_the_arguments_of_the_environment_are_used() -> None:
-    with pytest.raises(BadInput, match="takes no argument 'weather'"):
-        rollouts(learner(), practice=partial(SceneEnv, TINY, 2, weather="bad"))
-
-
-def test_an_expert_that_only_shows_cannot_be_asked() -> None:
-    with pytest.raises(
-        BadInput, match="the expert of the task 'tiny-acting' cannot be asked for controls, so no DAgger"
-    ):
-        rollouts(learner(), practice=partial(SceneEnv, TINY_ACTING, 2))
-
-
-def test_an_expert_that_fails_is_named() -> None:
-    broken = replace(TINY, expert=Expert(control=lambda scene, action: 1 / 0))
-    with pytest.raises(BadInput, match=r"the expert's control\(scene, pick\(parcel1\)\) raised ZeroDivisionError"):
-        rollouts(learner(), practice=partial(SceneEnv, broken, 2))
-
-
-# Both levels
-
-
-def test_one_of_three_episodes_begins_with_random_actions() -> None:
-    usual = rollouts(learner(), changed(episodes=6, noise=0.0, random_actions=0))
-    scrambled = rollouts(learner(), changed(episodes=6, noise=0.0, random_actions=50))
-    alike = [content([ours]) == content([theirs]) for ours, theirs in zip(usual, scrambled, strict=True)]
-    assert alike == [True, True, False] * 2
+def test_two_of_three_episodes_are_perturbed_and_one_of_three_begins_with_random_actions() -> None:
+    calm = changed(episodes=6, noise=0.0, random_actions=0, patience=60)
+    usual = content(run(calm))
+    noisy = content(run(msgspec.structs.replace(calm, noise=3.0)))
+    prefixed = content(run(msgspec.structs.replace(calm, random_actions=50)))
+    assert [one == other for one, other in zip(usual, noisy, strict=True)] == [True, False, False] * 2
+    assert [one == other for one, other in zip(usual, prefixed, strict=True)] == [True, True, False] * 2
 
 
 def test_what_the_rules_lack_is_found_with_each_episode() -> None:
     config = changed(episodes=1, noise=0.0, patience=60)
-    (found,) = dagger_rollouts(replace(learner(), rules=()), PRACTICE, config, 1)
+    (found,) = run(config, rules=())
     assert found.gaps.problems
-    assert extend_rules((), found.gaps.traces, TINY.domain) == learner().rules
-    (none,) = dagger_rollouts(learner(), PRACTICE, config, 1)
+    assert extend_rules((), found.gaps.traces, TINY.domain) == RULES
+    (none,) = run(config)
     assert none.gaps == RuleGaps()
+
+
+def test_what_fails_in_a_rollout_is_named() -> None:
+    with pytest.raises(BadInput, match="takes no argument 'weather'"):
+        run(weather="bad")
+    broken = replace(TINY, expert=Expert(control=lambda scene, action: 1 / 0))
+    with pytest.raises(BadInput, match=r"the expert's control\(scene, pick\(parcel1\)\) raised ZeroDivisionError"):
+        run(task=broken)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +15,19 @@ from torch import Tensor, nn
 from bilevel.demonstrations.collect import collect
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.traces import explain, label
 from bilevel.experiments.evaluate import evaluate
-from bilevel.learning import dagger, networks
-from bilevel.learning.dagger import DaggerConfig
+from bilevel.files import folder_lock
 from bilevel.learning.learn import learn
-from bilevel.learning.networks import PRESETS, LearningConfig, Progress
+from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.policies.episode import Episode
-from bilevel.policies.policy_folder import LearnedPolicy, load_policy
+from bilevel.methods.methods import load_policy
+from bilevel.policies.policy_folder import LearnedNetwork, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
+from bilevel.progress import Progress
+from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.scene_env import SceneEnv
@@ -39,14 +39,22 @@ from tiny_task import TINY, TINY_ACTING, TINY_DISCRETE, act
 TASKS = [TINY, TINY_DISCRETE, TINY_ACTING]
 
 
-def same(first: LearnedPolicy, second: LearnedPolicy) -> bool:
+replace_in = msgspec.structs.replace
+
+
+def same(first: LearnedNetwork, second: LearnedNetwork) -> bool:
     return first.digest == second.digest and first.card == second.card
+
+
+def rules_of(learned: LearnedNetwork) -> tuple[Rule, ...]:
+    assert isinstance(learned, LearnedPolicy)
+    return learned.rules
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_both_levels_are_learned(task: Task, tmp_path: Path) -> None:
     learned = learn(shown(task), tmp_path, task=task, config=QUICK, seed=5)
-    assert [str(rule) for rule in learned.rules] == RULES
+    assert [str(rule) for rule in rules_of(learned)] == RULES
     assert (learned.card.task, learned.card.seed, learned.card.objects) == (task.name, 5, 2)
     assert learned.card.arguments == {"slip_rate": 0.0}
     summary = learned.card.summary
@@ -65,13 +73,16 @@ def test_the_expert_is_imitated_with_more_objects_than_it_showed(tmp_path: Path)
 
 
 def test_without_a_task_the_recorded_labels_are_used(tmp_path: Path) -> None:
-    """The same comes of it, but there is no DAgger, whatever the settings say."""
+    """The same comes of it, but there is no DAgger, whatever the settings say, and a remark about that."""
     told: list[str] = []
     by_labels = learn(
         shown(), tmp_path / "labels", config=WITH_DAGGER, callback=lambda progress: told.append(progress.stage)
     )
     by_task = learn(shown(), tmp_path / "task", task=TINY, config=QUICK)
     assert by_labels.digest == by_task.digest
+    assert by_labels.card.summary["remarks"] == [
+        "the task 'tiny' is not registered here (see --task): learned without DAgger"
+    ]
     assert set(told) == {"labelling", "training"}
 
 
@@ -88,9 +99,11 @@ def test_progress_is_told_stage_by_stage_and_losses_are_kept(tmp_path: Path) -> 
     assert [(progress.stage, progress.done, progress.total) for progress in told] == [
         *(("labelling", number, EPISODES) for number in range(1, EPISODES + 1)),
         *(("training", number, 2) for number in (1, 2)),
-        *(("DAgger, round 1", number, 2) for number in (1, 2)),
+        *(("DAgger, round 1", number, 2) for number in (1, 2, 2)),
         *(("training, round 1", number, 2) for number in (1, 2)),
     ]
+    assert all({"loss/training", "loss/validation"} <= one.values.keys() for one in told if one.stage == "training")
+    assert (tmp_path / "training.png").read_bytes().startswith(b"\x89PNG")
     lines = [msgspec.json.decode(line) for line in (tmp_path / "training.jsonl").read_text().splitlines()]
     assert [(line["round"], line.get("number")) for line in lines] == [(0, 1), (0, 2), (1, None), (1, 1), (1, 2)]
     assert learned.card.summary["samples"] >= len(samples()) + 2 * 16  # each episode goes on for that long at least
@@ -104,91 +117,95 @@ class Stopped(Exception):
     """Somebody pulled the plug."""
 
 
-def stop_after(stage: str, done: int) -> Callable[[Progress], None]:
+@pytest.mark.parametrize(
+    ("stage", "repeated"),
+    [
+        ("training", {"training", "DAgger, round 1"}),
+        ("DAgger, round 1", {"DAgger, round 1"}),
+        ("training, round 1", {"DAgger, round 1"}),
+    ],
+)
+def test_what_was_stopped_goes_on_from_the_last_round(tmp_path: Path, stage: str, repeated: set[str]) -> None:
     def pull_the_plug(progress: Progress) -> None:
-        if (progress.stage, progress.done) == (stage, done):
+        if progress.stage == stage:
             raise Stopped
 
-    return pull_the_plug
-
-
-@pytest.fixture
-def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Those of all DAgger rollouts."""
-    found: list[int] = []
-
-    def noted(env: SceneEnv, policy: Any, seed: int, **options: Any) -> Episode:
-        found.append(seed)
-        return rollout(env, policy, seed, **options)
-
-    monkeypatch.setattr(dagger, "rollout", noted)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("stage", "done", "rollouts"), [("training", 1, 2), ("DAgger, round 1", 1, 1), ("training, round 1", 1, 0)]
-)
-def test_what_was_stopped_goes_on(tmp_path: Path, seeds: list[int], stage: str, done: int, rollouts: int) -> None:
-    def learned(name: str, **options: Any) -> LearnedPolicy:
+    def learned(name: str, **options: Any) -> LearnedNetwork:
         return learn(shown(), tmp_path / name, task=TINY, config=WITH_DAGGER, **options)
 
     never_stopped = learned("whole")
-    all_seeds, checkpoints = seeds.copy(), tmp_path / "checkpoints"
     with pytest.raises(Stopped):
-        learned("stopped", checkpoints=checkpoints, callback=stop_after(stage, done))
-    assert not (tmp_path / "stopped" / "policy.json").exists()
-    seeds.clear()
-    told: list[Progress] = []
-    assert same(learned("stopped", checkpoints=checkpoints, callback=told.append), never_stopped)
-    assert seeds == all_seeds[2 - rollouts :]
-    assert stage.startswith("DAgger") or (stage, 1) not in [(progress.stage, progress.done) for progress in told]
-    seeds.clear()
-    assert same(learned("again", checkpoints=checkpoints), never_stopped)
-    assert seeds == []
+        learned("stopped", callback=pull_the_plug)
+    assert [path.name for path in (tmp_path / "stopped").iterdir()] == ["unfinished"]
+    with pytest.raises(BadInput, match="not complete; run the same `bilevel learn` again"):
+        read_policy(tmp_path / "stopped")
+    stages: list[str] = []
+    assert same(learned("stopped", callback=lambda progress: stages.append(progress.stage)), never_stopped)
+    assert {*stages} == {"labelling", "training, round 1", *repeated}
+    assert {path.name for path in (tmp_path / "stopped").iterdir()} == {
+        path.name for path in (tmp_path / "whole").iterdir()
+    }
 
 
-def test_a_broken_episode_and_all_after_it_are_run_again(tmp_path: Path, seeds: list[int]) -> None:
-    def learned() -> LearnedPolicy:
-        return learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER, checkpoints=tmp_path / "kept")
-
-    never_stopped, all_seeds = learned(), seeds.copy()
-    (second,) = (tmp_path / "kept").glob("*-001.safetensors")
-    second.write_bytes(second.read_bytes()[:-1])
-    seeds.clear()
-    assert same(learned(), never_stopped)
-    assert seeds == all_seeds[1:]
-
-
-def test_what_was_stopped_in_the_middle_of_an_epoch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = LearningConfig(hidden=8, training=TrainingConfig(epochs=2, batch=16))
-    never_stopped = learn(shown(), tmp_path / "whole", task=TINY, config=config)
-    monkeypatch.setattr(networks, "SAVED_EVERY", 0.0)
-    steps: list[int] = []
-
+def test_an_unfinished_policy_goes_on_only_with_its_own_options_and_a_finished_one_stays(tmp_path: Path) -> None:
     def pull_the_plug(progress: Progress) -> None:
-        if progress.stage == "training":
-            steps.append(progress.done)
-            if len(steps) % 4 == 0:
-                raise Stopped
+        if progress.stage == "DAgger, round 1":
+            raise Stopped
 
-    for _ in range(100):
-        with suppress(Stopped):
-            resumed = learn(
-                shown(), tmp_path / "stopped", task=TINY, config=config, checkpoints=tmp_path, callback=pull_the_plug
-            )
-            break
-    assert same(resumed, never_stopped)
-    assert len(steps) > 4
-    assert steps == sorted(steps)
+    with pytest.raises(Stopped):
+        learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER, callback=pull_the_plug)
+    with pytest.raises(BadInput, match="begun here with seed 0 instead of 1; give the same options again"):
+        learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER, seed=1)
+    with folder_lock(tmp_path / "policy" / "unfinished", "learning"), pytest.raises(BadInput, match="another process"):
+        learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER)
+    learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER)
+    with pytest.raises(BadInput, match="already holds a policy"):
+        learn(shown(), tmp_path / "policy", task=TINY, config=WITH_DAGGER)
+    with pytest.raises(BadInput, match="something else"):
+        learn(shown(), tmp_path, task=TINY, config=WITH_DAGGER)
 
 
-def test_a_round_without_samples_is_not_taken_for_the_training_before_it(tmp_path: Path) -> None:
-    config = msgspec.structs.replace(QUICK, dagger=DaggerConfig(rounds=1, episodes=0, epochs=2))
-    learned = learn(shown(), tmp_path / "one", task=TINY, config=config, checkpoints=tmp_path / "kept")
-    assert same(learned, learn(shown(), tmp_path / "two", task=TINY, config=config))
-    lines = [msgspec.json.decode(line) for line in (tmp_path / "one" / "training.jsonl").read_text().splitlines()]
-    assert [line["round"] for line in lines] == [0, 0, 1, 1]
-    assert lines[0]["training_loss"] != lines[2]["training_loss"]
+# What is kept, recorded, or left out
+
+
+def test_steps_that_labels_do_not_explain_are_left_out_unless_recorded_actions_may_be_used(tmp_path: Path) -> None:
+    """Those are the steps before something slipped away; what rules are learned from is the same."""
+    data = collect(TINY, tmp_path / "data", objects=2, episodes=3, slip_rate=0.05)
+    explained = [explain(each, data.domain, *label(each), use_recorded=False).actions for each in data]
+    known = sum(action is not None for actions in explained for action in actions)
+    assert known < sum(each.steps for each in data)
+    without, with_them = (
+        learn(data, tmp_path / str(use), task=TINY, config=replace_in(QUICK, recorded_actions=use))
+        for use in (False, True)
+    )
+    assert without.card.summary["samples"] == known
+    assert with_them.card.summary["samples"] == sum(each.steps for each in data)
+    assert rules_of(without) == rules_of(with_them)
+
+
+def test_rules_are_learned_above_a_network_that_is_kept(tmp_path: Path) -> None:
+    network = learn(shown(), tmp_path / "network", task=TINY, config=QUICK, seed=3)
+    assert isinstance(network, LearnedPolicy)
+    completing = replace_in(QUICK, complete=True)
+    stages: list[str] = []
+    options: Any = {"task": TINY, "seed": 3, "callback": lambda progress: stages.append(progress.stage)}
+    learned = learn(shown(), tmp_path / "both", config=completing, network=network, **options)
+    assert "training" not in stages
+    assert same(learned, learn(shown(), tmp_path / "again", task=TINY, config=completing, seed=3))
+    assert len(rules_of(learned)) > len(rules_of(network))
+    strange = replace(network, card=replace_in(network.card, encoding={}))
+    for message, other, config in (("with other symbols", strange, QUICK), ("no DAgger", network, WITH_DAGGER)):
+        with pytest.raises(BadInput, match=message):
+            learn(shown(), tmp_path / message, config=config, network=other, **options)
+
+
+def test_rules_of_the_printed_algorithm_stay_as_they_are(tmp_path: Path) -> None:
+    printed = replace_in(QUICK, algorithm="printed")
+    rules = rules_of(learn(shown(), tmp_path / "printed", task=TINY, config=printed))
+    assert all(len(rule.goal_condition) > 1 for rule in rules if not rule.state_condition & rule.goal_condition)
+    for further in ({"complete": True}, {"dagger": WITH_DAGGER.dagger}):
+        with pytest.raises(BadInput, match="without completion and without DAgger"):
+            learn(shown(), tmp_path / "more", task=TINY, config=replace_in(printed, **further))
 
 
 # Another network
@@ -251,7 +268,7 @@ def test_demonstrations_that_show_no_rule_are_bad_input(tmp_path: Path) -> None:
 
 
 def test_a_single_demonstration_is_enough_to_learn_from(tmp_path: Path) -> None:
-    assert learn(of_tiny(shown()[0]), tmp_path, task=TINY, config=QUICK).rules
+    assert learn(of_tiny(shown()[0]), tmp_path, task=TINY, config=QUICK).digest
 
 
 def test_training_that_diverges_gives_no_policy(tmp_path: Path) -> None:
@@ -264,20 +281,6 @@ def test_training_that_diverges_gives_no_policy(tmp_path: Path) -> None:
 def test_demonstrations_in_memory_are_as_good_as_those_in_a_folder(tmp_path: Path) -> None:
     in_memory = learn(of_tiny(*shown()), tmp_path / "memory", task=TINY, config=QUICK)
     assert in_memory.digest == learn(shown(), tmp_path / "folder", task=TINY, config=QUICK).digest
-
-
-# Presets
-
-
-def test_the_papers_preset_is_the_papers_and_ours_has_dagger() -> None:
-    paper, best = PRESETS["paper"], PRESETS["best"]
-    assert (paper.hidden, paper.rounds, paper.dagger.rounds) == (64, 2, 0)
-    assert (paper.training.epochs, paper.training.batch, paper.training.learning_rate) == (200, 128, 1e-3)
-    assert (paper.recorded_actions, best.recorded_actions) == (False, True)
-    assert best.dagger.rounds > 0
-    assert best.training.epochs < paper.training.epochs
-    assert (paper.relevance, paper.training.symmetries, paper.training.updates) == (False, False, 0)
-    assert paper.training.hold_out_from == 2
 
 
 def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bilevel.learning.study import study, without_irrelevant
+from bilevel.learning.learn import label_demonstrations
 from bilevel.lowlevel.encoding import Samples, encoding_of
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.tasks.scene import Array
-from tiny_demonstrations import shown
+from tiny_demonstrations import labelled, shown
 from tiny_task import DOMAIN, SPEC, TINY
 
 PUT = 1  # the number of the schema (put ?p ?s)
@@ -66,15 +66,6 @@ def test_a_fact_about_an_argument_may_matter() -> None:
 
 def test_samples_without_an_argument_are_those_that_are_encoded_without_it() -> None:
     spec = replace(SPEC, untold={"put": ("?p",)})
-    ours = study(shown(), TINY).samples
-    theirs = study(shown().with_spec(spec), TINY).samples
-    found = without(ours, ENCODING, {"put": frozenset([0])})
+    theirs = label_demonstrations(shown().with_spec(spec), TINY).samples
+    found = without(labelled().samples, ENCODING, {"put": frozenset([0])})
     assert all(np.array_equal(first, second) for first, second in zip(found.arrays(), theirs.arrays(), strict=True))
-
-
-def test_what_is_found_is_kept_in_the_spec() -> None:
-    found = study(shown(), TINY)
-    of_one = replace(found, samples=samples_of([1], episodes=20))
-    data, told = without_irrelevant(shown(), of_one)
-    assert data.spec.untold == {"put": ("?p",)}
-    assert told.encoding.untold == {"put": frozenset([0])}

@@ -1,4 +1,4 @@
-"""Training: it learns, the best epoch is kept, the same seed gives the same weights, and a run goes on bit by bit."""
+"""Training: it learns, the best epoch is kept, samples are shown as their images, and the seed decides everything."""
 
 from __future__ import annotations
 
@@ -13,46 +13,38 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilevel.lowlevel.encoding import Samples, encoding_of
-from bilevel.lowlevel.network import GraphNetwork, weights_of
+from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode, encoding_of
+from bilevel.lowlevel.network import GraphNetwork
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig, split
-from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.controls import Controls, DiscreteControls
-from bilevel.tasks.scene import Array
+from bilevel.lowlevel.training import Augmentation, Epoch, Trained, TrainingConfig, images, split, train
+from bilevel.symbolic.domain import Action, BadInput
+from bilevel.tasks.controls import BoxControls, DiscreteControls
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.spec import Angle, Mirror, Position, Role, Scalar, Spec, Symmetry, Transpose
 from bilevel.tasks.task import Task
 from tiny_demonstrations import EPISODES, samples, shown
-from tiny_task import TINY, TINY_DISCRETE
+from tiny_task import DOMAIN, TINY, TINY_DISCRETE
 
-CPU = torch.device("cpu")
 SHORT = TrainingConfig(epochs=3, batch=32)
 EVERYTHING = 10_000  # samples in a batch: one batch per epoch
 
 
-def make_network(task: Task = TINY, hidden: int = 16, controls: Controls | None = None) -> GraphNetwork:
-    return GraphNetwork(encoding_of(task.domain, task.spec), controls or shown(task).controls, hidden)
+def make_network(task: Task = TINY) -> GraphNetwork:
+    return GraphNetwork(encoding_of(task.domain, task.spec), shown(task).controls, 16)
 
 
-def begin(
+def trained(
     seed: int = 0,
     config: TrainingConfig = SHORT,
     initial: Weights | None = None,
     learned_from: Samples | None = None,
     task: Task = TINY,
-) -> Training:
-    return Training(learned_from or samples(task), partial(make_network, task), seed, config, initial, CPU)
+) -> Trained:
+    return train(learned_from or samples(task), partial(make_network, task), seed, config, initial)
 
 
-def one_epoch(training: Training) -> Epoch:
-    epoch = training.learn()
-    assert epoch is not None
-    return epoch
-
-
-def finish(training: Training) -> Trained:
-    while not training.done:
-        training.learn()
-    return training.result()
+def changed(**settings: object) -> TrainingConfig:
+    return msgspec.structs.replace(SHORT, **settings)
 
 
 def same(first: Weights, second: Weights) -> bool:
@@ -64,21 +56,25 @@ def same(first: Weights, second: Weights) -> bool:
 
 
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=["box", "discrete"])
-def test_the_loss_goes_down(task: Task) -> None:
-    training = begin(task=task, config=TrainingConfig(epochs=15, batch=16, learning_rate=3e-3))
-    finish(training)
-    assert [epoch.number for epoch in training.curve] == list(range(1, 16))
-    assert training.curve[-1].training_loss < 0.6 * training.curve[0].training_loss
+def test_the_loss_goes_down_and_every_epoch_is_told(task: Task) -> None:
+    told: list[Epoch] = []
+    config = TrainingConfig(epochs=15, batch=16, learning_rate=3e-3)
+    found = train(samples(task), partial(make_network, task), 0, config, callback=told.append)
+    assert tuple(told) == found.curve
+    assert [epoch.number for epoch in told] == list(range(1, 16))
+    assert told[-1].training_loss < 0.6 * told[0].training_loss
 
 
 @pytest.mark.parametrize("task", [TINY, TINY_DISCRETE], ids=["squared error", "cross-entropy"])
 def test_the_loss_is_what_it_is_called(task: Task) -> None:
     """With one batch and no step to speak of, the network is the same before and after."""
-    training = begin(5, task=task, config=msgspec.structs.replace(SHORT, batch=EVERYTHING, learning_rate=1e-30))
-    epoch = one_epoch(training)
-    for part, loss in zip(split(samples(task), 10), (epoch.training_loss, epoch.validation_loss), strict=True):
+    found = trained(5, task=task, config=changed(epochs=1, batch=EVERYTHING, learning_rate=1e-30))
+    network = make_network(task)
+    network.load_state_dict({name: torch.tensor(array) for name, array in found.weights.items()})
+    losses = found.curve[0].training_loss, found.curve[0].validation_loss
+    for part, loss in zip(split(samples(task), 10), losses, strict=True):
         with torch.no_grad():
-            outputs, targets = training.network.predict(training.network.table(part), torch.arange(len(part)))
+            outputs, targets = network.predict(network.table(part), torch.arange(len(part)))
         slowly = slow_loss(outputs.numpy(), targets.numpy(), isinstance(shown(task).controls, DiscreteControls))
         assert loss == pytest.approx(slowly, rel=1e-4)
 
@@ -95,115 +91,76 @@ def slow_loss(outputs: Array, targets: Array, is_choice: bool) -> float:
 
 def test_a_simple_function_is_learned() -> None:
     """The first control is the first number that is seen of the first argument."""
-    ours = samples()
-    first = ours.objects[:, 0, 0]
-    wanted = replace(ours, targets=np.stack([first, 0 * first, 0 * first], axis=1))
-    config = TrainingConfig(epochs=30, batch=16, learning_rate=5e-3)
-    trained = finish(begin(learned_from=wanted, config=config))
-    assert trained.validation_loss < 0.02 * float(np.mean(wanted.targets**2))
+    first = samples().objects[:, 0, 0]
+    wanted = replace(samples(), targets=np.stack([first, 0 * first, 0 * first], axis=1))
+    found = trained(learned_from=wanted, config=TrainingConfig(epochs=30, batch=16, learning_rate=5e-3))
+    assert found.validation_loss < 0.02 * float(np.mean(wanted.targets**2))
 
 
-# Seeds
+# What decides
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others() -> None:
-    first, again, other = (finish(begin(seed)) for seed in (4, 4, 5))
+    before = torch.get_rng_state()
+    first, again, other = (trained(seed) for seed in (4, 4, 5))
+    assert torch.equal(torch.get_rng_state(), before)  # torch's own random numbers stay as they were
     assert same(first.weights, again.weights)
-    assert (first.best_epoch, first.validation_loss) == (again.best_epoch, again.validation_loss)
+    assert first.curve == again.curve
     assert not same(first.weights, other.weights)
-
-
-def test_the_seed_decides_the_order_of_the_samples_too() -> None:
-    weights = weights_of(begin(0).network)
-    first, second = (finish(begin(seed, initial=weights)) for seed in (1, 2))
-    assert not same(first.weights, second.weights)
+    one, another = (trained(seed, initial=first.weights) for seed in (1, 2))
+    assert not same(one.weights, another.weights)  # the order of the samples
 
 
 def test_given_weights_are_where_training_begins_and_their_scales_stay() -> None:
-    weights = weights_of(begin(9).network)
+    weights = dict(trained(9).weights)
     weights["object_scale"] = weights["object_scale"] + np.float32(1)
-    training = begin(0, initial=weights)
-    assert same(weights_of(training.network), weights)
-    one_epoch(training)
-    assert np.array_equal(weights_of(training.network)["object_scale"], weights["object_scale"])
-
-
-def test_torchs_own_random_numbers_stay_as_they_were() -> None:
-    before = torch.get_rng_state()
-    one_epoch(begin(3))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-# Stopping and going on
-
-
-@pytest.mark.parametrize("pauses", [0, 1, 2])
-def test_a_restored_run_goes_on_bit_by_bit(pauses: int) -> None:
-    """Between two epochs, or in the middle of one."""
-    config = TrainingConfig(epochs=3, batch=16)
-    never_stopped, stopped, resumed = (begin(config=config) for _ in range(3))
-    one_epoch(stopped)
-    for _ in range(pauses):
-        assert stopped.learn(seconds=0) is None
-    resumed.restore(stopped.state(), stopped.curve)
-    assert (stopped.epoch, resumed.epoch) == (1, 1)
-    ours, theirs = finish(resumed), finish(never_stopped)
-    assert same(ours.weights, theirs.weights)
-    assert (ours.best_epoch, ours.validation_loss) == (theirs.best_epoch, theirs.validation_loss)
-    assert resumed.curve == never_stopped.curve
-
-
-def test_an_epoch_of_many_pauses_is_one_without_any() -> None:
-    paused, whole = begin(), begin()
-    pauses = 0
-    while (epoch := paused.learn(seconds=0)) is None:
-        pauses += 1
-    assert pauses > 1
-    assert epoch == one_epoch(whole)
-    assert same(weights_of(paused.network), weights_of(whole.network))
-
-
-def test_what_was_handed_out_stays_as_it_is_while_training_goes_on() -> None:
-    training = begin()
-    one_epoch(training)
-    state, weights = training.state(), training.result().weights
-    copies = [{name: array.copy() for name, array in arrays.items()} for arrays in (state, weights)]
-    one_epoch(training)
-    assert training.result().best_epoch == 2
-    assert same(state, copies[0])
-    assert same(weights, copies[1])
-
-
-# The best epoch
+    still = trained(0, changed(epochs=1, learning_rate=1e-30), weights).weights
+    assert all(np.allclose(still[name], weights[name], atol=1e-6) for name in weights)
+    assert np.array_equal(trained(0, initial=weights).weights["object_scale"], weights["object_scale"])
 
 
 def test_the_network_of_the_best_epoch_is_kept() -> None:
     """With steps as large as these, the loss goes up and down."""
     best = set()
     for seed in range(4):
-        training = begin(seed, config=TrainingConfig(epochs=6, batch=16, learning_rate=0.1))
-        after = []
-        while not training.done:
-            one_epoch(training)
-            after.append(weights_of(training.network))
-        losses = [epoch.validation_loss for epoch in training.curve]
-        trained = training.result()
-        assert trained.validation_loss == min(losses)
-        assert trained.best_epoch == 1 + losses.index(min(losses))
-        assert same(trained.weights, after[trained.best_epoch - 1])
-        best.add(trained.best_epoch)
+        found = trained(seed, TrainingConfig(epochs=6, batch=16, learning_rate=0.1))
+        losses = [epoch.validation_loss for epoch in found.curve]
+        assert found.validation_loss == min(losses)
+        assert found.best_epoch == 1 + losses.index(min(losses))
+        network = make_network()
+        network.load_state_dict({name: torch.tensor(array) for name, array in found.weights.items()})
+        held_out = split(samples(), SHORT.set_aside)[1]
+        with torch.no_grad():
+            loss = network.loss(*network.predict(network.table(held_out), torch.arange(len(held_out))))
+        assert float(loss) == pytest.approx(found.validation_loss, rel=1e-4)
+        best.add(found.best_epoch)
     assert best != {6}
 
 
-def test_the_learning_rate_falls_to_nothing_along_a_cosine() -> None:
-    """Adam's first steps are as large as the rate, whatever the gradient."""
-    config = TrainingConfig(epochs=4, batch=EVERYTHING, learning_rate=1e-4)
-    training, rates = begin(config=config), []
-    for _ in range(4):
-        before = weights_of(training.network)["readout.2.bias"]
-        one_epoch(training)
-        rates.append(float(np.abs(weights_of(training.network)["readout.2.bias"] - before).max()))
-    assert rates == pytest.approx([1e-4 * (1 + math.cos(math.pi * epoch / 4)) / 2 for epoch in range(4)], rel=0.05)
+def test_the_learning_rate_falls_along_a_cosine() -> None:
+    rates = [epoch.learning_rate for epoch in trained(config=changed(epochs=4, batch=EVERYTHING)).curve]
+    assert rates == pytest.approx([1e-3 * (1 + math.cos(math.pi * epoch / 4)) / 2 for epoch in range(4)])
+
+
+def test_the_number_of_updates_does_not_depend_on_that_of_samples() -> None:
+    """As the rate falls from step to step, its last value says how many steps there were in an epoch."""
+    for updates, steps in ((30, 15), (31, 15), (400, 200)):
+        last = trained(config=changed(epochs=2, updates=updates)).curve[-1].learning_rate
+        assert last == pytest.approx(1e-3 * (1 + math.cos(math.pi * (1 - 1 / (2 * steps)))) / 2, rel=1e-3)
+
+
+def test_a_torch_without_fused_steps_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = torch.optim.Adam
+
+    def older(*arguments: object, fused: bool = False, **options: object) -> torch.optim.Adam:
+        if fused:
+            raise RuntimeError("`fused=True` requires all the params to be CUDA")
+        return usual(*arguments, **options)  # type: ignore[arg-type]
+
+    first = trained()
+    monkeypatch.setattr(torch.optim, "Adam", older)
+    second = trained()
+    assert all(np.allclose(first.weights[name], second.weights[name], atol=1e-5) for name in first.weights)
 
 
 # Setting episodes aside
@@ -248,29 +205,119 @@ def test_nothing_is_learned_from_what_is_set_aside() -> None:
     ours = samples()
     assert len(np.unique(ours.episodes)) == EPISODES
     aside = np.isin(ours.episodes, split(ours, SHORT.set_aside)[1].episodes)
-    training = begin()
-    other = begin(learned_from=replace(ours, targets=np.where(aside[:, None], -ours.targets, ours.targets)))
-    first, second = one_epoch(training), one_epoch(other)
-    assert same(weights_of(training.network), weights_of(other.network))
-    assert first.training_loss == second.training_loss
+    others = replace(ours, targets=np.where(aside[:, None], -ours.targets, ours.targets))
+    first, second = (trained(config=changed(epochs=1), learned_from=each) for each in (ours, others))
+    assert same(first.weights, second.weights)
+    assert first.curve[0].training_loss == second.curve[0].training_loss
     assert first.validation_loss != second.validation_loss
 
 
-def test_fewer_samples_than_a_batch_are_one_batch() -> None:
-    training = begin(config=msgspec.structs.replace(SHORT, batch=EVERYTHING))
-    one_epoch(training)
-    assert training.state()["readout.0.bias step"] == 1
+# Images: those of a sample are what encoding the image of its scene gives
+
+CONTROLS = BoxControls([-1.0] * 3, [1.0] * 3, [3])
+MIRROR = Mirror(("x", "yaw"), controls=(0,))
+TRANSPOSE = Transpose(("x", "y"), controls=(0, 1), angles=("yaw",))
 
 
-def test_a_torch_without_fused_steps_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = torch.optim.Adam
+def spec_with(*symmetries: Symmetry) -> Spec:
+    place: dict[str, Role] = {"x": Position(absolute=True), "y": Position(absolute=True), "yaw": Angle(symmetry=2)}
+    return Spec(
+        {**place, "closed": Scalar}, {"parcel": place, "spot": {**place, "radius": Scalar()}}, None, {}, symmetries
+    )
 
-    def older(*arguments: object, fused: bool = False, **options: object) -> torch.optim.Adam:
-        if fused:
-            raise RuntimeError("`fused=True` requires all the params to be CUDA")
-        return usual(*arguments, **options)  # type: ignore[arg-type]
 
-    first = finish(begin())
-    monkeypatch.setattr(torch.optim, "Adam", older)
-    second = finish(begin())
-    assert all(np.allclose(first.weights[name], second.weights[name], atol=1e-5) for name in first.weights)
+def drawn_scene(spec: Spec, rng: np.random.Generator, signs: Array, swapped: bool) -> tuple[Scene, Array]:
+    """A random scene and control, as they are or as their image: signs of x, y and yaw, and x and y swapped."""
+
+    def features(further: dict[str, float]) -> dict[str, float]:
+        x, y, yaw = (rng.normal(size=3) * signs).tolist()
+        return {"x": y, "y": x, "yaw": yaw, **further} if swapped else {"x": x, "y": y, "yaw": yaw, **further}
+
+    seen = {"parcel": {"p": features({})}, "spot": {"s": features({"radius": 0.5})}}
+    scene = Scene(spec, features({"closed": 1.0}), seen)
+    control = np.append(rng.normal(size=2) * signs[:2], 0.3).astype(np.float32)
+    return scene, control[[1, 0, 2]] if swapped else control
+
+
+def row_of(spec: Spec, encoding: Encoding, signs: tuple[float, ...], swapped: bool) -> Array:
+    scene, control = drawn_scene(spec, np.random.default_rng(1), np.array(signs), swapped)
+    situation: Situation = frozenset(), frozenset(), Action("put", ("p", "s"))
+    sample = encode_episode(encoding, [scene], [situation], control[None], 0)
+    row: Array = network_of(encoding).table(sample)[0].numpy()[0]
+    return row
+
+
+def network_of(encoding: Encoding) -> GraphNetwork:
+    network = GraphNetwork(encoding, CONTROLS, hidden=4)
+    with torch.no_grad():  # scales of their own
+        network.global_scale += torch.arange(encoding.global_size)
+        network.object_scale += torch.arange(encoding.object_size)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "signs", "swapped"),
+    [(MIRROR, (-1, 1, -1), False), (TRANSPOSE, (1, 1, -1), True)],
+    ids=["mirror", "transpose"],
+)
+def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
+    symmetry: Symmetry, signs: tuple[float, ...], swapped: bool
+) -> None:
+    spec = spec_with(symmetry)
+    encoding = encoding_of(DOMAIN, spec)
+    columns = network_of(encoding).columns(())
+    assert columns is not None
+    _, image = images(columns.symmetries, columns.columns)
+    row = row_of(spec, encoding, (1, 1, 1), swapped=False)
+    assert row[image.sources] * image.factors == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
+
+
+def test_mirrors_and_a_swap_make_eight_images() -> None:
+    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), TRANSPOSE))).columns(())
+    assert columns is not None
+    assert len(images(columns.symmetries, columns.columns)) == 8
+    assert len(images(columns.symmetries[:2], columns.columns)) == 4
+
+
+def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
+    columns = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1))))).columns(())
+    assert columns is not None
+    with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
+        images(columns.symmetries, columns.columns)
+
+
+def test_a_symmetry_of_features_that_nobody_has_is_bad_input() -> None:
+    with pytest.raises(BadInput, match="a symmetry names the feature 'depth'"):
+        spec_with(Mirror(("depth",), (0,)))
+
+
+def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
+    rng = np.random.default_rng(0)
+    sizes = (count, encoding.global_size), (count, encoding.arity, encoding.object_size)
+    globals_, objects = (rng.normal(size=size).astype(np.float32) for size in sizes)
+    return Samples(objects[:, 0, :3], np.arange(count) // 4, globals_, np.arange(count) % 2, objects)
+
+
+def test_each_pass_shows_other_images_and_an_exception_stays_as_it_is() -> None:
+    network = network_of(encoding_of(DOMAIN, spec_with(Mirror(MIRROR.features, MIRROR.controls, ("pick",)))))
+    ours, columns = drawn_samples(network.encoding), network.columns(())
+    assert columns is not None
+    (table,) = network.table(ours)
+    before, passes = table.clone(), []
+    augmentation = Augmentation(columns, table, 0)
+    for number in (0, 1, 0):
+        augmentation.write(0, number)
+        passes.append(table.clone())
+    assert torch.equal(passes[0], passes[2])
+    assert not torch.equal(passes[0], passes[1])
+    changed_rows = (before != passes[0]).any(dim=1).numpy()
+    assert not changed_rows[ours.schemas == 0].any()
+    assert 3 < changed_rows[ours.schemas == 1].sum() < 17
+
+
+def test_training_with_images_finds_other_weights_but_for_discrete_controls() -> None:
+    encoding = encoding_of(DOMAIN, spec_with(MIRROR, TRANSPOSE))
+    for controls, is_same in ((CONTROLS, False), (DiscreteControls(3), True)):
+        make = partial(GraphNetwork, encoding, controls, 4)
+        found = [train(drawn_samples(encoding), make, 0, changed(symmetries=on)).weights for on in (False, True)]
+        assert same(*found) is is_same

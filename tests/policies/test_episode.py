@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from bilevel.methods.methods import load_policy
 from bilevel.policies.changes import COLLISION, DROP, EXOGENOUS, FLICKER, OWN, AttributedChange
 from bilevel.policies.episode import (
     NO_ACTION,
@@ -25,7 +26,6 @@ from bilevel.policies.episode import (
     reason_of_failure,
 )
 from bilevel.policies.policy import expert_policy
-from bilevel.policies.policy_folder import load_policy
 from bilevel.policies.rollout import rollout
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Facts, Problem
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED, SceneEnv

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bilevel.policies.policy_folder import load_policy
+from bilevel.methods.methods import load_policy
 from bilevel.policies.pretrained import find_folder
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene import Scene

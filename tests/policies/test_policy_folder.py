@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 
 import bilevel
 from bilevel.lowlevel.numpy_network import Weights
+from bilevel.methods.methods import load_policy
 from bilevel.policies.policy_folder import (
     DOMAIN,
     FORMAT,
@@ -24,7 +25,6 @@ from bilevel.policies.policy_folder import (
     RULES,
     UNFINISHED,
     WEIGHTS,
-    load_policy,
     read_policy,
 )
 from bilevel.policies.rollout import rollout

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bilevel.experiments.evaluate import evaluate
-from bilevel.methods.methods import usual_policy
-from bilevel.policies.policy_folder import Measured, load_policy, read_card
+from bilevel.methods.methods import load_policy, usual_policy
+from bilevel.policies.policy_folder import Measured, read_card
 from bilevel.policies.pretrained import find_folder, pretrained_policies, pretrained_policy
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks import registry

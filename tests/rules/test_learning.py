@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from notation import GOLDEN, facts, golden_text
 
-from bilevel.learning.planned_traces import plan_traces
+from bilevel.learning.rules import plan_traces
 from bilevel.rules import learning
 from bilevel.rules.learning import extend_rules, learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches

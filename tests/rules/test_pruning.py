@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.learning.planned_traces import plan_traces
+from bilevel.learning.rules import plan_traces
 from bilevel.rules.learning import RuleLearner, learn_rules
 from bilevel.rules.pruning import can_be_pruned, prune_rules, thinned
 from bilevel.rules.replay import Replays

@@ -185,7 +185,7 @@ class Methods:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.experiments.methods import METHODS, missing
+        from bilevel.methods.methods import METHODS
 
         rows = [
             {
@@ -194,7 +194,7 @@ class Methods:
                 "about": method.about,
                 "training": method.training,
                 "planners": method.planners,
-                "missing": missing(method),
+                "missing": method.missing(),
             }
             for name, method in METHODS.items()
         ]

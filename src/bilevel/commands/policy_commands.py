@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -30,22 +26,16 @@ from bilevel.commands.arguments import (
     require_positive,
     resumable,
 )
-from bilevel.files import alone_in, remove_leftovers, write_atomically
-from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.networks import LearningConfig, LearningOptions, Progress
-    from bilevel.metrics import Log
+    from bilevel.learning.networks import LearningConfig
     from bilevel.policies.policy_folder import LearnedNetwork
-    from bilevel.symbolic.domain import Problem
+    from bilevel.progress import Progress
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]
 EpisodeFiles = Annotated[Paths, tyro.conf.arg(metavar="FILE...")]
 Rate = Annotated[Optional[float], tyro.conf.arg(metavar="X")]
 OptionalCount = Annotated[Optional[int], tyro.conf.arg(metavar="N")]
-
-PICTURE = "training.png"
 
 
 @dataclass(frozen=True)
@@ -120,68 +110,47 @@ class Learn:
         require_at_least(0, seed=self.seed, dagger_rounds=self.dagger_rounds, updates=self.updates)
         require_at_least(1, epochs=self.epochs, workers=self.workers, batch_size=self.batch_size, hidden=self.hidden)
         require_positive(learning_rate=self.learning_rate)
-        from bilevel.commands.unfinished import finish, go_on_with
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.learning.learn import require_actions
-        from bilevel.learning.networks import PRESETS, LearningOptions
-        from bilevel.methods.methods import check_learned, train
-        from bilevel.metrics import open_log
-        from bilevel.policies.episode import read_problems
-        from bilevel.policies.policy_folder import UNFINISHED
-        from bilevel.processes import WorkerDied
-        from bilevel.tasks.registry import find_task, registered_task
+        from bilevel.learning.learn import learn
+        from bilevel.learning.networks import PRESETS
+        from bilevel.parallel import WorkerDied
+        from bilevel.tasks.registry import find_task
 
-        began = time.perf_counter()
-        check_learned(self.method)
-        demonstrations = Demonstrations.read(self.folder)
-        met: Sequence[Problem] = ()
-        if not self.learn_domain:
-            require_actions(demonstrations)
-            met = read_problems(self.from_episodes, demonstrations.domain)
-        config = self._config(PRESETS[self.preset])
-        task = find_task(self.task) if self.task else registered_task(demonstrations.task)
-        with ExitStack() as open_things:
-            about = self._about(config)
-            watch = _Watch(open_things.enter_context(open_log(self.log, {"task": demonstrations.task, **about})))
-            self._prepare_output(open_things)
-            go_on_with(self.output / UNFINISHED, self.output, about)
-            open_things.enter_context(watch.bar)
-            open_things.enter_context(resumable(lambda: f"learning came to {watch.far}", WorkerDied))
-            options = LearningOptions(
-                task, self.preset, config, self.seed, self.workers, self.output / UNFINISHED, watch, met
+        began, far = time.perf_counter(), "the beginning"
+        with progress_bar() as bar, resumable(lambda: f"learning came to {far}", WorkerDied):
+            row = bar.add_task("reading", total=None)
+
+            def watch(progress: Progress) -> None:
+                nonlocal far
+                far = f"{progress.stage}, {progress.done} of {progress.total}"
+                bar.update(row, description=progress.stage, completed=progress.done, total=progress.total)
+
+            learned = learn(
+                Demonstrations.read(self.folder),
+                self.output,
+                task=find_task(self.task) if self.task else None,
+                method=self.method,
+                preset=self.preset,
+                seed=self.seed,
+                config=self._config(PRESETS[self.preset]),
+                from_episodes=self.from_episodes,
+                learn_domain=self.learn_domain,
+                workers=self.workers,
+                callback=watch,
+                log=self.log,
             )
-            if self.learn_domain:
-                demonstrations, options = self._learn_domain(demonstrations, options)
-            self._say_whether_dagger(demonstrations, options)
-            learned = train(demonstrations, self.output, self.method, options)
-            self._draw_curve(learned)
-            finish(self.output / UNFINISHED)
+        if not self.json:
+            for remark in learned.card.summary.get("remarks", ()):
+                print(remark, file=sys.stderr)
         self._report(learned, time.perf_counter() - began)
         return 0
-
-    def _learn_domain(
-        self, demonstrations: Demonstrations, options: LearningOptions
-    ) -> tuple[Demonstrations, LearningOptions]:
-        """Learn the domain first, and what an earlier policy met is then told in it."""
-        from bilevel.learning.learn import with_learned_domain
-        from bilevel.learning.networks import Progress
-        from bilevel.policies.episode import read_problems
-
-        options.callback(Progress("learning the domain", 0, 1))
-        demonstrations, options = with_learned_domain(demonstrations, options)
-        return demonstrations, replace(options, met=read_problems(self.from_episodes, demonstrations.domain))
 
     def _config(self, config: LearningConfig) -> LearningConfig:
         """The preset with what was given instead."""
         from msgspec.structs import replace
 
-        from bilevel.lowlevel.training import find_device
         from bilevel.methods.methods import BILEVEL, find_method
-        from bilevel.policies.policy_folder import MAX_HIDDEN
 
-        if self.hidden is not None and self.hidden > MAX_HIDDEN:
-            raise BadInput(f"--hidden must be at most {MAX_HIDDEN}, but is {self.hidden}")
-        find_device(self.device)
         training = _given(
             epochs=self.epochs,
             updates=0 if self.updates is None and self.epochs is not None else self.updates,
@@ -198,64 +167,7 @@ class Learn:
         )
         config = replace(config, algorithm=self.algorithm, **both)
         config = replace(config, training=replace(config.training, device=self.device, **training))
-        config = replace(config, dagger=replace(config.dagger, **_given(rounds=self.dagger_rounds)))
-        if self.from_episodes and not config.complete:
-            raise BadInput("--from-episodes is for completing rules: add --completion on")
-        return config
-
-    def _say_whether_dagger(self, demonstrations: Demonstrations, options: LearningOptions) -> None:
-        """Say why there is no DAgger, or about which learned actions it cannot ask."""
-        from bilevel.learning.learn import why_no_dagger
-        from bilevel.methods.methods import BILEVEL, find_method
-
-        if self.json or not options.settings.dagger.rounds:
-            return
-        why = why_no_dagger(demonstrations, options, is_bilevel=find_method(self.method).training == BILEVEL)
-        asked_as = options.learned.summary["asked_as"] if options.learned else {}
-        unknown = [name for name, known in asked_as.items() if not known]
-        if why:
-            print(f"{why}: learning without DAgger", file=sys.stderr)
-        elif unknown:
-            print(f"the expert cannot be asked about {', '.join(unknown)}: it was never seen to do it", file=sys.stderr)
-
-    def _prepare_output(self, open_things: ExitStack) -> None:
-        """A folder with checkpoints is gone on with, by one process at a time; one with anything else is left alone."""
-        from bilevel.commands.unfinished import is_begun
-        from bilevel.policies.policy_folder import POLICY, UNFINISHED
-
-        try:
-            begun = is_begun(self.output / UNFINISHED)
-            if (self.output / POLICY).exists() and not begun:
-                shutil.rmtree(self.output / UNFINISHED, ignore_errors=True)
-                raise BadInput(f"{self.output}: already holds a policy; choose another --output or remove it")
-            if self.output.exists() and not self.output.is_dir():
-                raise BadInput(f"{self.output}: this is a file; choose a new folder as --output")
-            if self.output.exists() and not begun and any(path.name != UNFINISHED for path in self.output.iterdir()):
-                raise BadInput(f"{self.output}: holds other files; choose a new folder as --output")
-            (self.output / UNFINISHED).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"{self.output}: cannot be written: {error.strerror}") from None
-        open_things.enter_context(alone_in(self.output, "learning"))
-
-    def _about(self, config: LearningConfig) -> dict[str, Any]:
-        """All options that decide what is learned."""
-        from msgspec import to_builtins
-
-        names = ("method", "preset", "seed", "learn_domain")
-        return {**{name: getattr(self, name) for name in names}, **to_builtins(config)}
-
-    def _draw_curve(self, learned: LearnedNetwork) -> None:
-        """Draw how it was trained, where that is possible."""
-        from bilevel.learning.learn import CURVES
-
-        if find_spec("matplotlib") is None:
-            return
-        from bilevel.learning.training_curve import draw_training_curve
-
-        lines = [json.loads(line) for line in (self.output / CURVES).read_text(encoding="utf-8").splitlines()]
-        picture = draw_training_curve(lines, learned.card.summary["best_epoch"])
-        remove_leftovers(self.output / PICTURE)
-        write_atomically(self.output / PICTURE, picture)
+        return replace(config, dagger=replace(config.dagger, **_given(rounds=self.dagger_rounds)))
 
     def _report(self, learned: LearnedNetwork, seconds: float) -> None:
         found, rules = learned.card.summary, getattr(learned, "rules", None)
@@ -305,25 +217,3 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
     """Say which arguments of actions the network is not told of, if any."""
     named = ", ".join(f"{' '.join(parameters)} in {name}" for name, parameters in found.items())
     return f"left out, as it plays no part in how the action is done: {named}" if named else ""
-
-
-class _Watch:
-    """Shows how far learning is, and notes what is measured on the way."""
-
-    def __init__(self, log: Log) -> None:
-        self.far = "the beginning"
-        self.bar = progress_bar()
-        self._row = self.bar.add_task("reading", total=None)
-        self._log, self._began = log, time.perf_counter()
-
-    def __call__(self, progress: Progress) -> None:
-        self.far = f"{progress.stage}, {progress.done} of {progress.total}"
-        self.bar.update(self._row, description=progress.stage, completed=progress.done, total=progress.total)
-        values: dict[str, float] = {}
-        if epoch := progress.epoch:
-            values = {"loss/training": epoch.training_loss, "loss/validation": epoch.validation_loss}
-            values |= {"learning rate": epoch.learning_rate, "seconds": time.perf_counter() - self._began}
-        if found := progress.rollouts:
-            values = {"DAgger/success rate": found.successes / found.rollouts, "DAgger/round": found.round}
-        if values:
-            self._log(values, progress.epochs)

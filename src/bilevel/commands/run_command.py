@@ -38,7 +38,7 @@ from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.experiments.records import Record
-    from bilevel.methods.methods import EvaluatedPolicy
+    from bilevel.methods.methods import RunnablePolicy
     from bilevel.policies.episode import Episode
     from bilevel.policies.film import Tile, Video
     from bilevel.policies.policy import Policy
@@ -171,16 +171,18 @@ class Run:
         """The folder of the policy; there is none for the expert."""
         return None if self.policy in (None, EXPERT) else Path(str(self.policy))
 
-    def _evaluated(self, task: Task) -> EvaluatedPolicy:
-        from bilevel.methods.methods import MethodOptions, find_method, method_of
+    def _evaluated(self, task: Task) -> RunnablePolicy:
+        from bilevel.methods.methods import find_policy
 
-        evaluated = find_method(self.method or method_of(self._folder)).load(
-            MethodOptions(
-                self._folder, self.planner, self.planning_seconds, recovery_of(self.recovery), self.estimation
-            )
+        return find_policy(
+            self.policy,
+            task=task,
+            method=self.method,
+            planner=self.planner,
+            planning_seconds=self.planning_seconds,
+            recovery=recovery_of(self.recovery),
+            estimation=self.estimation,
         )
-        evaluated.check_task(task)
-        return evaluated
 
     # The environment and its pictures
 
@@ -234,7 +236,7 @@ class Run:
 
     # The episode
 
-    def _watch(self, env: SceneEnv, evaluated: EvaluatedPolicy) -> int:
+    def _watch(self, env: SceneEnv, evaluated: RunnablePolicy) -> int:
         """Run episodes as long as they are watched; return the exit code."""
         from bilevel.policies.narration import EpisodePrinter
 
@@ -248,7 +250,7 @@ class Run:
     def _perform(
         self,
         env: SceneEnv,
-        evaluated: EvaluatedPolicy,
+        evaluated: RunnablePolicy,
         video: Video | None,
         record: Record | None,
         says_who: bool,
@@ -295,7 +297,7 @@ class Run:
         return f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}"
 
 
-def _policy(evaluated: EvaluatedPolicy, env: SceneEnv) -> Policy:
+def _policy(evaluated: RunnablePolicy, env: SceneEnv) -> Policy:
     if evaluated.make is None:
         raise BadInput(f"the method '{evaluated.method}' needs no environment; `bilevel evaluate` measures it")
     return evaluated.make(env)

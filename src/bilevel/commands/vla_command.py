@@ -29,7 +29,7 @@ class SetUpVla:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.baselines.vla_files import (
+        from bilevel.methods.smolvla import (
             environment_folder,
             lerobot_version,
             require_environment,
@@ -37,7 +37,7 @@ class SetUpVla:
             setup_commands,
         )
 
-        folder = environment_folder(self.environment)
+        folder = self.environment or environment_folder()
         run_all(setup_commands(folder, self.torch_index))
         require_environment(folder)
         print(f"lerobot {lerobot_version(folder)} is in {folder}")
@@ -60,20 +60,11 @@ class FetchVla:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.baselines.vla_files import (
-            BACKBONE,
-            BACKBONE_FILES,
-            environment_folder,
-            published_model,
-            require_environment,
-            run_all,
-        )
+        from bilevel.methods.smolvla import MODELS, fetch_commands, run_all
 
-        published = published_model(self.method)
-        folder = environment_folder()
-        require_environment(folder)
-        download = str(folder / "bin" / "hf"), "download"
-        run_all([(*download, published.hub_name), (*download, BACKBONE, *BACKBONE_FILES)])
+        if self.method not in MODELS:
+            raise BadInput(f"unknown model '{self.method}'; known models: {', '.join(MODELS)}")
+        run_all(fetch_commands(self.method))
         return 0
 
 
@@ -92,7 +83,7 @@ class CheckVla:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.baselines.vla_files import MODELS, environment_folder
+        from bilevel.methods.smolvla import MODELS, environment_folder
 
         reasons = {method: self._missing(method) for method in MODELS}
         found = {method: reason or "ready" for method, reason in reasons.items()}
@@ -102,7 +93,7 @@ class CheckVla:
 
     def _missing(self, method: str) -> str | None:
         """What it takes to run a method, on the worlds that come with the package, and is not here."""
-        from bilevel.baselines.vla import find_vla
+        from bilevel.methods.smolvla import find_vla
         from bilevel.tabletop import opengl
 
         try:

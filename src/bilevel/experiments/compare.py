@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bilevel.experiments.records import Record
 from bilevel.experiments.statistics import Interval, Z, wilson_interval
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.episode import Episode
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.task import Task
@@ -281,7 +281,7 @@ def find_record(records: Sequence[Record], where: Path, objects: int | None, epi
     return found[0]
 
 
-def compare_with_record(record: Record, episode: Episode, policy: EvaluatedPolicy, task: Task) -> list[str]:
+def compare_with_record(record: Record, episode: Episode, policy: RunnablePolicy, task: Task) -> list[str]:
     """Return how an episode differs from its record, and what may be the cause; nothing where it is the same."""
     then = record.outcome, record.reason, record.steps, record.changes
     if then == (episode.outcome, episode.reason, episode.steps, episode.counts):

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from bilevel.experiments.machines import forget_peak, own_peak
-from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import IDENTITY, Record, open_records
-from bilevel.methods.methods import EXPERT, EvaluatedPolicy, method_of, usual_policy
+from bilevel.methods.methods import RunnablePolicy, find_policy
 from bilevel.metrics import open_log
 from bilevel.parallel import in_order, parallel
 from bilevel.policies.episode import Episode, count_incidents
-from bilevel.policies.policy_folder import BISON
-from bilevel.policies.recovery import Recovery, parse_recovery
+from bilevel.policies.recovery import Recovery
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.seeds import evaluation_seed
@@ -34,7 +32,7 @@ from bilevel.versions import versions
 
 
 def evaluate(
-    policy: Path | str | EvaluatedPolicy | None = None,
+    policy: Path | str | RunnablePolicy | None = None,
     task: Task | str | None = None,
     *,
     objects: Iterable[int] = range(1, 11),
@@ -65,8 +63,16 @@ def evaluate(
     from where the same evaluation goes on if it was stopped. Further `arguments` are those of the environment.
     """
     task = find_task(task) if isinstance(task, str) else task
-    if not isinstance(policy, EvaluatedPolicy):
-        policy = _find_policy(policy, task, method, planner, planning_seconds, recovery, estimation)
+    if not isinstance(policy, RunnablePolicy):
+        policy = find_policy(
+            policy,
+            task=task,
+            method=method,
+            planner=planner,
+            planning_seconds=planning_seconds,
+            recovery=recovery,
+            estimation=estimation,
+        )
     evaluation = Evaluation(
         policy,
         task or _task_of(policy),
@@ -103,26 +109,7 @@ def evaluate(
         return file.records
 
 
-def _find_policy(
-    named: Path | str | None,
-    task: Task | None,
-    method: str | None,
-    planner: str | None,
-    planning_seconds: float | None,
-    recovery: Recovery | str | None,
-    estimation: str | None,
-) -> EvaluatedPolicy:
-    if str(named) == EXPERT:
-        named, method = None, method or EXPERT
-    elif named is None and task is not None:
-        named = usual_policy(task, method)
-    folder = None if named is None else Path(named)
-    method = method or (BISON if folder is None else method_of(folder))
-    given = parse_recovery(recovery) if isinstance(recovery, str) else recovery
-    return find_policy(method, folder, planner, planning_seconds, given, estimation)
-
-
-def _task_of(policy: EvaluatedPolicy) -> Task:
+def _task_of(policy: RunnablePolicy) -> Task:
     """Return the task that a policy was learned on; `BadInput` where nobody knows it."""
     if policy.task is None:
         raise BadInput(f"the method '{policy.method}' needs a task: bilevel evaluate TASK")
@@ -139,7 +126,7 @@ def _task_of(policy: EvaluatedPolicy) -> Task:
 class Evaluation:
     """What to evaluate: a policy on a task, in so many episodes for each number of objects."""
 
-    policy: EvaluatedPolicy
+    policy: RunnablePolicy
     task: Task
     objects: Sequence[int]
     episodes: int = 10  # for each number of objects

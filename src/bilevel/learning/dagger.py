@@ -3,41 +3,51 @@
 Behaviour cloning sees only where the expert goes. A learner makes small mistakes, and with noise on its controls large
 ones, and finds itself where nobody has shown it what to do. Here the learner acts, and the expert is asked for a
 control at every step: for a bilevel policy the expert's low level, conditioned on what the learner's rules decided.
-Where these have nothing to say, the teacher decides as well, and the rules learn from that.
+Where these have nothing to say, the expert decides, or else a planner, and the rules learn from that; the expert's
+control then moves the agent, as the network may never have seen such an action done. An episode may also begin with a
+few random actions, so that the network sees every action of the domain done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, Protocol, TypeVar
+from enum import Enum
+from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from bilevel.learning.asking import asking_policy
-from bilevel.learning.rule_gaps import RuleGaps
-from bilevel.learning.translation import Translation
-from bilevel.lowlevel.encoding import Encoding, Samples, Situation, encode_episode
-from bilevel.policies.policy import LowLevelPolicy, Policy
+from bilevel.learning.learned_domain import Translation
+from bilevel.learning.rules import Decision, RuleGaps, find_gaps
+from bilevel.lowlevel.encoding import ImitationSamples, Situation
+from bilevel.parallel import in_order, parallel
+from bilevel.planning.planners import PlannedPolicy, bounded_search
+from bilevel.policies.policy import (
+    BilevelPolicy,
+    ChoosingExpert,
+    ControllingExpert,
+    HighLevelPolicy,
+    LabellingPolicy,
+    LowLevelPolicy,
+    Policy,
+    expert_policy,
+)
 from bilevel.policies.rollout import Perturb, Perturbation, Transition, rollout
-from bilevel.processes import Work, in_order, spread
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_policy import RulePolicy
-from bilevel.seeds import dagger_seed
-from bilevel.symbolic.domain import Domain
+from bilevel.rules.verification.state_space import groundings
+from bilevel.seeds import RANDOM_ACTIONS, dagger_seed
+from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
+from bilevel.symbolic.semantics import applicable
 from bilevel.tasks.controls import Control
-from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene import Array, Scene
 from bilevel.tasks.scene_env import SceneEnv
 
-Found = TypeVar("Found", covariant=True)
-_APART = 2  # keeps the random numbers of actions apart from those of the environment and of the noise
-
-Practice = Callable[[], SceneEnv]  # makes where a learner acts: the task at the size of the demonstrations
-Teacher = Callable[[Scene], "Control | None"]  # what the expert would do, if it knows
+Encode = Callable[[Sequence[Scene], Sequence[Situation], Array, int], ImitationSamples]  # an episode and its number
 
 
 class DaggerConfig(msgspec.Struct, frozen=True):
@@ -52,137 +62,286 @@ class DaggerConfig(msgspec.Struct, frozen=True):
     longest: int = 3000  # steps after which it is given up in any case
 
 
-def _no_gaps(scene: Scene) -> RuleGaps:
-    return RuleGaps()
+class DaggerAgent(Policy, ABC):
+    """A policy at work in an environment, and the expert that it learns from."""
+
+    @abstractmethod
+    def expert_control(self, scene: Scene) -> Control | None:
+        """Return what the expert would do in the scene that the policy has just seen, if it knows."""
+
+    @abstractmethod
+    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
+        """Begin the next episode with n random actions."""
+
+    def gaps(self, scene: Scene) -> RuleGaps:
+        """Return where the rules had nothing to say in the episode that ended with this scene."""
+        return RuleGaps()
 
 
-def _not_scrambled(actions: int, rng: np.random.Generator) -> None:
-    """One that does not know of actions does none at random."""
+def random_action(domain: Domain, state: Facts, objects: Mapping[str, str], rng: np.random.Generator) -> Action | None:
+    """Draw an action that can be done and would change something: first its schema, then its arguments."""
+    schemas = [domain.schemas[name] for name in sorted(domain.schemas)]
+    for index in rng.permutation(len(schemas)):
+        found = [
+            action
+            for action in groundings([schemas[index]], domain, {**domain.constants, **objects})
+            if applicable(state, action)
+            and any(outcome.add - state or outcome.delete & state for outcome in action.outcomes)
+        ]
+        if found:
+            return found[int(rng.integers(len(found)))].action
+    return None
 
 
-@dataclass(frozen=True)
-class Apprentice:
-    """A policy at work in an environment, and its teacher.
+# A bilevel policy
 
-    `scramble(actions, rng)` makes the next episode begin with so many random actions, and `gaps(scene)` are those of
-    the rules in the episode that ended with this scene.
+
+class Decider(Enum):
+    """Who decided what to do."""
+
+    RULES = "rules"
+    TEACHER = "teacher"
+    CHANCE = "chance"
+
+
+class AskingRules:
+    """Rules, and a teacher who is asked where none applies; at first, if that is wanted, some random actions."""
+
+    failure: tuple[str, str] | None = None
+
+    def __init__(self, rules: RulePolicy, teacher: HighLevelPolicy) -> None:
+        self.domain = rules.domain
+        self.decider = Decider.RULES
+        self.objects: Mapping[str, str] = {}
+        self.random_actions, self.rng = 0, np.random.default_rng(0)
+        self._rules, self._teacher = rules, teacher
+
+    def reset(self, state: Facts, goal: Facts, objects: Mapping[str, str]) -> None:
+        """Begin an episode with these objects."""
+        self.decider, self.objects = Decider.RULES, dict(objects)
+        self._rules.reset(state, goal, objects)
+
+    def declare(self, objects: Mapping[str, str]) -> None:
+        """Make objects known that have appeared since."""
+        self.objects = dict(objects)
+        self._rules.declare(objects)
+
+    def choose(self, state: Facts, goal: Facts) -> Action | None:
+        """Return a random action while some are due, then the rules' choice, else the teacher's."""
+        if self.random_actions > 0:
+            self.random_actions -= 1
+            action = random_action(self.domain, state, self.objects, self.rng)
+            if action is not None:
+                self.decider = Decider.CHANCE
+                return action
+        action = self._rules.choose(state, goal)
+        if action is None and not goal <= state:
+            return self._ask(state, goal)
+        self.decider = Decider.RULES
+        return action
+
+    def _ask(self, state: Facts, goal: Facts) -> Action | None:
+        if self.decider is Decider.TEACHER:
+            self._teacher.declare(self.objects)
+        else:
+            self._teacher.reset(state, goal, self.objects)
+        self.decider = Decider.TEACHER
+        action = self._teacher.choose(state, goal)
+        if action is not None and action.name not in self.domain.schemas:
+            known = ", ".join(sorted(self.domain.schemas))
+            raise BadInput(f"the expert chose {action}, which is no action of the domain; its actions: {known}")
+        return action
+
+
+class BilevelAgent(BilevelPolicy, DaggerAgent):
+    """Rules and a network that are being taught; wherever the rules have not decided, the expert moves the agent.
+
+    With a `translation`, the rules are those of a learned domain: a planner is asked where none applies, as its actions
+    are not the expert's.
     """
 
-    policy: Policy
-    teacher: Teacher
-    scramble: Callable[[int, np.random.Generator], None] = _not_scrambled
-    gaps: Callable[[Scene], RuleGaps] = _no_gaps
+    high: AskingRules
+
+    def __init__(
+        self,
+        domain: Domain,
+        rules: Sequence[Rule],
+        commit: bool,
+        make_low: Callable[[], LowLevelPolicy],
+        translation: Translation | None,
+        env: SceneEnv,
+    ) -> None:
+        expert = env.expert
+        if expert is None or expert.control is None:
+            raise BadInput(f"the expert of the task '{env.task.name}' cannot be asked for controls, so no DAgger")
+        self._choosing = ChoosingExpert(expert.choose) if expert.choose else None
+        teacher: HighLevelPolicy | None = self._choosing if translation is None else None
+        if teacher is None:
+            teacher = PlannedPolicy(domain, bounded_search, replan=True, time_limit=math.inf)
+        super().__init__(env.labels, AskingRules(RulePolicy(rules, domain, commit=commit), teacher), make_low())
+        self._controlling, self._translation = ControllingExpert(expert.control), translation
+        self._decisions: list[Decision] = []
+
+    def reset(self, scene: Scene) -> None:
+        self._decisions = []
+        super().reset(scene)
+
+    def act(self, scene: Scene) -> Control | None:
+        control = super().act(scene)
+        if self.action is None:
+            return None
+        decider = self.high.decider
+        asked = decider is Decider.TEACHER
+        self._decisions.append(Decision(self.state, self.goal, self.high.objects, self.action, asked))
+        if decider is Decider.RULES:
+            return control
+        shown = self.expert_control(scene)
+        return control if shown is None else shown
+
+    def expert_control(self, scene: Scene) -> Control | None:
+        """Return the expert's control for what is being done, if it knows that."""
+        action = self.action
+        assert action is not None
+        if self._translation is not None:
+            found = self._translation.expert_action(action, self._expert_choice)
+            if found is None or any(name not in scene for name in found.arguments):
+                return None
+            action = found
+        return self._controlling.control(scene, self.state, self.goal, action)
+
+    def _expert_choice(self) -> Action | None:
+        return self._choosing.choose(self.state, self.goal) if self._choosing else None
+
+    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
+        """Begin the next episode with n random actions."""
+        self.high.random_actions, self.high.rng = actions, rng
+
+    def gaps(self, scene: Scene) -> RuleGaps:
+        """Return where the rules had nothing to say in the episode that ended with this scene."""
+        return find_gaps(self.high.domain, self._decisions, self.labels.state(scene), self.labels.goal(scene))
+
+
+# A rival
+
+
+class RandomPrefixPolicy(LabellingPolicy, DaggerAgent):
+    """A network that does all, after an expert that carries out a few random actions, if that is wanted.
+
+    The expert that it learns from decides by itself what to do: it sees what the network sees, and says what it would
+    do next. Some episodes begin with random actions, so that a rival sees as much as BISON does.
+    """
+
+    def __init__(self, make_network: Callable[[SceneEnv], Policy], env: SceneEnv) -> None:
+        super().__init__(env.labels)
+        expert, self._domain = env.expert, env.task.domain
+        self._expert: ControllingExpert | None = None
+        if expert is not None and expert.control is not None and not self._domain.adl:
+            self._expert = ControllingExpert(expert.control)
+        self._network, self._shown = make_network(env), expert_policy(env)
+        self._random_actions, self._rng = 0, np.random.default_rng(0)
+
+    def set_random_prefix(self, actions: int, rng: np.random.Generator) -> None:
+        """Begin the next episode with n random actions, where the expert can carry them out."""
+        self._random_actions, self._rng = actions if self._expert else 0, rng
+
+    def reset(self, scene: Scene) -> None:
+        super().reset(scene)
+        self.action = self._draw(scene)
+
+    def act(self, scene: Scene) -> Control | None:
+        """Return the expert's control for a random action while some are due, then the network's."""
+        before = self.state, self.goal
+        super().reset(scene)
+        if self.action is not None and (self.state, self.goal) != before:
+            self.action = self._draw(scene)
+        if self.action is None or self._expert is None:
+            return self._network.act(scene)
+        return self._expert.control(scene, self.state, self.goal, self.action)
+
+    def _draw(self, scene: Scene) -> Action | None:
+        """Return the next random action, as long as some are due."""
+        if self._random_actions == 0:
+            return None
+        self._random_actions -= 1
+        return random_action(self._domain, self.state, scene.objects, self._rng)
+
+    def expert_control(self, scene: Scene) -> Control | None:
+        """Return what the expert would do."""
+        return self._shown.act(scene)
+
+
+# Rollouts
 
 
 @dataclass(frozen=True)
-class DaggerEpisode(Generic[Found]):
+class DaggerEpisode:
     """What is learned from an episode: at the low level samples, at the high level what the rules lack."""
 
-    samples: Found
+    samples: ImitationSamples
     gaps: RuleGaps
-    success: bool = False
+    success: bool
 
 
-class Learner(Protocol[Found]):
-    """A policy in the making, as it is handed to other processes."""
+@dataclass
+class DaggerRollouts:
+    """Runs the episodes of a round, by their numbers, in an environment that each worker makes once."""
 
-    @property
-    def seed(self) -> int:
-        """Decides what is random in its episodes."""
+    env_factory: Callable[[], SceneEnv]
+    make_agent: Callable[[SceneEnv], DaggerAgent]
+    encode: Encode
+    config: DaggerConfig
+    round: int
+    seed: int  # of learning
+    _made: tuple[SceneEnv, DaggerAgent] | None = None
 
-    def begin(self, env: SceneEnv) -> Apprentice:
-        """The policy for an environment, and its teacher."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_made": None}
 
-    def encode(
-        self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: NDArray[np.float32], number: int
-    ) -> Found:
-        """The samples of an episode."""
-
-
-@dataclass(frozen=True)
-class BilevelLearner:
-    """Rules decide and a network moves the agent; the teacher decides only where the rules do not."""
-
-    domain: Domain
-    rules: Sequence[Rule]
-    encoding: Encoding
-    make_low: Callable[[], LowLevelPolicy]
-    seed: int
-    commit: bool = False
-    translation: Translation | None = None  # of a learned domain's actions into the expert's
-
-    def begin(self, env: SceneEnv) -> Apprentice:
-        """Return the policy as it is now, beside an expert that answers."""
-        rules = RulePolicy(self.rules, self.domain, commit=self.commit)
-        policy = asking_policy(env, rules, self.make_low(), self.translation)
-        return Apprentice(policy, policy.teach, policy.high.scramble, policy.gaps)
-
-    def encode(
-        self, scenes: Sequence[Scene], situations: Sequence[Situation], targets: NDArray[np.float32], number: int
-    ) -> Samples:
-        """Return an episode as samples."""
-        return encode_episode(self.encoding, scenes, situations, targets, number)
-
-
-def dagger_rollouts(
-    learner: Learner[Found],
-    practice: Practice,
-    config: DaggerConfig,
-    round_: int,
-    workers: int | None = 1,
-    begin: int = 0,
-) -> Iterator[DaggerEpisode[Found]]:
-    """What is learned from each episode of a round, in the order of their numbers, from the given one on."""
-    start = partial(_start, learner, practice, config, round_)
-    with closing(spread(start, range(begin, config.episodes), workers)) as done:
-        yield from in_order(done, begin)
-
-
-def _start(
-    learner: Learner[Found], practice: Practice, config: DaggerConfig, round_: int
-) -> Work[tuple[int, DaggerEpisode[Found]]]:
-    """Make the environment, once; what comes back runs an episode."""
-    env = practice()
-    apprentice = learner.begin(env)
-    policy = apprentice.policy
-
-    def run(number: int) -> tuple[int, DaggerEpisode[Found]]:
-        seed = dagger_seed(learner.seed, round_, number)
-        rng = np.random.default_rng([seed, _APART])
-        lesson = _Lesson(policy, apprentice.teacher, config)
-        apprentice.scramble(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
+    def __call__(self, number: int) -> tuple[int, DaggerEpisode]:
+        if self._made is None:
+            env = self.env_factory()
+            self._made = env, self.make_agent(env)
+        (env, agent), config = self._made, self.config
+        seed = dagger_seed(self.seed, self.round, number)
+        rng = np.random.default_rng([seed, RANDOM_ACTIONS])
+        recorder = DaggerRecorder(agent, config)
+        agent.set_random_prefix(int(rng.integers(config.random_actions + 1)) if number % 3 == 2 else 0, rng)
         noise = Perturbation(amplitude=config.noise) if config.noise and number % 3 else None
         perturb = Perturb(noise, env.controls, env.task.switches, seed) if noise else None
-        episode = rollout(env, policy, seed, perturb=perturb, callback=lesson, stop=lesson.is_over)
-        targets = env.controls.encode(np.array(lesson.controls))
-        samples = learner.encode(lesson.scenes, lesson.situations, targets, number)
-        return number, DaggerEpisode(samples, apprentice.gaps(episode.scene), episode.success)
+        episode = rollout(env, agent, seed, perturb=perturb, callback=recorder, stop=recorder.is_over)
+        targets = env.controls.encode(np.array(recorder.controls))
+        samples = self.encode(recorder.scenes, recorder.situations, targets, number)
+        return number, DaggerEpisode(samples, agent.gaps(episode.scene), episode.success)
 
-    return run
+    def run(self, workers: int | None) -> Iterator[DaggerEpisode]:
+        """Yield what is learned from each episode, in the order of their numbers."""
+        with closing(parallel(self, range(self.config.episodes), workers)) as episodes:
+            yield from in_order(episodes)
 
 
-class _Lesson:
-    """Notes every step of the learner for which its teacher knows what it would have done there."""
+class DaggerRecorder:
+    """Notes every step of the agent for which the expert knows what it would have done there."""
 
-    def __init__(self, policy: Policy, teacher: Teacher, config: DaggerConfig) -> None:
-        self._policy, self._teacher, self._config = policy, teacher, config
+    def __init__(self, agent: DaggerAgent, config: DaggerConfig) -> None:
+        self._agent, self._config = agent, config
         self.scenes: list[Scene] = []
         self.situations: list[Situation] = []
         self.controls: list[Control] = []
         self._last: Situation | None = None
         self._steps = 0
-        self._still = 0  # steps since the situation last changed
+        self._unchanged = 0  # steps since the situation last changed
 
     def __call__(self, transition: Transition) -> None:
-        situation = self._policy.state, self._policy.goal, self._policy.action
-        self._still = self._still + 1 if situation == self._last else 0
+        situation = self._agent.state, self._agent.goal, self._agent.action
+        self._unchanged = self._unchanged + 1 if situation == self._last else 0
         self._last = situation
         self._steps += 1
-        control = self._teacher(transition.scene)
+        control = self._agent.expert_control(transition.scene)
         if control is not None:
             self.scenes.append(transition.scene)
             self.situations.append(situation)
             self.controls.append(control)
 
     def is_over(self) -> bool:
-        return self._still >= self._config.patience or self._steps >= self._config.longest
+        """Return whether the episode is given up."""
+        return self._unchanged >= self._config.patience or self._steps >= self._config.longest

@@ -1,42 +1,32 @@
-"""Training a network by imitation, and further by DAgger: the same for policies of all kinds.
+"""Training a network by imitation, and further after each round of DAgger: the same for policies of all kinds.
 
-With a folder for checkpoints, everything goes on where an earlier call with the same arguments was stopped.
+After each round there is a checkpoint in a file, from which a later call goes on.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from bilevel.files import write_atomically
-from bilevel.learning.dagger import DaggerConfig, DaggerEpisode, Learner, Practice, dagger_rollouts
-from bilevel.learning.learned_symbols import LearnedSymbols
-from bilevel.learning.rule_gaps import RuleGaps
+from bilevel.learning.dagger import DaggerConfig, DaggerRollouts
+from bilevel.learning.rules import RuleGaps
 from bilevel.lowlevel.encoding import ImitationSamples
-from bilevel.lowlevel.network import ImitationNetwork, weights_of
+from bilevel.lowlevel.network import ImitationNetwork
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.lowlevel.training import Epoch, Trained, Training, TrainingConfig
-from bilevel.policies.policy_folder import LearnedPolicy
+from bilevel.lowlevel.training import Epoch, Trained, TrainingConfig, train
+from bilevel.metrics import Log
+from bilevel.progress import Callback, Progress
 from bilevel.rules.learning import SINGLE_GOAL
-from bilevel.symbolic.domain import Problem
-from bilevel.tasks.task import Task
-
-Found = TypeVar("Found", bound=ImitationSamples)
-
-SUCCESS = "success"  # what the checkpoint of an episode calls that
-SAVED_EVERY = 10.0  # seconds, where an epoch takes longer
+from bilevel.symbolic.domain import BadInput
 
 
 class LearningConfig(msgspec.Struct, frozen=True):
@@ -65,237 +55,142 @@ PRESETS: Mapping[str, LearningConfig] = {
 }
 
 
-class DaggerRound(msgspec.Struct, frozen=True):
-    """How often a policy in the making has succeeded in a round of DAgger, perturbed as it was."""
-
-    round: int
-    rollouts: int
-    successes: int
-
-    @staticmethod
-    def of(round_: int, episodes: Sequence[DaggerEpisode[Any]]) -> DaggerRound:
-        """Return how the episodes of a round went."""
-        return DaggerRound(round_, len(episodes), sum(episode.success for episode in episodes))
+UNTRAINED = Trained({}, 0, 0, math.inf)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far learning is."""
+class Round:
+    """A round of DAgger, or the training before the first: what was met, and the network trained on that, too."""
 
-    stage: str
-    done: int
-    total: int
-    epoch: Epoch | None = None  # the one that was just trained
-    rollouts: DaggerRound | None = None  # those of the round that was just run
-    epochs: int = 0  # trained so far, over all rounds
-
-
-Callback = Callable[[Progress], None]
-
-
-def silent(progress: Progress) -> None:
-    """The callback of those who do not want to know how far it is."""
-
-
-@dataclass(frozen=True)
-class LearningOptions:
-    """How a policy is learned, whatever its method; see `learn`. A `config` goes before the preset."""
-
-    task: Task | None = None
-    preset: str = "best"
-    config: LearningConfig | None = None
-    seed: int = 0
-    workers: int | None = 1  # `None` for as many as there are cores
-    checkpoints: Path | None = None
-    callback: Callback = silent
-    met: Sequence[Problem] = ()  # situations in which a policy was at a loss
-    learned: LearnedSymbols | None = None  # where the domain of the demonstrations was learned from them
-    network: LearnedPolicy | None = None  # whose network is kept, so that rules alone are learned
-
-    @property
-    def settings(self) -> LearningConfig:
-        """The configuration that was given, else that of the preset."""
-        return self.config or PRESETS[self.preset]
+    network: Trained
+    samples: ImitationSamples | None = None  # of its episodes
+    gaps: RuleGaps = field(default_factory=RuleGaps)
+    successes: int | None = None  # of its episodes, perturbed as they were
 
 
 @dataclass(frozen=True)
 class TrainedNetwork:
     """A network, and how it came about."""
 
-    trained: Trained
-    curve: tuple[tuple[int, Epoch], ...]  # epochs on the demonstrations, round 0, and after rounds of DAgger
+    rounds: tuple[Round, ...]
     samples: int  # that it was last trained on
-    gaps: RuleGaps = field(default_factory=RuleGaps)  # of the rules, found by DAgger
-    rounds: tuple[DaggerRound, ...] = ()
 
+    @property
+    def network(self) -> Trained:
+        """The network after the last round."""
+        return self.rounds[-1].network
 
-def as_it_was_trained(policy: LearnedPolicy) -> TrainedNetwork:
-    """Return the network of a policy, and what its folder says of how it came about."""
-    card, told = policy.card, policy.card.summary
-    trained = Trained(policy.weights, card.seed, told["best_epoch"], told["validation_loss"], told["device"])
-    return TrainedNetwork(trained, (), told["samples"])
-
-
-def train_network(
-    samples: Found,
-    make_network: Callable[[], ImitationNetwork],
-    learner: Callable[[Trained, RuleGaps], Learner[Found]],
-    practice: Practice | None,
-    options: LearningOptions,
-) -> TrainedNetwork:
-    """Train a network; where there is `practice`, let it act there as the `learner` that it makes, and train again.
-
-    A learner is made of a network and of the gaps that its rules had so far.
-    """
-    trainer, dagger = _Trainer(make_network, options), options.settings.dagger
-    network = trainer.train(samples)
-    if practice is None:
-        return network
-    for round_ in range(1, dagger.rounds + 1):
-        now = learner(network.trained, network.gaps)
-        rollouts = partial(dagger_rollouts, now, practice, dagger, round_, options.workers)
-        run = dagger_fingerprint(network.trained, samples, dagger, round_, network.gaps.to_json())
-        episodes = list(trainer.kept(rollouts, run, samples, round_))
-        samples = samples.followed_by([episode.samples for episode in episodes])
-        gaps = sum((episode.gaps for episode in episodes), network.gaps)
-        found = (DaggerRound.of(round_, episodes),) if episodes else ()
-        after = trainer.train(samples, round_, network.trained.weights)
-        network = replace(after, curve=network.curve + after.curve, gaps=gaps, rounds=network.rounds + found)
-    return network
+    @property
+    def gaps(self) -> RuleGaps:
+        """The gaps of the rules that all rounds have shown."""
+        return sum((done.gaps for done in self.rounds), RuleGaps())
 
 
 @dataclass(frozen=True)
-class _Trainer:
-    """Trains, shows how far it is, and writes checkpoints."""
+class NetworkTrainer:
+    """Trains networks with one configuration, tells how far it is, and keeps checkpoints in a folder."""
 
     make_network: Callable[[], ImitationNetwork]
-    options: LearningOptions
+    config: LearningConfig
+    seed: int
+    workers: int | None
+    folder: Path
+    callback: Callback
+    note: Log
 
-    def train(self, samples: ImitationSamples, round_: int = 0, initial: Weights | None = None) -> TrainedNetwork:
+    def train(
+        self, samples: ImitationSamples, make_rollouts: Callable[[int, TrainedNetwork], DaggerRollouts] | None
+    ) -> TrainedNetwork:
+        """Train on the demonstrations; then let the policy act in each round of DAgger, and train on what it met, too.
+
+        Without `make_rollouts` there is no DAgger; it gets the number of the round, and what was learned so far.
+        """
+        trained, dagger = TrainedNetwork((), len(samples)), self.config.dagger
+        for number in range(1 + (dagger.rounds if make_rollouts and dagger.episodes else 0)):
+            path = self.folder / f"round-{number}.safetensors"
+            done = _read_round(path, self.seed, type(samples))
+            if done is None:
+                met = self._act(make_rollouts(number, trained)) if make_rollouts and number else Round(UNTRAINED)
+                everything = samples.followed_by([met.samples]) if met.samples else samples
+                initial = trained.network.weights if number else None
+                done = replace(met, network=self._train_once(everything, number, initial))
+                _write_round(path, done)
+            if done.samples:
+                samples = samples.followed_by([done.samples])
+            trained = TrainedNetwork((*trained.rounds, done), len(samples))
+        return trained
+
+    def _act(self, rollouts: DaggerRollouts) -> Round:
+        """Run the episodes of a round of DAgger, before the network is trained on them."""
+        stage, total = f"DAgger, round {rollouts.round}", rollouts.config.episodes
+        episodes = []
+        for episode in rollouts.run(self.workers):
+            episodes.append(episode)
+            self.callback(Progress(stage, len(episodes), total))
+        successes = sum(episode.success for episode in episodes)
+        values = {"DAgger/success rate": successes / total, "DAgger/round": rollouts.round}
+        self.callback(Progress(stage, total, total, values))
+        self.note(values, self._epochs_before(rollouts.round))
+        samples = type(episodes[0].samples).concatenate([episode.samples for episode in episodes])
+        return Round(UNTRAINED, samples, sum((episode.gaps for episode in episodes), RuleGaps()), successes)
+
+    def _train_once(self, samples: ImitationSamples, number: int, initial: Weights | None) -> Trained:
         """Train on the demonstrations, or further after a round of DAgger."""
-        config, folder = self.options.settings.training, self.options.checkpoints
-        if round_:
-            epochs = self.options.settings.dagger.epochs
-            updates = config.updates * epochs // config.epochs
-            config = msgspec.structs.replace(config, epochs=epochs, updates=updates)
-        training = Training(samples, self.make_network, self.options.seed, config, initial)
-        run = fingerprint(training, samples)
-        path = folder / f"{run[:16]}.safetensors" if folder else None
-        if path:
-            resume(path, training, run)
-        while not training.done:
-            epoch = training.learn(SAVED_EVERY if path else math.inf)
-            if path:
-                write_checkpoint(path, training, run)
-            stage = f"training, round {round_}" if round_ else "training"
-            epochs = self._epochs_before(round_) + training.epoch
-            self.options.callback(Progress(stage, training.epoch, config.epochs, epoch, epochs=epochs))
-        return TrainedNetwork(training.result(), tuple((round_, epoch) for epoch in training.curve), len(samples))
+        config, before, began = self.config.training, self._epochs_before(number), time.perf_counter()
+        if number:
+            epochs = self.config.dagger.epochs
+            config = msgspec.structs.replace(config, epochs=epochs, updates=config.updates * epochs // config.epochs)
 
-    def _epochs_before(self, round_: int) -> int:
-        """How many epochs are trained before those of a round."""
-        settings = self.options.settings
-        return settings.training.epochs + (round_ - 1) * settings.dagger.epochs if round_ else 0
+        def callback(epoch: Epoch) -> None:
+            values = {"loss/training": epoch.training_loss, "loss/validation": epoch.validation_loss}
+            values |= {"learning rate": epoch.learning_rate, "seconds": time.perf_counter() - began}
+            stage = f"training, round {number}" if number else "training"
+            self.callback(Progress(stage, epoch.number, config.epochs, values))
+            self.note(values, before + epoch.number)
 
-    def kept(
-        self, rollouts: Callable[[int], Iterator[DaggerEpisode[Found]]], run: str, like: Found, round_: int
-    ) -> Iterator[DaggerEpisode[Found]]:
-        """The episodes of a round: those that were kept, then those from the next one on, kept as well."""
-        folder, total = self.options.checkpoints, self.options.settings.dagger.episodes
-        paths = [folder / f"{run[:16]}-{number:03d}.safetensors" for number in range(total)] if folder else []
-        known: list[DaggerEpisode[Found]] = []
-        for path in paths:
-            episode = read_episode(path, like, run)
-            if episode is None:
-                break
-            known.append(episode)
-        done: list[DaggerEpisode[Found]] = []
-        for episode in chain(known, rollouts(len(known))):
-            if paths and len(done) >= len(known):
-                write_episode(paths[len(done)], episode, run)
-            done.append(episode)
-            found = DaggerRound.of(round_, done) if len(done) == total else None
-            stage, epochs = f"DAgger, round {round_}", self._epochs_before(round_)
-            self.options.callback(Progress(stage, len(done), total, rollouts=found, epochs=epochs))
-            yield episode
+        return train(samples, self.make_network, self.seed, config, initial, callback)
+
+    def _epochs_before(self, number: int) -> int:
+        """Return how many epochs are trained before those of a round."""
+        return self.config.training.epochs + (number - 1) * self.config.dagger.epochs if number else 0
 
 
-# Checkpoints: all numbers of a training run in one file, and every DAgger episode in another
+# Checkpoints
 
 
-def fingerprint(training: Training, samples: ImitationSamples) -> str:
-    """All that a run depends on, asked before its first epoch: no other one goes on from its checkpoint."""
-    about = (str(training.network), training.seed, training.config, training.device)
-    return _fingerprint(about, [*weights_of(training.network).values(), *samples.arrays()])
+class SavedRound(msgspec.Struct):
+    """What a checkpoint says of a round beside its arrays."""
+
+    best_epoch: int
+    validation_loss: float
+    device: str
+    curve: tuple[Epoch, ...]
+    gaps: RuleGaps
+    successes: int | None
 
 
-def dagger_fingerprint(network: Trained, samples: ImitationSamples, *settings: object) -> str:
-    """The same for the rollouts of a network that has learned from these samples."""
-    weights = [network.weights[name] for name in sorted(network.weights)]
-    return _fingerprint((network.seed, *settings), [*weights, *samples.arrays()])
+def _write_round(path: Path, done: Round) -> None:
+    network = done.network
+    if not math.isfinite(network.validation_loss):
+        raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
+    saved = SavedRound(
+        network.best_epoch, network.validation_loss, network.device, tuple(network.curve), done.gaps, done.successes
+    )
+    arrays = {f"weights {name}": array for name, array in network.weights.items()}
+    if done.samples:
+        arrays |= {f"samples {part.name}": getattr(done.samples, part.name) for part in fields(done.samples)}
+    contiguous = {name: np.array(array, order="C") for name, array in arrays.items()}
+    write_atomically(path, save(contiguous, {"round": msgspec.json.encode(saved).decode()}))
 
 
-def _fingerprint(about: tuple[object, ...], arrays: Iterable[NDArray[Any]]) -> str:
-    digest = hashlib.sha256(repr(about).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def write_checkpoint(path: Path, training: Training, run: str) -> None:
-    """`run` is the fingerprint."""
-    _write(path, run, training.state(), msgspec.json.encode(training.curve).decode())
-
-
-def resume(path: Path, training: Training, run: str) -> bool:
-    """Go on from a checkpoint, if there is one that is whole and of this run."""
-    found = _read(path, run)
-    if found is None:
-        return False
-    state, curve = found
-    training.restore(state, msgspec.json.decode(curve, type=list[Epoch]))
-    return True
-
-
-def write_episode(path: Path, episode: DaggerEpisode[Found], run: str) -> None:
-    """Write an episode of DAgger to a file, for a run that is taken up again."""
-    arrays = {f"{number:02d}": array for number, array in enumerate(episode.samples.arrays())}
-    _write(path, run, {**arrays, SUCCESS: np.array(episode.success)}, episode.gaps.to_json())
-
-
-def read_episode(path: Path, like: Found, run: str) -> DaggerEpisode[Found] | None:
-    """An episode that was kept, if it is whole and of this run; its samples are of the same type as these."""
-    found = _read(path, run)
-    if found is None:
+def _read_round(path: Path, seed: int, kind: type[ImitationSamples]) -> Round | None:
+    """Return a round that was done; `None` where it was not."""
+    if not path.exists():
         return None
-    arrays, gaps = found
-    success = bool(arrays.pop(SUCCESS, False))
-    samples = type(like)(*(array for _, array in sorted(arrays.items())))
-    return DaggerEpisode(samples, RuleGaps.from_json(gaps), success)
-
-
-def _write(path: Path, run: str, state: Mapping[str, NDArray[Any]], text: str) -> None:
-    """Write arrays and a text: the curve of a training run, or the gaps of an episode."""
-    about = {"run": run, "text": text, "digest": _digest(state, text)}
-    contiguous = {name: np.array(array, order="C") for name, array in state.items()}  # keeps the shape, even ()
-    write_atomically(path, save(contiguous, about))
-
-
-def _read(path: Path, run: str) -> tuple[dict[str, NDArray[Any]], str] | None:
-    try:
-        with safe_open(path, "numpy") as file:
-            about = file.metadata() or {}
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    except (OSError, SafetensorError):
-        return None
-    text = about.get("text", "")
-    return (state, text) if about.get("run") == run and about.get("digest") == _digest(state, text) else None
-
-
-def _digest(state: Mapping[str, NDArray[Any]], curve: str) -> str:
-    """Of all that is restored: safetensors itself does not notice numbers that have changed on the disk."""
-    digest = hashlib.sha256(curve.encode())
-    for name in sorted(state):
-        digest.update(f"{name} {state[name].dtype} {state[name].shape}".encode())
-        digest.update(state[name].tobytes())
-    return digest.hexdigest()
+    with safe_open(path, "numpy") as file:
+        saved = msgspec.json.decode(file.metadata()["round"], type=SavedRound)
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    weights = {name.removeprefix("weights "): arrays[name] for name in arrays if name.startswith("weights ")}
+    parts = {name.removeprefix("samples "): arrays[name] for name in arrays if name.startswith("samples ")}
+    network = Trained(weights, seed, saved.best_epoch, saved.validation_loss, saved.device, saved.curve)
+    return Round(network, kind(**parts) if parts else None, saved.gaps, saved.successes)

@@ -17,14 +17,42 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.lowlevel.table_columns import COSINE, SEEN, SINE, TableColumn
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec
+from bilevel.tasks.spec import Angle, LabelOnly, Position, Role, Scalar, Spec, Symmetry
 
 Row = TypeVar("Row")
 
 NOWHERE = -1  # instead of a row, for an argument that cannot be seen, such as a constant of the domain
+
+
+CONTROL, SEEN, SINE, COSINE = "control", "seen", "sine", "cosine"
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """What a column of a table holds: one number of a feature, or one of a control.
+
+    Columns of one `group` belong to the same thing: the agent, an argument, the control.
+    """
+
+    group: int
+    name: str | int  # of the feature, or the number of the control
+    part: str = SEEN
+    occurrence: int = 0  # of the same feature told in another way, such as a position that is also absolute
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table, `None` for those that stay as they are, and the place of each schema's column.
+
+    Where there is none, since the network is told no action, all symmetries hold for all samples.
+    """
+
+    columns: Sequence[TableColumn | None]
+    schemas: dict[str, int]
+    symmetries: Sequence[Symmetry]
 
 
 class Unseen(BadInput):

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode
+from bilevel.lowlevel.encoding import CONTROL, Encoding, Samples, TableColumn, TableColumns, encode_episode
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.lowlevel.table_columns import CONTROL, TableColumn, TableColumns
 from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene

@@ -6,11 +6,10 @@ Some episodes are set aside, and the network of the epoch that does best on them
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -18,18 +17,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bilevel.lowlevel.augmentation import augmentation
-from bilevel.lowlevel.encoding import ImitationSamples
+from bilevel.lowlevel.encoding import CONTROL, COSINE, ImitationSamples, TableColumn, TableColumns
 from bilevel.lowlevel.network import ImitationNetwork, Table, weights_of
 from bilevel.lowlevel.numpy_network import Weights
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.spec import Mirror, Symmetry
 
 Samples = TypeVar("Samples", bound=ImitationSamples)
 
-WARM_UP = 3  # steps on a GPU before one is recorded
-
-
 AUTO, CPU, CUDA = DEVICES = "auto", "cpu", "cuda"
+_APART = 3  # keeps the random numbers of images apart from those that order the samples
 
 
 class TrainingConfig(msgspec.Struct, frozen=True):
@@ -63,159 +60,72 @@ class Trained:
     best_epoch: int
     validation_loss: float
     device: str = CPU  # that it was trained on
+    curve: Sequence[Epoch] = ()
 
 
-class Training:
-    """A training run: the network, how far it is, and the best so far.
+def train(
+    samples: ImitationSamples,
+    make_network: Callable[[], ImitationNetwork],
+    seed: int,
+    config: TrainingConfig,
+    initial: Weights | None = None,
+    callback: Callable[[Epoch], None] = lambda epoch: None,
+) -> Trained:
+    """Train a new network, or where `initial` weights are given from those; `callback` is told of each epoch.
 
-    What comes of it depends on the samples, the network, the seed and the settings alone.
+    An epoch goes over every sample once or, where the number of updates is given, over as many as that makes, in an
+    order that depends on the seed and the epoch alone. So the result depends on nothing but the arguments.
     """
+    device = find_device(config.device)
+    learned, held_out = split(samples, config.set_aside, config.hold_out_from)
+    network = _initialised(make_network, seed)
+    if initial is None:
+        network.set_scales(learned)
+    else:
+        network.load_state_dict({name: torch.tensor(array) for name, array in initial.items()})
+    table, tests = (tuple(part.to(device) for part in network.table(half)) for half in (learned, held_out))
+    network.to(device)
+    batch = min(config.batch, len(learned))
+    per_pass = len(learned) // batch  # what is left over comes up in another pass
+    batches = max(1, config.updates // config.epochs) if config.updates else per_pass  # of an epoch
+    augmentation = _augmentation(network, table, seed) if config.symmetries else None
+    rate = torch.tensor(config.learning_rate, device=device)
+    optimiser = _adam(network, rate)
+    curve: list[Epoch] = []
+    best = Trained(weights_of(network), seed, 0, math.inf, device.type)
+    with _one_thread():
+        for epoch in range(config.epochs):
+            rng = np.random.default_rng([seed, epoch])
+            passes = [rng.permutation(len(learned))[: per_pass * batch] for _ in range(math.ceil(batches / per_pass))]
+            order = torch.from_numpy(np.concatenate(passes)[: batches * batch]).to(device).view(batches, batch)
+            total = torch.zeros((), device=device)
+            for number in range(batches):
+                progress = (epoch + number / batches) / config.epochs
+                rate.fill_(config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
+                if augmentation:
+                    augmentation.write(epoch, number // per_pass)
+                loss = network.loss(*network.predict(table, order[number]))
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                total += loss.detach()
+            validation = _loss(network, tests, len(held_out))
+            curve.append(Epoch(epoch + 1, float(total / batches), validation, float(rate)))
+            if validation < best.validation_loss:
+                best = replace(best, weights=weights_of(network), best_epoch=epoch + 1, validation_loss=validation)
+            callback(curve[-1])
+    return replace(best, curve=tuple(curve))
 
-    def __init__(
-        self,
-        samples: ImitationSamples,
-        make_network: Callable[[], ImitationNetwork],
-        seed: int,
-        config: TrainingConfig,
-        initial: Weights | None = None,
-        device: torch.device | None = None,
-    ) -> None:
-        """Begin with a new network, or where `initial` weights are given with those."""
-        self.seed, self.config, self.device = seed, config, device or find_device(config.device)
-        learned, held_out = split(samples, config.set_aside, config.hold_out_from)
-        self.network = _initialised(make_network, seed)
-        if initial is None:
-            self.network.set_scales(learned)
-        else:
-            self.network.load_state_dict({name: torch.tensor(array) for name, array in initial.items()})
-        self._learned, self._held_out = self._table(learned), self._table(held_out)
-        self.network.to(self.device)
-        self._samples, self._tests = len(learned), len(held_out)
-        self._batch = min(config.batch, self._samples)
-        self._per_pass = self._samples // self._batch  # what is left over comes up in another pass
-        self._batches = max(1, config.updates // config.epochs) if config.updates else self._per_pass  # of an epoch
-        columns = self.network.columns(self._learned) if config.symmetries else None
-        self._augmentation = augmentation(columns, self._learned, seed)
-        self._rate = torch.tensor(config.learning_rate, device=self.device)
-        self._optimiser = _adam(self.network, self._rate)
-        self._index = torch.zeros(self._batch, dtype=torch.int64, device=self.device)
-        self._loss = torch.zeros((), device=self.device)  # summed over the batches of an epoch
-        self._advance = self._recorded_step() if self.device.type == "cuda" else self._step
-        self.curve: list[Epoch] = []
-        self._number = 0  # of the next batch in its epoch
-        self._best = weights_of(self.network)
-        self._best_loss, self._best_epoch = math.inf, 0
 
-    @property
-    def epoch(self) -> int:
-        """How many are done."""
-        return len(self.curve)
-
-    @property
-    def done(self) -> bool:
-        """Whether all epochs are over."""
-        return self.epoch >= self.config.epochs
-
-    def learn(self, seconds: float = math.inf) -> Epoch | None:
-        """Go on with an epoch until it is over, or until the time is up: then the next call goes on with it.
-
-        An epoch goes over every sample once or, where the number of updates is given, over as many as that makes, in an
-        order that depends on the seed and the epoch alone.
-        """
-        end, batches, order = time.monotonic() + seconds, self._batches, self._order()
-        if self._number == 0:
-            self._loss.zero_()
-        with _one_thread():
-            while self._number < batches:
-                progress = (self.epoch + self._number / batches) / self.config.epochs
-                self._rate.fill_(self.config.learning_rate * (1 + math.cos(math.pi * progress)) / 2)
-                self._index.copy_(order[self._number])
-                if self._augmentation:
-                    self._augmentation(self.epoch, self._number // self._per_pass)
-                self._advance()
-                self._number += 1
-                if time.monotonic() > end and self._number < batches:
-                    return None
-            validation = self._validate()
-        self._number = 0
-        self.curve.append(Epoch(self.epoch + 1, float(self._loss / batches), validation, float(self._rate)))
-        if validation < self._best_loss:
-            self._best, self._best_loss, self._best_epoch = weights_of(self.network), validation, self.epoch
-        return self.curve[-1]
-
-    def result(self) -> Trained:
-        """Return the weights with the smallest validation loss so far, and where they come from."""
-        return Trained(self._best, self.seed, self._best_epoch, self._best_loss, self.device.type)
-
-    def _order(self) -> Tensor:
-        """(batches, batch): that of the samples in this epoch."""
-        rng, used = np.random.default_rng([self.seed, self.epoch]), self._per_pass * self._batch
-        passes = [rng.permutation(self._samples)[:used] for _ in range(math.ceil(self._batches / self._per_pass))]
-        order = np.concatenate(passes)[: self._batches * self._batch]
-        return torch.from_numpy(order).to(self.device).view(self._batches, self._batch)
-
-    def _step(self) -> None:
-        """Learn from the samples at the index."""
-        loss = self.network.loss(*self.network.predict(self._learned, self._index))
-        self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
-        self._loss += loss.detach()
-
-    @torch.no_grad()
-    def _validate(self) -> float:
-        """The loss on the episodes that are set aside."""
-        total, network = 0.0, self.network
-        network.eval()
-        for index in torch.split(torch.arange(self._tests, device=self.device), network.rows_at_once):
-            total += float(network.loss(*network.predict(self._held_out, index))) * len(index)
-        network.train()
-        return total / self._tests
-
-    def _table(self, samples: ImitationSamples) -> Table:
-        return tuple(part.to(self.device) for part in self.network.table(samples))
-
-    def _recorded_step(self) -> Callable[[], None]:
-        """On a GPU, a step is recorded once and then replayed: calling its operations one by one takes far longer."""
-        before = {name: tensor.detach().clone() for name, tensor in self._tensors().items()}
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self._step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step()
-        with torch.no_grad():  # the recording itself does nothing, but the steps before it did
-            for name, tensor in self._tensors().items():
-                tensor.copy_(before[name])
-        return graph.replay
-
-    # Going on from a checkpoint
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All numbers of this run but its curve, as they are now."""
-        counts = {"number": self._number, "best_epoch": self._best_epoch, "best_loss": self._best_loss}
-        arrays = {name: np.array(count) for name, count in counts.items()}
-        arrays |= {f"best.{name}": array for name, array in self._best.items()}
-        return arrays | {name: tensor.detach().to("cpu", copy=True).numpy() for name, tensor in self._tensors().items()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]], curve: Sequence[Epoch]) -> None:
-        """Go on from the state of a run that began like this one."""
-        self.curve, self._number = list(curve), int(state["number"])
-        self._best_loss, self._best_epoch = float(state["best_loss"]), int(state["best_epoch"])
-        self._best = {name: np.array(state[f"best.{name}"]) for name in self._best}
-        with torch.no_grad():
-            for name, tensor in self._tensors().items():
-                tensor.copy_(torch.tensor(state[name]))
-
-    def _tensors(self) -> dict[str, Tensor]:
-        """What a step changes."""
-        tensors = {"loss": self._loss, **dict(self.network.named_parameters())}
-        for name, parameter in self.network.named_parameters():
-            tensors |= {f"{name} {part}": moment for part, moment in self._optimiser.state[parameter].items()}
-        return tensors
+@torch.no_grad()
+def _loss(network: ImitationNetwork, table: Table, samples: int) -> float:
+    """Return the mean loss on all samples of a table."""
+    total = 0.0
+    network.eval()
+    for index in torch.split(torch.arange(samples, device=table[0].device), network.rows_at_once):
+        total += float(network.loss(*network.predict(table, index))) * len(index)
+    network.train()
+    return total / samples
 
 
 def find_device(name: str = AUTO) -> torch.device:
@@ -228,25 +138,18 @@ def find_device(name: str = AUTO) -> torch.device:
 
 
 def _initialised(make_network: Callable[[], ImitationNetwork], seed: int) -> ImitationNetwork:
-    """A new network whose weights depend on the seed alone; torch's own random numbers stay as they were."""
+    """Return a new network whose weights depend on the seed alone; torch's own random numbers stay as they were."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**64)  # it takes no more
         return make_network()
 
 
 def _adam(network: ImitationNetwork, rate: Tensor) -> torch.optim.Adam:
-    """Adam with all it remembers in place, so that it can be saved and restored before the first step.
-
-    Fused, one operation does all of a step, where torch has that: on a CPU it does from version 2.4 on.
-    """
+    """Return the optimiser, fused, so that one operation does all of a step, where torch has that."""
     try:
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, fused=True, capturable=rate.is_cuda)
-    except RuntimeError:
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, capturable=rate.is_cuda)
-    for parameter in network.parameters():
-        moments = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
-        optimiser.state[parameter] = {"step": torch.zeros((), device=parameter.device), **moments}
-    return optimiser
+        return torch.optim.Adam(network.parameters(), lr=rate, fused=True)
+    except RuntimeError:  # on a CPU before torch 2.4
+        return torch.optim.Adam(network.parameters(), lr=rate)
 
 
 @contextmanager
@@ -261,7 +164,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Samples]:
-    """Whole episodes for training and for validation: every tenth, say, is set aside, or else the last one.
+    """Return whole episodes for training and for validation: every tenth, say, is set aside, or else the last one.
 
     More episodes than ten leave those that are there already where they are. Of fewer than the `fewest`, none can be
     spared: all are both.
@@ -274,3 +177,96 @@ def split(samples: Samples, every: int, fewest: int = 2) -> tuple[Samples, Sampl
     place = np.searchsorted(episodes, samples.episodes)
     held_out = place % every == min(every, len(episodes)) - 1
     return samples.where(~held_out), samples.where(held_out)
+
+
+# Showing each sample as one of its images under the spec's symmetries
+
+
+@dataclass(frozen=True)
+class Image:
+    """A symmetry as it acts on a row: column i becomes `factors[i]` times column `sources[i]`."""
+
+    sources: NDArray[np.int64]
+    factors: NDArray[np.float32]
+
+    def after(self, first: Image) -> Image:
+        """Return this one after another."""
+        return Image(first.sources[self.sources], self.factors * first.factors[self.sources])
+
+    @property
+    def key(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Equal for equal images, but for rounding."""
+        return tuple(self.sources.tolist()), tuple(np.sign(self.factors).tolist())
+
+
+def image(symmetry: Symmetry, columns: Sequence[TableColumn | None]) -> Image:
+    """Return how a symmetry acts on rows; `BadInput` where a swapped feature has nothing to be swapped with."""
+    place = {replace(column, scale=1.0): index for index, column in enumerate(columns) if column}
+    sources, factors = np.arange(len(columns)), np.ones(len(columns), np.float32)
+    for index, column in enumerate(columns):
+        if column is None:
+            continue
+        of = symmetry.controls if column.part == CONTROL else symmetry.features
+        is_mirrored = column.name in (of if isinstance(symmetry, Mirror) else symmetry.angles)
+        if is_mirrored or column.name not in of:
+            factors[index] = -1.0 if is_mirrored and column.part != COSINE else 1.0
+            continue
+        other = of[1] if column.name == of[0] else of[0]
+        source = place.get(replace(column, name=other, scale=1.0))
+        if source is None:
+            raise BadInput(f"the symmetry swaps '{column.name}' with '{other}', which is not told in the same way")
+        swapped = columns[source]
+        assert swapped is not None
+        sources[index], factors[index] = source, column.scale / swapped.scale
+    return Image(sources, factors)
+
+
+def images(symmetries: Sequence[Symmetry], columns: Sequence[TableColumn | None]) -> list[Image]:
+    """Return all images that the symmetries make together, the identity first."""
+    generators = [image(symmetry, columns) for symmetry in symmetries]
+    identity = Image(np.arange(len(columns)), np.ones(len(columns), np.float32))
+    found, waiting = {identity.key: identity}, [identity]
+    while waiting:
+        one = waiting.pop(0)
+        for generator in generators:
+            more = generator.after(one)
+            if more.key not in found:
+                found[more.key] = more
+                waiting.append(more)
+    return list(found.values())
+
+
+class Augmentation:
+    """Writes a table anew, in place, before each pass over the samples: each as one of its images, by chance."""
+
+    def __init__(self, columns: TableColumns, table: Tensor, seed: int) -> None:
+        self._table, self._original, self._seed = table, table.clone(), seed
+        self._written: tuple[int, int] | None = None
+        found: list[Image] = []
+        self._first = np.zeros(len(table), np.int64)  # for each sample, where its images begin among all
+        self._count = np.ones(len(table), np.int64)  # and how many it has
+        for name, place in columns.schemas.items():
+            holding = [symmetry for symmetry in columns.symmetries if name not in symmetry.except_for]
+            rows, own = self._original[:, place].cpu().numpy() > 0, images(holding, columns.columns)
+            self._first[rows], self._count[rows] = len(found), len(own)
+            found += own
+        if not columns.schemas:
+            found = images(columns.symmetries, columns.columns)
+            self._count[:] = len(found)
+        self._sources = torch.from_numpy(np.stack([one.sources for one in found])).to(table.device)
+        self._factors = torch.from_numpy(np.stack([one.factors for one in found])).to(table.device)
+
+    def write(self, epoch: int, number: int) -> None:
+        """Write the table for a pass of an epoch, unless it is there."""
+        if self._written == (epoch, number):
+            return
+        self._written = epoch, number
+        random = np.random.default_rng([self._seed, epoch, number, _APART]).integers(self._count)
+        drawn = torch.from_numpy(self._first + random).to(self._table.device)
+        self._table[:] = self._original.gather(1, self._sources[drawn]) * self._factors[drawn]
+
+
+def _augmentation(network: ImitationNetwork, table: Table, seed: int) -> Augmentation | None:
+    """Return what writes a table anew for a pass; `None` where nothing is known to be symmetric."""
+    columns = network.columns(table)
+    return Augmentation(columns, table[0], seed) if columns and columns.symmetries else None

@@ -1,103 +1,96 @@
-"""All methods in one table: what each is, what it needs, how it is learned and built."""
+"""All methods in one table: what each is, how it is learned, and what loads it to be run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
+
+from bilevel.cpu_time import cpu_seconds
+from bilevel.lowlevel.encoding import Encoding
 from bilevel.planning import fast_downward
+from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_plan, planner_named
 from bilevel.policies.body import Body
-from bilevel.policies.episode import Episode
+from bilevel.policies.episode import Episode, Seconds
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
 from bilevel.policies.pretrained import find_folder, pretrained_policy
-from bilevel.policies.recovery import Recovery
+from bilevel.policies.recovery import Recovery, parse_recovery
 from bilevel.policies.waiting import WaitingPolicy
-from bilevel.symbolic.domain import BadInput, Domain
+from bilevel.symbolic.domain import Atom, BadInput, Domain
+from bilevel.tasks.controls import Controls
 from bilevel.tasks.estimation import Estimation, Estimator
 from bilevel.tasks.perception import PERFECT, Perception
-from bilevel.tasks.scene_env import SceneEnv
-from bilevel.tasks.task import Task
-
-if TYPE_CHECKING:
-    from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.learning.networks import LearningOptions
-
-MakePolicy = Callable[[SceneEnv], Policy]
-Measure = Callable[[Task, int, int], Episode]  # of a task, a number of objects and a seed
-
-MAX_SYMBOLIC_OBJECTS = 1_000_000
-
-
-@dataclass(frozen=True)
-class EvaluatedPolicy:
-    """A policy that is to be run or measured, as other processes get it: what makes it, and where it comes from."""
-
-    method: str
-    make: MakePolicy | None = None
-    task: str | None = None  # that it was learned on
-    check: Callable[[Task], None] | None = None  # `BadInput` for a task that it does not fit
-    policy: str | None = None  # its folder or its name, as given
-    digest: str | None = None
-    seed: int | None = None  # of learning it
-    settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
-    measure: Measure | None = None  # for what is measured on symbols alone, and has nothing to `make`
-    render_mode: str | None = None  # for a policy that looks at pictures
-
-    def check_task(self, task: Task) -> None:
-        """`BadInput` for a task that it does not fit."""
-        if self.check is not None:
-            self.check(task)
-
-    def check_run(
-        self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any], perception: Perception = PERFECT
-    ) -> None:
-        """`BadInput` for a task, a number of objects, or other settings that it is not measured with."""
-        self.check_task(task)
-        most = self.max_objects(task)
-        if objects < 1 or (most is not None and objects > most):
-            raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
-        if self.make:
-            SceneEnv(task, objects, **arguments).close()
-        elif noise or arguments or perception != PERFECT:
-            given = {"noise": noise, "env-args": arguments, "perception": str(perception)}
-            names = [name for name, value in given.items() if value]
-            options = " and no ".join(f"--{name}" for name in names)
-            raise BadInput(f"the method '{self.method}' is measured without an environment: it takes no {options}")
-
-    def max_objects(self, task: Task) -> int | None:
-        """The most objects that it can be measured with."""
-        return task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
-
-
-# The methods
+from bilevel.tasks.registry import registered_task
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.task import Labels, Task
 
 EXPERT = "expert"
 PLANNING_SECONDS = 100.0  # for each plan or policy: what LAMA gets in the paper
 BILEVEL, END_TO_END = "bilevel", "end-to-end"  # what is learned
 ON, OFF = "on", "off"  # state estimation
 CLASSICAL, CONTINGENT = ("lama", "search"), ("fond",)  # planners
+MAX_SYMBOLIC_OBJECTS = 1_000_000
+
+Bind = Callable[[Labels, Sequence[int]], Policy]  # to labels, and the switches among the controls
+
+
+def _fits_any(task: Task) -> None:
+    """Accept every task."""
 
 
 @dataclass(frozen=True)
-class MethodOptions:
+class RunnablePolicy:
+    """A policy that is to be run or measured, as worker processes get it: what makes it, and where it comes from."""
+
+    method: str
+    make: Callable[[SceneEnv], Policy] | None = None
+    bind: Bind | None = None  # for what needs no environment
+    measure: Callable[[Task, int, int], Episode] | None = None  # for what is measured on symbols: objects and a seed
+    check: Callable[[Task], None] = _fits_any  # `BadInput` for a task that it does not fit
+    task: str | None = None  # that it was learned on
+    policy: str | None = None  # its folder or its name, as given
+    digest: str | None = None
+    seed: int | None = None  # of learning it
+    settings: Mapping[str, Any] = field(default_factory=dict)  # all else that its results depend on
+    render_mode: str | None = None  # for a policy that looks at pictures
+
+    def check_run(
+        self, task: Task, objects: int, noise: float, arguments: Mapping[str, Any], perception: Perception = PERFECT
+    ) -> None:
+        """`BadInput` for a task, a number of objects, or other settings that it is not measured with."""
+        self.check(task)
+        most = self.max_objects(task)
+        if objects < 1 or (most is not None and objects > most):
+            raise BadInput(f"the task '{task.name}' takes 1 to {most} objects, not {objects}")
+        if self.make:
+            SceneEnv(task, objects, **arguments).close()
+        elif noise or arguments or perception != PERFECT:
+            raise BadInput(
+                f"the method '{self.method}' is measured without an environment: it takes no --noise, --env-args or "
+                "--perception"
+            )
+
+    def max_objects(self, task: Task) -> int | None:
+        """Return the most objects that it can be measured with."""
+        return task.max_objects if self.make else MAX_SYMBOLIC_OBJECTS
+
+
+class Options(NamedTuple):
     """What a user says about a method."""
 
-    policy: Path | None = None  # a folder that `bilevel learn` made, or the name of a pretrained policy
+    policy: Path | None = None
     planner: str | None = None
     planning_seconds: float | None = None
     recovery: Recovery | None = None  # by default that of the policy
     estimation: str | None = None  # on, off, or the folder of a policy whose estimation to use; `None`: its own, if any
-
-
-class Planning(NamedTuple):
-    """A planner, and how long it may take for each plan."""
-
-    planner: str
-    planning_seconds: float
+    network: Callable[[Encoding, Controls], Any] | None = None  # of a policy whose network is not ours
 
 
 @dataclass(frozen=True)
@@ -106,15 +99,25 @@ class Method:
 
     title: str  # in the paper's tables
     about: str
-    build: Callable[[Method, MethodOptions], EvaluatedPolicy]
+    load: Callable[[Method, Options], RunnablePolicy]
     training: str | None = None  # what `bilevel learn` learns for it; nothing, if there is none
     planners: tuple[str, ...] = ()  # that it can plan with, the usual one first, the last for new objects
     replan: bool = False
     takes_policy: bool = False  # although it is not learned
     name: str = ""  # its key in the table
 
-    def load(self, options: MethodOptions) -> EvaluatedPolicy:
-        """What is to be run; `BadInput` where something is missing, or given and not needed."""
+    @property
+    def is_published(self) -> bool:
+        """Whether it is a published model, whose weights nothing stands in for."""
+        return self.load is _vla
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether it is measured without an environment."""
+        return self.load is _symbolic
+
+    def check(self, options: Options) -> None:
+        """`BadInput` where something is missing, or given and not needed."""
         if self.training and options.policy is None:
             raise BadInput(f"the method '{self.name}' needs a --policy; `bilevel learn` makes one")
         if not (self.training or self.takes_policy) and options.policy is not None:
@@ -127,201 +130,302 @@ class Method:
             )
         if self.name != BISON and options.recovery is not None:
             raise BadInput(f"the method '{self.name}' takes no --recovery: only {BISON} does")
-        if options.estimation is not None and self.build not in (_bilevel, _expert):
+        if options.estimation is not None and self.load not in (_bilevel, _expert):
             raise BadInput(f"the method '{self.name}' has no state estimation: it takes no --estimation")
-        return self.build(self, options)
 
     def missing(self) -> str | None:
-        """What it needs and is not here, in one line; `None` where it can be run."""
+        """Return what it needs and is not here, in one line; `None` where it can be run."""
         try:
-            self.planning(MethodOptions())
+            if self.is_published:
+                from bilevel.methods.smolvla import find_vla
+                from bilevel.tabletop import opengl
+
+                find_vla(self.name)
+                opengl.backend()  # such a model looks at pictures
+            self.planning(Options())
         except BadInput as error:
             return str(error)
         return None
 
-    def planning(self, options: MethodOptions, domain: Domain | None = None) -> Planning | None:
-        """How it plans in a domain, if it does; `BadInput` where the planner is not installed.
+    def planning(self, options: Options, domain: Domain | None = None) -> dict[str, Any]:
+        """Return how it plans in a domain, nothing if it does not; `BadInput` where the planner is not installed.
 
         LAMA has no model of actions that make new objects, so there the built-in search plans, unless a user says LAMA.
         """
         if not self.planners:
-            return None
+            return {}
         planner = options.planner or self.planners[-1 if domain and domain.makes_objects else 0]
         if planner == "lama":
             fast_downward.find_program()
-        return Planning(planner, options.planning_seconds or PLANNING_SECONDS)
+        return {"planner": planner, "planning_seconds": options.planning_seconds or PLANNING_SECONDS}
 
 
-# Building
+# What loads a method
 
 
-def _expert(method: Method, options: MethodOptions) -> EvaluatedPolicy:
+def _expert(method: Method, options: Options) -> RunnablePolicy:
     """The expert sees as a learned policy does, and waits as one does, where one is named for its estimation."""
     if options.estimation in (None, OFF):
-        return EvaluatedPolicy(method.name, expert_policy)
+        return RunnablePolicy(method.name, expert_policy)
     if options.estimation == ON:
         raise BadInput("the expert has no state estimation of its own: name the folder of a policy after --estimation")
     estimation = _estimation_in(Path(options.estimation or ""))
-    settings = {"estimation": estimation.digest}
-    return EvaluatedPolicy(method.name, partial(_make_expert, estimation), settings=settings)
+    make = partial(_make_waiting_expert, estimation)
+    return RunnablePolicy(method.name, make, settings={"estimation": estimation.digest})
 
 
-def _make_expert(estimation: Estimation, env: SceneEnv) -> Policy:
+def _make_waiting_expert(estimation: Estimation, env: SceneEnv) -> Policy:
     policy = expert_policy(env, Estimator(env.task.spec, estimation))
     body = Body(env.controls, env.task.switches, named=env.task.still)
     return WaitingPolicy(policy, body) if isinstance(policy, BilevelPolicy) else policy
 
 
 def _estimation_in(folder: Path) -> Estimation:
-    """The estimation in a policy folder; `BadInput` where there is none."""
+    """Return the estimation in a policy folder; `BadInput` where there is none."""
     estimation = read_card(find_folder(folder)).estimation
     if estimation is None:
         raise BadInput(f"{folder}: the policy was learned without state estimation; learn it again")
     return estimation
 
 
-def _bilevel(method: Method, options: MethodOptions) -> EvaluatedPolicy:
+def _bilevel(method: Method, options: Options) -> RunnablePolicy:
     """A learned low level, under learned rules or under a planner."""
     assert options.policy is not None
-    found = read_policy(find_folder(options.policy))
-    planning = method.planning(options, found.domain)
-    estimation, settings = _estimation_of(found, options)
-    if planning:
-        make = partial(_make_planning, found, planning, method.replan, estimation)
-        return learned_policy(method.name, found, options.policy, make, {**planning._asdict(), **settings})
-    recovery = found.card.recovery if options.recovery is None else options.recovery
-    make = partial(_make_bilevel, found, recovery, estimation)
-    return learned_policy(method.name, found, options.policy, make, {"recovery": str(recovery), **settings})
-
-
-def _estimation_of(found: LearnedPolicy, options: MethodOptions) -> tuple[Estimation | None, dict[str, str]]:
-    """The estimation of a policy, and what results have to say about it if it is not the policy's own."""
-    if options.estimation is None:
-        return found.card.estimation, {}
+    learned = read_policy(find_folder(options.policy))
+    own, estimation, settings = (
+        learned.card.estimation,
+        learned.card.estimation,
+        method.planning(options, learned.domain),
+    )
     if options.estimation == OFF:
-        return None, {"estimation": OFF}
+        estimation, settings["estimation"] = None, OFF
+    elif options.estimation is not None:
+        estimation = _estimation_in(options.policy if options.estimation == ON else Path(options.estimation))
+        settings |= {} if estimation == own else {"estimation": estimation.digest}
+    seeing = replace(learned, card=msgspec.structs.replace(learned.card, estimation=estimation))
+    if method.planners:
+        bind = partial(
+            _bind_planner, seeing, settings["planner"], settings["planning_seconds"], method.replan, options.network
+        )
+    else:
+        recovery = learned.card.recovery if options.recovery is None else options.recovery
+        settings["recovery"] = str(recovery)
+        bind = partial(_bind_rules, seeing, recovery, options.network)
+    return _learned(method, learned, options, bind, settings)
+
+
+def _bind_rules(
+    learned: LearnedPolicy, recovery: Recovery, network: Any, labels: Labels, switches: Sequence[int]
+) -> BilevelPolicy:
+    return learned.bind(labels, network, recovery, switches)
+
+
+def _bind_planner(
+    learned: LearnedPolicy,
+    planner: str,
+    seconds: float,
+    replan: bool,
+    network: Any,
+    labels: Labels,
+    switches: Sequence[int],
+) -> BilevelPolicy:
+    high = PlannedPolicy(learned.domain, PLANNERS[planner], replan=replan, time_limit=seconds)
+    estimation = learned.card.estimation
+    estimator = Estimator(learned.spec, estimation) if estimation else None
+    return BilevelPolicy(labels, high, learned.low(network), estimator)
+
+
+def _end_to_end(method: Method, options: Options) -> RunnablePolicy:
+    """A learned network that does all."""
+    from bilevel.methods.end_to_end import bind_end_to_end, read_end_to_end
+
     assert options.policy is not None
-    estimation = _estimation_in(options.policy if options.estimation == ON else Path(options.estimation))
-    return estimation, {} if estimation == found.card.estimation else {"estimation": estimation.digest}
+    folder = find_folder(options.policy)
+    found = read_card(folder).method
+    if found != method.name:
+        raise BadInput(f"{folder}: a policy of the method '{found}', not of '{method.name}'")
+    learned = read_end_to_end(folder)
+    return _learned(method, learned, options, partial(bind_end_to_end, learned), {})
 
 
-def learned_policy(
-    method: str,
-    found: LearnedNetwork,
-    folder: Path,
-    make: Callable[[SceneEnv], Policy],
-    settings: Mapping[str, object],
-) -> EvaluatedPolicy:
-    """What was learned, by this method, in a folder."""
-    return EvaluatedPolicy(
-        method=method,
-        make=make,
-        task=found.card.task,
-        check=found.check_task,
-        policy=str(folder),
-        digest=found.digest,
-        seed=found.card.seed,
+def _learned(
+    method: Method, learned: LearnedNetwork, options: Options, bind: Bind, settings: Mapping[str, Any]
+) -> RunnablePolicy:
+    """Return what was learned, to be run by a method."""
+    return RunnablePolicy(
+        method=method.name,
+        make=partial(_make_learned, learned, bind),
+        bind=bind,
+        check=learned.check_task,
+        task=learned.card.task,
+        policy=str(options.policy),
+        digest=learned.digest,
+        seed=learned.card.seed,
         settings=settings,
     )
 
 
-def _make_bilevel(
-    found: LearnedPolicy, recovery: Recovery, estimation: Estimation | None, env: SceneEnv
-) -> BilevelPolicy:
-    found.check_controls(env.controls)
-    policy = found.bind(env.labels, recovery=recovery, switches=env.task.switches)
-    policy.estimator = Estimator(found.spec, estimation) if estimation else None
-    return policy
+def _make_learned(learned: LearnedNetwork, bind: Bind, env: SceneEnv) -> Policy:
+    learned.check_controls(env.controls)
+    return bind(env.labels, env.task.switches)
 
 
-def _make_planning(
-    found: LearnedPolicy, planning: Planning, replan: bool, estimation: Estimation | None, env: SceneEnv
-) -> BilevelPolicy:
-    from bilevel.planning.planners import PLANNERS, PlannedPolicy
+def _vla(method: Method, options: Options) -> RunnablePolicy:
+    """A published model, which a user may have in a folder."""
+    from bilevel.methods.smolvla import MODELS, find_vla, make_vla
 
-    found.check_controls(env.controls)
-    name, seconds = planning
-    high = PlannedPolicy(found.domain, PLANNERS[name], replan=replan, time_limit=seconds)
-    estimator = Estimator(found.spec, estimation) if estimation else None
-    return BilevelPolicy(env.labels, high, found.low(), estimator)
+    settings = find_vla(method.name, options.policy)
+    name = str(options.policy or MODELS[method.name].hub_name)
+    make = partial(make_vla, settings)
+    return RunnablePolicy(method.name, make, policy=name, digest=settings.digest, render_mode="rgb_array")
 
 
-def _end_to_end(method: Method, options: MethodOptions) -> EvaluatedPolicy:
-    """A learned network that does all."""
-    from bilevel.baselines.end_to_end import read_end_to_end
+def _symbolic(method: Method, options: Options) -> RunnablePolicy:
+    """A planner alone."""
+    settings = method.planning(options)
+    return RunnablePolicy(method.name, measure=partial(run_planner, *settings.values()), settings=settings)
 
-    assert options.policy is not None
-    found = read_end_to_end(find_folder(options.policy), method.name)
-    return learned_policy(method.name, found, options.policy, found.for_environment, {})
 
+def run_planner(planner: str, time_limit: float, task: Task, objects: int, seed: int) -> Episode:
+    """Let a planner solve a random problem of the task's domain; the steps are those of its plan."""
+    from bilevel.tabletop.problems import generate_problem
+
+    problem = generate_problem(task.domain.name, objects, random.Random(seed))
+    began = cpu_seconds()
+    found = find_plan(planner_named(planner), task.domain, problem, time_limit)
+    failure = found if isinstance(found, Failure) else None
+    return Episode(
+        seed=seed,
+        outcome=failure.reason if failure else SUCCESS,
+        failure=failure,
+        steps=0 if isinstance(found, Failure) else len(found.steps),
+        seconds=Seconds(policy=cpu_seconds() - began, physics=0.0),
+    )
+
+
+def _plans(title: str, about: str, planners: tuple[str, ...], replan: bool = False) -> Method:
+    return Method(title, about, _bilevel, BILEVEL, planners, replan)
+
+
+_FOLLOWS = "follows one plan of LAMA, of the built-in search where actions make new objects"
+_COMPUTES = "computes another policy where the first has no action"
 
 METHODS: Mapping[str, Method] = {
     name: replace(method, name=name)
     for name, method in {
         BISON: Method("BISON", "learned rules above a learned network", _bilevel, BILEVEL),
         EXPERT: Method("Expert", "the hand-written policy that demonstrates", _expert),
-        "det-plan": Method(
-            "DetPlan",
-            "follows one plan of LAMA, of the built-in search where actions make new objects",
-            _bilevel,
-            BILEVEL,
-            CLASSICAL,
-        ),
-        "det-replan": Method(
-            "DetReplan", "plans again where the plan breaks", _bilevel, BILEVEL, CLASSICAL, replan=True
-        ),
-        "ndt-plan": Method("NdtPlan", "follows one strong-cyclic policy", _bilevel, BILEVEL, CONTINGENT),
-        "ndt-replan": Method(
-            "NdtReplan",
-            "computes another policy where the first has no action",
-            _bilevel,
-            BILEVEL,
-            CONTINGENT,
-            replan=True,
-        ),
+        "det-plan": _plans("DetPlan", _FOLLOWS, CLASSICAL),
+        "det-replan": _plans("DetReplan", "plans again where the plan breaks", CLASSICAL, replan=True),
+        "ndt-plan": _plans("NdtPlan", "follows one strong-cyclic policy", CONTINGENT),
+        "ndt-replan": _plans("NdtReplan", _COMPUTES, CONTINGENT, replan=True),
         "pddl-nn": Method("PddlNN", "a network over all objects and all facts", _end_to_end, END_TO_END),
         "pure-nn": Method("PureNN", "a network over all objects, without facts", _end_to_end, END_TO_END),
+        "smolvla": Method("SmolVLA", "a vision-language-action model, as published", _vla, takes_policy=True),
+        "smolvla-metaworld": Method("SmolVLA-MW", "the same, trained on MetaWorld", _vla, takes_policy=True),
+        "lama": Method("LAMA", "plans for symbols alone, to see how it scales", _symbolic, planners=("lama",)),
     }.items()
 }
 
 
-def find_method(name: str, methods: Mapping[str, Method] = METHODS) -> Method:
+# Loading
+
+
+def find_method(name: str) -> Method:
     """Return the method of this name; `BadInput`, which lists the names, where there is none."""
-    if name not in methods:
-        raise BadInput(f"unknown method '{name}'; known methods: {', '.join(methods)}")
-    return methods[name]
-
-
-def method_of(policy: Path | None) -> str:
-    """The method that a folder was learned for; without a folder, it is the expert."""
-    return EXPERT if policy is None else read_card(find_folder(policy)).method
+    if name not in METHODS:
+        raise BadInput(f"unknown method '{name}'; known methods: {', '.join(METHODS)}")
+    return METHODS[name]
 
 
 def usual_policy(task: Task, method: str | None = None) -> Path | None:
-    """The policy to run where none is named: the task's pretrained one, if it has one that the method can run on."""
-    can_run = method is None or (method in METHODS and METHODS[method].training == BILEVEL)
+    """Return the task's pretrained policy, which runs where none is named, if the method can run on it."""
+    can_run = method is None or find_method(method).training == BILEVEL
     return pretrained_policy(task) if can_run else None
 
 
-# Learning
+def find_policy(
+    policy: Path | str | None = None,
+    *,
+    task: Task | None = None,
+    method: str | None = None,
+    planner: str | None = None,
+    planning_seconds: float | None = None,
+    recovery: Recovery | str | None = None,
+    estimation: str | None = None,
+    network: Callable[[Encoding, Controls], Any] | None = None,
+) -> RunnablePolicy:
+    """Return what is to be run; `BadInput` where something is missing, or given and not needed.
 
-
-def train(demonstrations: Demonstrations, output: Path, method: str, options: LearningOptions) -> LearnedNetwork:
-    """Learn what the method runs on, and write its folder.
-
-    Methods that plan run on the low level of a bilevel policy, whose rules they do without.
+    The `policy` is a folder, the name of a pretrained policy, or "expert"; without one, it is the pretrained policy of
+    the `task`. The `method` is by default the one that the policy was learned by. It plans with its `planner`, for at
+    most `planning_seconds` each time. A `recovery`, such as "wait=20,plan" or "off", goes before the policy's; an
+    `estimation` is "on", "off", or the folder of a policy whose state estimation is used.
     """
-    check_learned(method)
-    if find_method(method).training == END_TO_END:
-        from bilevel.baselines.learning import learn_end_to_end
+    if str(policy) == EXPERT:
+        policy, method = None, method or EXPERT
+    elif policy is None and task is not None:
+        policy = usual_policy(task, method)
+    folder = None if policy is None else Path(policy)
+    method = method or (read_card(find_folder(folder)).method if folder else BISON)
+    strategy = parse_recovery(recovery) if isinstance(recovery, str) else recovery
+    row, options = find_method(method), Options(folder, planner, planning_seconds, strategy, estimation, network)
+    row.check(options)
+    found = row.load(row, options)
+    if task is not None:
+        found.check(task)
+    return found
 
-        return learn_end_to_end(demonstrations, output, method, options)
-    from bilevel.learning.learn import learn_bilevel
 
-    return learn_bilevel(demonstrations, output, options)
+def load_policy(
+    folder: Path | str,
+    task: Task | None = None,
+    *,
+    label: Callable[[Scene], Iterable[Atom]] | None = None,
+    goal: Callable[[Scene], Iterable[Atom]] | None = None,
+    method: str | None = None,
+    planner: str | None = None,
+    planning_seconds: float | None = None,
+    recovery: Recovery | str | None = None,
+    estimation: str | None = None,
+    network: Callable[[Encoding, Controls], Any] | None = None,
+) -> Any:
+    """Return the learned policy in a folder, ready to `act(scene)`; BISON's needs neither torch nor a simulator.
+
+        policy = load_policy("build/policy")
+        control = policy.act(scene)
+
+    Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
+    registered under the name in the folder. Nothing that the folder names is imported. A `network` that is not ours
+    must be handed over again. All else is as `find_policy` has it.
+    """
+    found = find_policy(
+        folder,
+        method=method,
+        planner=planner,
+        planning_seconds=planning_seconds,
+        recovery=recovery,
+        estimation=estimation,
+        network=network,
+    )
+    if found.bind is None:
+        raise BadInput(f"the method '{found.method}' acts only in an environment of a task: see `evaluate`")
+    if label is not None and goal is not None:
+        return found.bind(Labels(label, goal), ())
+    task = task or registered_task(found.task or "")
+    if task is None:
+        raise BadInput(
+            f"{folder}: learned on the task {found.task!r}, which is not registered: "
+            "hand over the task, or its label and goal"
+        )
+    found.check(task)
+    return found.bind(task.labels, task.switches)
 
 
-def check_learned(method: str) -> None:
-    """`BadInput` for a method that is not learned."""
-    if find_method(method).training is None:
-        raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
+def read_learned(folder: Path) -> LearnedNetwork:
+    """Return all that is in a policy folder of any method; `BadInput` names the file that is missing or damaged."""
+    if read_card(folder).method == BISON:
+        return read_policy(folder)
+    from bilevel.methods.end_to_end import read_end_to_end
+
+    return read_end_to_end(folder)

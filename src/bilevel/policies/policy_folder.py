@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,7 @@ from bilevel.lowlevel.numpy_network import (
 )
 from bilevel.policies.body import Body
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
-from bilevel.policies.pretrained import find_folder
-from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
+from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
     consistent_names,
@@ -42,13 +41,11 @@ from bilevel.rules.rule_file import (
 )
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.adl import parse_adl_domain
-from bilevel.symbolic.domain import Atom, BadInput, Domain
+from bilevel.symbolic.domain import BadInput, Domain
 from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
-from bilevel.tasks.registry import registered_task
-from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import Spec, read_spec
 from bilevel.tasks.task import Labels, Task
 
@@ -119,6 +116,7 @@ class LearnedNetwork:
     card: Card
     domain: Domain
     weights: Weights
+    rules: tuple[Rule, ...] = field(default=(), kw_only=True)  # none but in bilevel policies
     domain_text: str = field(default="", kw_only=True, compare=False)  # to write, where it says more than the domain
 
     def __repr__(self) -> str:
@@ -244,39 +242,6 @@ class LearnedPolicy(LearnedNetwork):
         from bilevel.lowlevel.network import TorchNetwork  # only such policies need torch
 
         return TorchNetwork(network(encoding, self.card.controls), self.weights)
-
-
-def load_policy(
-    folder: Path | str,
-    task: Task | None = None,
-    *,
-    label: Callable[..., Iterable[Atom]] | None = None,
-    goal: Callable[[Scene], Iterable[Atom]] | None = None,
-    network: Callable[[Encoding, Controls], Any] | None = None,
-    recovery: str | None = None,
-) -> BilevelPolicy:
-    """The bilevel policy in a folder, ready to `act(scene)`; it needs neither torch nor a simulator.
-
-        policy = load_policy("build/policy")
-        control = policy.act(scene)
-
-    Instead of a folder, the name of a pretrained policy will do, such as those that `bilevel policies` lists.
-    Its labels are those of the `task`, or the functions `label` and `goal`, or else those of the task that is
-    registered under the name in the folder. Nothing that the folder names is imported. A `recovery`, such as
-    "wait=20,plan" or "off", goes before the folder's.
-    """
-    found = read_policy(find_folder(folder))
-    strategy = None if recovery is None else parse_recovery(recovery)
-    if label is not None and goal is not None:
-        return found.bind(Labels(label, goal), network, strategy)
-    task = task or registered_task(found.card.task)
-    if task is None:
-        raise BadInput(
-            f"{folder}: learned on the task {found.card.task!r}, which is not registered: "
-            "hand over the task, or its label and goal"
-        )
-    found.check_task(task)
-    return found.bind(task.labels, network, strategy, task.switches)
 
 
 # Reading

@@ -88,6 +88,8 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 80}  # noqa: RUF012 (as in the base class)
     max_objects: ClassVar[int] = 10
     scene_spec: ClassVar[Spec]
+    instruction: ClassVar[str] = ""  # in words; SmolVLA reads the first 48 tokens and drops the rest
+    disturbance: ClassVar[str] = "Blocks that are in place may jump elsewhere."  # of the noisy twin, in words
 
     state_type: ClassVar[type[State]] = State
     state: State

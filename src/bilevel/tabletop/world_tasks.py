@@ -105,8 +105,10 @@ def twins(
         displace=world.displace,
         packages=("mujoco", "metaworld"),
         pretrained=PRETRAINED / name,
+        instruction=world.instruction,
     )
     noisy = f"{name}-noisy"
     make_noisy = partial(world, teleport_rate=TELEPORT_RATE)
-    twin = replace(still, name=noisy, make_env=make_noisy, pretrained=PRETRAINED / noisy)
+    instruction = f"{world.instruction} {world.disturbance}" if world.instruction else ""
+    twin = replace(still, name=noisy, make_env=make_noisy, pretrained=PRETRAINED / noisy, instruction=instruction)
     return found_at(still, name), found_at(twin, noisy)

@@ -128,6 +128,7 @@ class Task:
     - `displace(env, name, point)`: put an object elsewhere, as somebody's hand might, to where a point of the picture
       is, from (0, 0) at its top left to (1, 1), or without one to anywhere; return whether that was possible.
     - `pretrained`: the folder of a policy for it, which then runs without anybody learning one.
+    - `instruction`: what a vision-language-action model is told, with {n} in place of the number of objects.
     - `packages`: those whose versions decide how an episode goes, beside numpy and gymnasium; data sets note them.
     """
 
@@ -150,6 +151,7 @@ class Task:
     displace: Callable[[Env, str, tuple[float, float] | None], bool] | None = None
     packages: Sequence[str] = ()
     pretrained: Path | str | None = None
+    instruction: str = ""
     # Where `find_task` found it: a name, or file.py:task. One that `replace` has changed is another, found nowhere.
     source: str | None = field(init=False, default=None, compare=False)
 

@@ -14,7 +14,7 @@ import pytest
 from bilevel.experiments.methods import find_policy
 from bilevel.experiments.reproduction import films
 from bilevel.experiments.reproduction.films import Timeline, interesting_seed, make_film, read_timeline
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies import film as filming
 from bilevel.policies.episode import STOPPED
 from bilevel.policies.film import Video
@@ -197,7 +197,7 @@ def test_a_policy_of_another_domain_is_refused(tmp_path: Path) -> None:
         raise BadInput("learned on another task")
 
     with pytest.raises(BadInput, match="learned on another task"):
-        film(tmp_path / "film.mp4", policy=EvaluatedPolicy("bison", moving_policy().make, check=refuse))
+        film(tmp_path / "film.mp4", policy=RunnablePolicy("bison", moving_policy().make, check=refuse))
 
 
 def test_what_is_no_timeline_is_refused(tmp_path: Path) -> None:

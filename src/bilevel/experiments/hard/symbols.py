@@ -18,7 +18,7 @@ from bilevel.experiments.reproduction.measurements import VariantUnit
 from bilevel.experiments.reproduction.units import Callback
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
-from bilevel.methods.methods import MethodOptions
+from bilevel.methods.methods import Options
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
 from bilevel.policies.policy_folder import read_policy
 from bilevel.rules.rule_policy import RulePolicy
@@ -178,8 +178,7 @@ class SolveSymbols(VariantUnit):
     def _high(self, folder: ExperimentFolder, task: Task, limit: float) -> HighLevel:
         method = METHODS[self.variant.method]
         if method.planners:
-            planning = method.planning(MethodOptions(planner=self.variant.planner), task.domain)
-            assert planning is not None
-            return PlannedPolicy(task.domain, PLANNERS[planning.planner], replan=method.replan, time_limit=limit)
+            planning = method.planning(Options(planner=self.variant.planner), task.domain)
+            return PlannedPolicy(task.domain, PLANNERS[planning["planner"]], replan=method.replan, time_limit=limit)
         policy = read_policy(folder.path / self.inputs[0])
         return RulePolicy(policy.rules, task.domain, commit=policy.card.commit)

@@ -14,7 +14,7 @@ import msgspec
 
 from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.json_files import Count, Damaged, decode, encode, read_bytes
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.film import Camera, Video, frame_rate
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
@@ -68,7 +68,7 @@ def read_timeline(path: Path) -> Timeline:
 
 
 def make_film(
-    policy: EvaluatedPolicy,
+    policy: RunnablePolicy,
     task: Task,
     objects: int,
     seed: int,
@@ -84,7 +84,7 @@ def make_film(
     The seed is that of the environment, as `bilevel run` takes it; the quality is that of pictures before they are made
     as small as `width` pixels.
     """
-    policy.check_task(task)
+    policy.check(task)
     assert policy.make is not None, "rows of the table act in environments"
     with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
         env.render()  # where that is impossible, it is said before a file is begun
@@ -116,7 +116,7 @@ def make_film(
     )
 
 
-def interesting_seed(policy: EvaluatedPolicy, task: Task, objects: int = FILMED) -> int:
+def interesting_seed(policy: RunnablePolicy, task: Task, objects: int = FILMED) -> int:
     """Return the seed of the first episode of an evaluation that is worth a film.
 
     That is one that succeeds, in a noisy world in spite of a surprise. Where there is none among the first few, it is

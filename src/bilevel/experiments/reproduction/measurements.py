@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import msgspec
 
-from bilevel.baselines.end_to_end import read_any
 from bilevel.experiments.evaluate import Evaluation
 from bilevel.experiments.machines import Machine, machine
 from bilevel.experiments.methods import METHODS, find_policy
@@ -21,7 +20,7 @@ from bilevel.experiments.reproduction.units import SAVED_EVERY, Callback, Unit
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
-from bilevel.methods.methods import EvaluatedPolicy
+from bilevel.methods.methods import RunnablePolicy, read_learned
 from bilevel.policies.policy_folder import POLICY
 from bilevel.policies.recovery import parse_recovery
 from bilevel.seeds import evaluation_seed
@@ -42,7 +41,7 @@ class VariantUnit(Unit):
         training = self.variant.training(self.task, self.seed)
         return (training.policy,) if training else ()
 
-    def load_policy(self, folder: ExperimentFolder) -> EvaluatedPolicy:
+    def load_policy(self, folder: ExperimentFolder) -> RunnablePolicy:
         """Return what is run; its policy is named as the folder knows it, wherever that is.
 
         A method that is not learned takes from a policy how it estimates what is there.
@@ -185,7 +184,7 @@ class Film(VariantUnit):
 
 @cache
 def _digest(policy: Path, changed: int) -> str:
-    return read_any(policy).digest
+    return read_learned(policy).digest
 
 
 def _changed(policy: Path) -> int:

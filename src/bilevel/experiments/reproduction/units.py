@@ -27,7 +27,7 @@ from bilevel.tabletop import TASKS
 from bilevel.versions import versions
 
 if TYPE_CHECKING:  # it needs torch, which only training does
-    from bilevel.learning.networks import Progress
+    from bilevel.progress import Progress
 
 SAVED_EVERY = 2.0  # seconds
 PATIENCE = 10.0  # seconds, for workers of a killed run to leave a data set
@@ -181,8 +181,7 @@ class Train(Unit):
 
     def perform(self, folder: ExperimentFolder, callback: Callback) -> None:
         from bilevel.demonstrations.dataset import Demonstrations
-        from bilevel.learning.networks import LearningOptions
-        from bilevel.methods.methods import train
+        from bilevel.learning.learn import learn
 
         if self.is_done(folder):
             return
@@ -200,10 +199,17 @@ class Train(Unit):
             demonstrations = demonstrations.first(recipe.demonstrations)
         config = folder.experiment.config(recipe)
         known = read_policy(folder.path / self.network.policy) if recipe.network else None
-        options = LearningOptions(
-            TASKS[self.task], recipe.preset, config, self.seed, checkpoints=checkpoints, callback=note, network=known
+        learn(
+            demonstrations,
+            folder.path / self.policy,
+            task=TASKS[self.task],
+            method=self.learner,
+            preset=recipe.preset,
+            seed=self.seed,
+            config=config,
+            network=known,
+            callback=note,
         )
-        train(demonstrations, folder.path / self.policy, self.learner, options)
         shutil.rmtree(checkpoints, ignore_errors=True)
 
     def _begin_cost(self, folder: ExperimentFolder, checkpoints: Path) -> TrainingCost:

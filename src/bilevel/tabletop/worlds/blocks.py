@@ -49,6 +49,7 @@ class Blocks(Tabletop):
     """
 
     scene_spec = SPEC
+    instruction = "Put every block on the spot of its own colour, {n} in all."
     max_objects: ClassVar[int] = 20
     state_type: ClassVar[type[State]] = BlocksState
     state: BlocksState

@@ -62,6 +62,10 @@ class Colour(TrayWorld):
     """
 
     scene_spec = SPEC
+    instruction = (
+        "Put the {n} brown blocks on the pink platform one by one, press the button to colour each, "
+        "and take it to the tray of its colour."
+    )
     state_type = TrayState
     pitch = 0.055
 

@@ -24,6 +24,7 @@ class Factory(Blocks):
     """n blocks and n places at first, 2n in the end. What is to come is neither visible nor part of the goal."""
 
     max_objects: ClassVar[int] = 10
+    instruction = f"{Blocks.instruction} As a block gets there, a new block and its spot appear."
     state_type = FactoryState
     state: FactoryState
 

@@ -84,6 +84,11 @@ class Gacha(TrayWorld):
     """
 
     scene_spec = SPEC
+    instruction = (
+        "Put blocks of {n} target colours on their trays. "
+        "While the box is closed, its button makes a block of a random colour inside."
+    )
+    disturbance = "Blocks on trays may return to the box."
     state_type = GachaState
     state: GachaState
     spots = 2  # so that a second block can be put down before the first is taken away

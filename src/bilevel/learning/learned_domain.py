@@ -1,7 +1,7 @@
-"""What an expert calls the actions of a learned domain, so that it can be asked how to do them.
+"""Learning a policy in a domain that is learned from the same demonstrations.
 
 An expert's `control(scene, action)` knows its own actions, by its own names. Where demonstrations say which of them it
-was doing, they also say which one each learned action is, argument by argument.
+was doing, they also say which one each learned action is, argument by argument: so it can be asked about these.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.traces import explain, label
+from bilevel.domain_learning.learned import LearnedDomain
+from bilevel.domain_learning.learning import learn_domain
 from bilevel.symbolic.domain import Action, Domain
+from bilevel.tasks.task import Task
 
 NEARLY_ALL = 0.9  # of the times that an action was done
 
@@ -133,3 +138,38 @@ def _source(doings: Sequence[Doing], argument: int) -> Source:
             return place
     [(name, number)] = Counter(said.arguments[argument] for _, said in doings).most_common(1)
     return name if number >= NEARLY_ALL * len(doings) else None
+
+
+@dataclass(frozen=True)
+class LearnedSymbols:
+    """A domain that was learned, its text, and what the expert calls its actions."""
+
+    domain: LearnedDomain
+    text: str
+    translation: Translation
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What policy.json says about it."""
+        return {
+            "seen": {name: list(counts) for name, counts in self.domain.counts.items()},
+            "dropped": sum(dropped.count for dropped in self.domain.dropped),
+            "asked_as": self.translation.texts(self.domain.domain),
+        }
+
+
+def learn_symbols(demonstrations: Demonstrations, task: Task | None) -> tuple[Demonstrations, LearnedSymbols]:
+    """Learn the domain of demonstrations from all of them; return them as demonstrations in it, too.
+
+    What the expert said it was doing plays no part in the domain. It is only translated into the learned actions.
+    """
+    study = learn_domain(demonstrations, task, held_out=0.0)
+    domain = study.domain
+    translation = find_translation(
+        (explain(demonstration, domain, *label(demonstration, task), use_recorded=False).actions, demonstration.actions)
+        for demonstration in demonstrations
+    )
+    spec = replace(demonstrations.spec, untold=study.learned.untold)
+    name = task.name if task else demonstrations.task
+    translated = demonstrations.with_domain(domain, spec, name, translation.translated)
+    return translated, LearnedSymbols(study.learned, study.text, translation)

@@ -1,9 +1,10 @@
-"""The end-to-end networks in torch and without: both are what the definition says, on graphs of any size."""
+"""The end-to-end networks are what the definition says, on graphs of any size, and as large as BISON's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,17 +13,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_graph_network import SPEC, Question, slow_outputs
 
-from bilevel.baselines.end_to_end import EndToEndPolicy, weight_shapes
-from bilevel.baselines.graph_encoding import ENCODINGS, GraphEncoding, GraphSamples, encode_graphs, encoding_with_facts
-from bilevel.baselines.graph_network import EndToEndNetwork, Maximum, MaximumAtTargets
-from bilevel.lowlevel.network import weights_of
+from bilevel.lowlevel.encoding import encoding_of
+from bilevel.lowlevel.network import GraphNetwork, Table, weights_of
 from bilevel.lowlevel.numpy_network import Weights
-from bilevel.symbolic.domain import Atom, BadInput, Domain, Facts
+from bilevel.lowlevel.training import Augmentation, images
+from bilevel.methods.end_to_end import (
+    ENCODINGS,
+    EndToEndNetwork,
+    EndToEndPolicy,
+    GraphSamples,
+    Maximum,
+    MaximumAtTargets,
+    encode_graphs,
+    matching_hidden,
+)
+from bilevel.symbolic.domain import Atom, Domain, Facts
 from bilevel.symbolic.pddl import parse_domain
-from bilevel.tasks.controls import BoxControls, Control, Controls, DiscreteControls
+from bilevel.tabletop import TASKS
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Scene
-from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
-from bilevel.tasks.task import Labels
+from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Transpose
+from bilevel.tasks.task import Labels, Task
+from tiny_task import TINY
 
 FULL = parse_domain("""
 (define (domain everything) (:requirements :strips :typing) (:types block tray button)
@@ -34,15 +46,6 @@ DOMAINS = [FULL, NO_RELATIONS]
 METHODS = list(ENCODINGS)
 
 BOX = BoxControls([-1.0, 0.0, -3.0], [1.0, 0.5, 3.0], [3])
-CONTROLS = [BOX, DiscreteControls(4, start=2)]
-
-
-class Told(Labels):
-    """Labels that say what they are told to."""
-
-    def __init__(self, asked: Question) -> None:
-        self.asked = asked
-        super().__init__(lambda scene: self.asked.state, lambda scene: self.asked.goal)
 
 
 def random_question(rng: np.random.Generator, domain: Domain, most: int = 3) -> Question:
@@ -93,12 +96,8 @@ def ask_torch(asked: list[Question], network: EndToEndNetwork) -> Array:
     return answers
 
 
-def policy_of(network: EndToEndNetwork, labels: Labels) -> EndToEndPolicy:
-    return EndToEndPolicy(network.encoding, network.controls, weights_of(network), len(network.rounds), labels)
-
-
-def ask_policy(asked: Question, network: EndToEndNetwork) -> Control:
-    return policy_of(network, Told(asked)).act(asked.scene)
+def known(facts: Facts, scene: Scene) -> Facts:
+    return facts
 
 
 def ask_slowly(asked: Question, method: str, weights: Weights, rounds: int) -> Array:
@@ -112,7 +111,7 @@ def ask_slowly(asked: Question, method: str, weights: Weights, rounds: int) -> A
 
 @given(st.sampled_from(DOMAINS), st.sampled_from(METHODS), st.integers(0, 2**32), st.integers(0, 3))
 @settings(max_examples=40, deadline=None)
-def test_both_networks_are_what_the_definition_says(domain: Domain, method: str, seed: int, rounds: int) -> None:
+def test_the_network_is_what_the_definition_says(domain: Domain, method: str, seed: int, rounds: int) -> None:
     rng = np.random.default_rng(seed)
     network = made(rng, method, domain, hidden=int(rng.choice([1, 5])), rounds=rounds)
     asked = [random_question(rng, domain) for _ in range(3)]
@@ -120,22 +119,9 @@ def test_both_networks_are_what_the_definition_says(domain: Domain, method: str,
     for number, question in enumerate(asked):
         slowly = ask_slowly(question, method, weights_of(network), rounds)
         assert in_torch[number] == pytest.approx(slowly, abs=1e-4)
-        assert ask_policy(question, network) == pytest.approx(BOX.decode(slowly), abs=4e-4)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("controls", CONTROLS)
-@pytest.mark.parametrize("domain", DOMAINS, ids=["all kinds of facts", "no relations"])
-def test_both_networks_agree_at_full_size(domain: Domain, controls: Controls, method: str) -> None:
-    rng = np.random.default_rng(0)
-    network = made(rng, method, domain, controls, hidden=64)
-    asked = [random_question(rng, domain, most=12) for _ in range(20)]
-    in_torch = ask_torch(asked, network)
-    alone = np.stack([ask_policy(question, network) for question in asked])
-    assert alone == pytest.approx(np.stack([controls.decode(outputs) for outputs in in_torch]), abs=1e-4)
-    assert np.ptp(in_torch, axis=0).min() > 1e-3
-    weights = weights_of(network)
-    assert {name: array.shape for name, array in weights.items()} == weight_shapes(network.encoding, controls, 64, 2)
+        policy = EndToEndPolicy(network, Labels(partial(known, question.state), partial(known, question.goal)))
+        assert policy.act(question.scene) == pytest.approx(BOX.decode(slowly), abs=4e-4)
+        assert (policy.state, policy.goal, policy.action) == (question.state, question.goal, None)
 
 
 def test_gradients_are_those_of_the_definition() -> None:
@@ -180,7 +166,6 @@ def test_the_order_of_objects_plays_no_part(method: str) -> None:
     objects = {kind: {t.name: {f: t[f] for f in SPEC.objects[kind]} for t in ts} for kind, ts in things.items()}
     mixed = asked._replace(scene=Scene(SPEC, {f: asked.scene.agent[f] for f in SPEC.agent}, objects))
     assert list(mixed.scene.objects) == list(asked.scene.objects)[::-1]
-    assert ask_policy(mixed, network) == pytest.approx(ask_policy(asked, network), abs=1e-5)
     assert ask_torch([mixed], network) == pytest.approx(ask_torch([asked], network), abs=1e-5)
 
 
@@ -208,35 +193,19 @@ def test_facts_are_told_to_one_method_and_what_is_for_labels_alone_to_the_other(
         assert changes == (told and method == "pure-nn")
 
 
-def test_a_policy_notices_all_that_changes() -> None:
-    """It keeps what depends on the structure alone, and must not keep it too long."""
-    rng = np.random.default_rng(4)
-    network = made(rng, "pddl-nn", FULL)
-    first = random_question(rng, FULL)
-    labels = Told(first)
-    policy = policy_of(network, labels)
-    for _ in range(10):
-        asked = random_question(rng, FULL)
-        for question in (asked, asked._replace(state=first.state), first, asked._replace(goal=first.goal)):
-            labels.asked = question
-            scene = question.scene
-            again = Scene.from_arrays(SPEC, scene.values, scene.features, scene.roster)  # its labels are not known yet
-            assert policy.act(again) == pytest.approx(ask_policy(question, network), abs=1e-6)
-            assert (policy.state, policy.goal, policy.action) == (question.state, question.goal, None)
+@pytest.mark.parametrize("task", [*TASKS.values(), TINY], ids=lambda task: task.name)
+@pytest.mark.parametrize("method", METHODS)
+def test_end_to_end_networks_are_as_large_as_bisons(method: str, task: Task) -> None:
+    like, encoding = encoding_of(task.domain, task.spec), ENCODINGS[method](task.domain, task.spec)
+    width = matching_hidden(encoding, like, BOX, 64, 2)
+    sizes = [parameters(EndToEndNetwork(encoding, BOX, each, 2)) for each in (width - 1, width, width + 1)]
+    wanted = parameters(GraphNetwork(like, BOX, 64, 2))
+    assert sizes[1] == pytest.approx(wanted, rel=0.05)
+    assert min(sizes, key=lambda size: abs(size - wanted)) == sizes[1]
 
 
-def encoding_for(**block: object) -> GraphEncoding:
-    spec = Spec(agent={"x": Position}, objects={"block": block})  # type: ignore[dict-item]
-    return encoding_with_facts(FULL, spec)
-
-
-def test_scenes_must_show_what_the_network_was_trained_on() -> None:
-    known = encoding_for(x=Position, weight=Scalar)
-    with_more = encoding_for(red=LabelOnly, x=Position, weight=Scalar).spec
-    assert known.for_spec(with_more).features.object_size == known.features.object_size
-    for other in (encoding_for(weight=Scalar, x=Position), encoding_for(x=Scalar, weight=Scalar)):
-        with pytest.raises(BadInput, match="other features, or in other roles"):
-            known.for_spec(other.spec)
+def parameters(network: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
 
 
 @settings(deadline=None, max_examples=50)
@@ -259,3 +228,68 @@ def test_gradients_of_maxima_are_those_of_torch(seed: int, rows: int, targets: i
         assert torch.equal(mine, torchs)
         (found,), (expected,) = (torch.autograd.grad(one, inputs, given_) for one in (mine, torchs))
         torch.testing.assert_close(found, expected)
+
+
+# Mirrored samples: the images of a sample are what encoding the image of its scene gives
+
+MIRROR, TRANSPOSE = Mirror(("x",), (0,)), Transpose(("x", "y"), (0, 1))
+PLACE: Features = {"x": Position, "y": Position}
+SYMMETRIC = Spec(
+    {**PLACE, "closed": Scalar},
+    {"parcel": PLACE, "spot": {**PLACE, "end": LabelOnly(Position(along="x"))}},
+    symmetries=(MIRROR, TRANSPOSE),
+)
+SQUARE = BoxControls([-1.0] * 3, [1.0] * 3, [3])
+
+
+def drawn(mirrored: bool = False, swapped: bool = False) -> tuple[Scene, Array]:
+    """A random scene and control, or their image."""
+    rng, sign = np.random.default_rng(1), -1 if mirrored else 1
+
+    def place() -> dict[str, float]:
+        x, y = rng.normal(size=2).tolist()
+        return {"x": y, "y": x} if swapped else {"x": sign * x, "y": y}
+
+    agent = {**place(), "closed": 1.0}
+    seen = {"parcel": {"p": place(), "q": place()}, "spot": {"s": {**place(), "end": sign * 0.7}}}
+    control = np.array([sign * 0.3, 0.2, 0.1], np.float32)
+    return Scene(SYMMETRIC, agent, seen), control[[1, 0, 2]] if swapped else control
+
+
+def table_of(network: EndToEndNetwork, scene: Scene, control: Array, times: int = 1) -> Table:
+    state = frozenset({Atom("at", ("p", "s"))})
+    situations = [(state, state, None)] * times
+    return network.table(encode_graphs(network.encoding, [scene] * times, situations, np.stack([control] * times), 0))
+
+
+@pytest.mark.parametrize(
+    ("method", "change"),
+    [("pddl-nn", {"mirrored": True}), ("pddl-nn", {"swapped": True}), ("pure-nn", {"mirrored": True})],
+)
+def test_an_image_is_what_encoding_the_image_of_a_scene_gives(method: str, change: dict[str, bool]) -> None:
+    network = EndToEndNetwork(ENCODINGS[method](TINY.domain, SYMMETRIC), SQUARE, hidden=4)
+    with torch.no_grad():  # scales of their own
+        network.agent_scale += torch.arange(len(network.agent_scale))
+        network.object_scale += torch.arange(len(network.object_scale))
+    table = table_of(network, *drawn(), times=200)
+    columns = network.columns(table)
+    assert columns is not None
+    _, image = images([TRANSPOSE if "swapped" in change else MIRROR], columns.columns)
+    row = table[0].numpy()[0].copy()
+    expected = table_of(network, *drawn(**change))[0].numpy()[0]
+    assert row[image.sources] * image.factors == pytest.approx(expected, rel=1e-4)
+    assert not np.array_equal(row, expected)
+    Augmentation(columns, table[0], 0).write(0, 0)
+    assert len(np.unique(table[0].numpy(), axis=0)) == (8 if method == "pddl-nn" else 2)
+
+
+def test_symmetries_are_those_that_hold_whatever_is_being_done() -> None:
+    """A lid is slid along x, one way, and a network that does all is not told when that is."""
+    found = {
+        name: {method: encode(TASKS[name].domain, TASKS[name].spec).symmetries for method, encode in ENCODINGS.items()}
+        for name in ("colour", "gacha")
+    }
+    everywhere = TASKS["colour"].spec.symmetries
+    assert found["colour"]["pddl-nn"] == tuple(everywhere)
+    assert found["gacha"]["pddl-nn"] == found["gacha"]["pure-nn"] == tuple(everywhere[:1])
+    assert found["colour"]["pure-nn"] == tuple(everywhere[:2])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.learning.translation import Form, Translation, find_translation
+from bilevel.learning.learned_domain import Form, Translation, find_translation
 from bilevel.symbolic.domain import Action
 from bilevel.symbolic.pddl import parse_domain
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilevel.learning.rule_gaps import Decision, RuleGaps, find_gaps
+from bilevel.learning.rules import Decision, RuleGaps, find_gaps
 from bilevel.rules.learning import extend_rules, learn_rules
 from bilevel.rules.traces import Trace
 from bilevel.symbolic.domain import Action, Atom, Facts
@@ -97,12 +97,3 @@ def test_an_unexplained_change_ends_the_trace() -> None:
     held = after(teleported, "take b l")
     decisions += [Decision(held, GOAL, OBJECTS, action("place b m"), False)] * 8
     assert find_gaps(BLOCKS, decisions, after(held, "place b m"), GOAL).traces == ()
-
-
-def test_gaps_are_read_as_they_were_written() -> None:
-    found = gaps_of(UNDONE) + gaps_of(UNDONE[:2])
-    assert len(found.problems) == 5
-    assert RuleGaps.from_json(found.to_json()) == found
-    assert RuleGaps.from_json("") == RuleGaps()
-    same = gaps_of(UNDONE) + gaps_of(UNDONE[:2])
-    assert same.to_json() == found.to_json()

@@ -1,7 +1,7 @@
 """A real SmolVLA, tiny and with random weights, run by LeRobot from its own environment, end to end.
 
 The only test that needs what `make test` does not install, and must not download: `bilevel vla set-up` makes it. What
-the adapter does on our side of the pipe is tested without it, in test_vla_policy.
+the adapter does on our side of the pipe is tested without it, in test_smolvla.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bilevel.baselines.vla import VlaPolicy, end_servers, make_settings
-from bilevel.baselines.vla_files import environment_folder, find_model, require_environment
+from bilevel.methods.smolvla import VlaPolicy, VlaSettings, environment_folder, require_environment
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import Control
@@ -25,7 +23,6 @@ from drawn_task import DRAWN
 
 SCRIPT = Path(__file__).with_name("make_tiny_smolvla.py")
 STEPS = 25  # more than two pictures' worth of actions
-HUB = "lerobot/smolvla_base"
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +34,16 @@ def python() -> Path:
 
 
 @pytest.fixture(scope="module")
-def tiny(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def tiny(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("smolvla") / "tiny"
     subprocess.run([python, SCRIPT, folder, "3"], check=True, capture_output=True)
-    yield folder
-    end_servers()
+    return folder
 
 
 def controls(
     python: Path, folder: Path, sentence: str = "Deliver.", steps: int = STEPS, **others: object
 ) -> list[Control]:
-    settings = make_settings(python, find_model(HUB, folder), **others)
+    settings = VlaSettings(str(python), str(folder), str(folder / "backbone"), **others)  # type: ignore[arg-type]
     env = SceneEnv(DRAWN, 1, render_mode="rgb_array")
     taken: list[Control] = []
 

@@ -1,1 +1,0 @@
-"""The rivals: policies that do without rules."""

@@ -1,0 +1,170 @@
+"""The rules of a policy beyond those of the demonstrations: completed, and extended where they had nothing to say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bilevel.planning.planners import bounded_plan, plan_function
+from bilevel.rules.completion import complete_rules
+from bilevel.rules.learning import extend_rules
+from bilevel.rules.rule import Rule
+from bilevel.rules.traces import Trace, segments, traces_from_problems, traces_from_states
+from bilevel.symbolic.domain import Action, Domain, Facts, Problem
+
+MAX_STATES = 600  # of a small problem; larger ones are left to chance
+BUDGET = 3_000_000
+RANDOM_PROBLEMS = 20
+MOST_SEEDS = 4
+
+
+def plan_traces(
+    domain: Domain,
+    problems: Sequence[Problem],
+    *,
+    planner: str = "auto",
+    orders: int = 3,
+    seed: int = 0,
+    time_limit: float = 60.0,
+) -> tuple[Trace, ...]:
+    """Return the traces of plans for each problem, its goals taken one at a time in a few random orders.
+
+    rules = learn_rules(plan_traces(domain, problems), domain)
+    """
+    plan_for = plan_function(planner, time_limit)
+    return traces_from_problems(domain, problems, plan_for, orders=orders, seed=seed).traces
+
+
+# Where the rules of a policy had nothing to say, and what was done from there
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was to be done at a timestep; `asked` says that no rule applied, and the expert or a planner was asked."""
+
+    state: Facts
+    goal: Facts
+    objects: Mapping[str, str]
+    action: Action
+    asked: bool
+
+
+@dataclass(frozen=True)
+class RuleGaps:
+    """The timesteps of rollouts at which no rule applied, as problems, and the traces of what was done from there."""
+
+    problems: tuple[Problem, ...] = ()
+    traces: tuple[Trace, ...] = ()
+
+    def __add__(self, other: RuleGaps) -> RuleGaps:
+        return RuleGaps(self.problems + other.problems, self.traces + other.traces)
+
+
+def find_gaps(domain: Domain, decisions: Sequence[Decision], state: Facts, goal: Facts) -> RuleGaps:
+    """Return the gaps of an episode from what was decided at each timestep; `state` and `goal` are those at its end."""
+    problems: dict[tuple[Facts, Facts], Problem] = {}
+    traces: list[Trace] = []
+    for start, decision in enumerate(decisions):
+        if decision.asked and not (start and decisions[start - 1] == decision):
+            problem = Problem("no-rule", domain.name, decision.objects, decision.state, decision.goal)
+            problems.setdefault((decision.state, decision.goal), problem)
+            traces += _trace_to_a_goal(domain, decisions[start:], state, goal)
+    return RuleGaps(tuple(problems.values()), tuple(traces))
+
+
+def _trace_to_a_goal(domain: Domain, decisions: Sequence[Decision], state: Facts, goal: Facts) -> Iterator[Trace]:
+    """Yield what was done from the first of the decisions up to the first goal that it achieved, if there was one.
+
+    Only what was decided counts: a block that slips out of the hand looks as if it had been put aside.
+    """
+    states = [*(decision.state for decision in decisions), state]
+    goals = [*(decision.goal for decision in decisions), goal]
+    objects = {name: kind for decision in decisions for name, kind in decision.objects.items()}
+    explained = traces_from_states(domain, states, goals, objects).actions
+    done = len(decisions)
+    for index, decision in enumerate(decisions):
+        begins = explained[index] != (explained[index - 1] if index else None)
+        if begins and explained[index] not in (None, decision.action):
+            done = index
+            break
+    for trace in traces_from_states(domain, states[: done + 1], goals[: done + 1], objects).traces[:1]:
+        if trace.steps[0].state == states[0]:
+            for _, steps in segments(trace):
+                yield Trace(steps, trace.objects)
+                return
+
+
+# Completion
+
+
+@dataclass(frozen=True)
+class LearnedRules:
+    """Rules, the first `shown` of them from demonstrations, and what completing them has proved, if it was done."""
+
+    rules: tuple[Rule, ...]
+    shown: int
+    commit: bool = False
+    statement: str = ""
+
+
+@dataclass(frozen=True)
+class RuleCompletion:
+    """Adds rules for what no demonstration shows, in random problems that are like the `seeds`.
+
+    `problems` are situations in which a policy had no rule; without seeds, nothing is added.
+    """
+
+    domain: Domain
+    seeds: Sequence[Problem]
+    problems: Sequence[Problem]
+    callback: Callable[[str, int, int], None]
+
+    def complete(self, rules: tuple[Rule, ...], shown: int, met: Sequence[Problem] = ()) -> LearnedRules:
+        """Return the rules and those that complete them, for these problems, too."""
+        if not self.seeds:
+            return LearnedRules(rules, shown)
+        found = complete_rules(
+            rules,
+            self.domain,
+            self.seeds,
+            met=[*self.problems, *met],
+            plan_for=bounded_plan,
+            random_problems=RANDOM_PROBLEMS,
+            max_states=MAX_STATES,
+            budget=BUDGET,
+            callback=self.callback,
+        )
+        return LearnedRules(found.rules, shown, found.commit, str(found))
+
+    def fill(self, known: LearnedRules, gaps: RuleGaps) -> LearnedRules:
+        """Return the rules with those that fill the gaps."""
+        rules = extend_rules(known.rules, gaps.traces, self.domain)
+        if rules == known.rules and not (gaps.problems and self.seeds):
+            return known
+        return self.complete(rules, known.shown, gaps.problems)
+
+
+def seed_problems(domain: Domain, situations: Iterable[tuple[Facts, Facts, Mapping[str, str]]]) -> tuple[Problem, ...]:
+    """Return a problem for each kind of situation (state, goal, objects), whatever its objects are called.
+
+    Of many kinds, those with the most objects count, but each predicate of a goal shall be in one of them.
+    """
+    kinds: dict[object, Problem] = {}
+    for state, goal, objects in situations:
+        own = {name: kind for name, kind in objects.items() if name not in domain.constants}
+        counts = (Counter(own.values()), Counter(fact.predicate for fact in state), {f.predicate: 1 for f in goal})
+        kind = tuple(frozenset(count.items()) for count in counts)
+        if goal:
+            name = f"demonstration-{len(kinds) + 1}"
+            kinds.setdefault(kind, Problem(name, domain.name, own, state, goal))
+    order = sorted(kinds.values(), key=lambda problem: -len(problem.objects))
+    wanted: set[str] = set()
+    first: list[Problem] = []
+    for problem in order:
+        predicates = {fact.predicate for fact in problem.goal}
+        if not predicates <= wanted:
+            first.append(problem)
+            wanted |= predicates
+    chosen = [*first, *(problem for problem in order if problem not in first)][:MOST_SEEDS]
+    return tuple(sorted(chosen, key=lambda problem: -len(problem.objects)))

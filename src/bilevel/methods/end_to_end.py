@@ -1,0 +1,577 @@
+"""The rivals PddlNN and PureNN: one network from all that is seen, and all facts or none, to a control.
+
+What it is told is a graph. There is a global node with the agent, a node for each object, and one for each fact of the
+state or the goal with two arguments or more, with an edge to each of its arguments. Facts about one object alone stand
+in its node, facts about nothing in the global node.
+
+Features are told in the roles of the spec. `LabelOnly` ones, such as colours and where a tray ends, are told only to a
+network that has no facts: for the other one, the facts say all that is to be known of them, and with more objects there
+are colours that no demonstration shows. The order of names is told to both: of objects that are alike an expert takes
+the first by name, and a network that cannot tell which one that is learns to go between them. It is told as a share of
+all objects of the type, from 0 to 1: with more objects a number would be one that no demonstration shows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from bilevel.lowlevel.encoding import (
+    CONTROL,
+    Encoding,
+    FeatureEncoder,
+    ImitationSamples,
+    Situation,
+    TableColumn,
+    TableColumns,
+)
+from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, Table, scales_of
+from bilevel.policies.policy import LabellingPolicy
+from bilevel.policies.policy_folder import (
+    DOMAIN,
+    POLICY,
+    WEIGHTS,
+    LearnedNetwork,
+    check_encoding,
+    read_card,
+    read_domain_and_weights,
+)
+from bilevel.symbolic.domain import NO_FACTS, BadInput, Domain, Facts
+from bilevel.tasks.controls import Control, Controls, DiscreteControls
+from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.spec import Mirror, Spec, Symmetry
+from bilevel.tasks.task import Labels
+
+KIND = "end-to-end"  # the kind of network, in policy.json
+WIDEST = 4  # times as wide as BISON's network, which has no layers for facts
+NOTHING = 0  # instead of an object, for an argument that is not seen, or that a fact does not have
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The part of a graph that stays the same for as long as no object comes or goes and no fact changes."""
+
+    globals: Array  # (2 * nullary,)
+    objects: Array  # (objects, about size)
+    facts: Array  # (facts, fact size)
+    arguments: Rows  # (facts, arity): the objects that a fact is about, counted from 1 on, or nothing
+
+
+@dataclass(frozen=True)
+class GraphEncoding:
+    """Which number stands where."""
+
+    spec: Spec
+    has_facts: bool
+    nullary: tuple[str, ...]  # predicates, by the number of their arguments; none for a network without facts
+    unary: tuple[str, ...]
+    relations: tuple[str, ...]  # with two or more
+    arity: int  # of the relation with the most arguments, 0 where there are none
+    symmetries: tuple[Symmetry, ...] = ()  # that hold whatever is being done, which the network is not told
+
+    @cached_property
+    def features(self) -> FeatureEncoder:
+        """What turns a scene into numbers; without facts, those for labels are told, too."""
+        return FeatureEncoder(self.spec, label_only=not self.has_facts)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """Those of objects."""
+        return tuple(sorted(self.spec.objects))
+
+    @property
+    def symbols(self) -> dict[str, Any]:
+        """The symbols that a network is told of."""
+        names = {name: list(getattr(self, name)) for name in ("types", "nullary", "unary", "relations")}
+        return {**names, "arity": self.arity}
+
+    @property
+    def global_size(self) -> int:
+        """How many numbers the global node is told."""
+        return self.features.agent_size + 2 * len(self.nullary)
+
+    @property
+    def about_size(self) -> int:
+        """Of what a structure says about an object: its place among the names, its type, and the facts."""
+        return 1 + len(self.types) + 2 * len(self.unary)
+
+    @property
+    def object_size(self) -> int:
+        """How many numbers an object's node is told."""
+        return self.features.object_size + self.about_size
+
+    @property
+    def fact_size(self) -> int:
+        """How many numbers a fact's node is told: whether it holds, whether it is wanted, and its predicate."""
+        return 2 + len(self.relations)
+
+    def structure(self, objects: Mapping[str, str], state: Facts, goal: Facts) -> Structure:
+        """Encode which objects are seen, with their types, and the facts."""
+        places = _places(objects)
+        about = [
+            [
+                places[name],
+                *(kind == other for other in self.types),
+                *((predicate, (name,)) in facts for facts in (state, goal) for predicate in self.unary),
+            ]
+            for name, kind in objects.items()
+        ]
+        number = {name: row + 1 for row, name in enumerate(objects)}
+        related = sorted(fact for fact in state | goal if fact.predicate in self.relations)
+        arguments = np.full((len(related), self.arity), NOTHING, np.int64)
+        for row, fact in enumerate(related):
+            arguments[row, : len(fact.terms)] = [number.get(name, NOTHING) for name in fact.terms]
+        facts = [
+            [fact in state, fact in goal, *(fact.predicate == name for name in self.relations)] for fact in related
+        ]
+        return Structure(
+            globals=np.array([(name, ()) in f for f in (state, goal) for name in self.nullary], np.float32),
+            objects=np.array(about, np.float32).reshape(-1, self.about_size),
+            facts=np.array(facts, np.float32).reshape(-1, self.fact_size),
+            arguments=arguments,
+        )
+
+    def for_spec(self, spec: Spec) -> GraphEncoding:
+        """The same encoding for scenes of a spec that has the same features to tell; `BadInput` for any other."""
+        if spec is self.spec:
+            return self
+        found = replace(self, spec=spec)
+        if (found.types, found.features.told) != (self.types, self.features.told):
+            raise BadInput(
+                "the scenes have other features, or in other roles, than those that the network was trained on"
+            )
+        return found
+
+
+def _places(objects: Mapping[str, str]) -> dict[str, float]:
+    """For objects and their types, which share of all objects of its type comes before each by name."""
+    members: dict[str, list[str]] = {}
+    for name in sorted(objects):
+        members.setdefault(objects[name], []).append(name)
+    return {name: place / len(names) for names in members.values() for place, name in enumerate(names)}
+
+
+def encoding_with_facts(domain: Domain, spec: Spec) -> GraphEncoding:
+    """Return what a network is told that sees facts and goals."""
+    arities = {name: len(domain.predicates[name].parameters) for name in sorted(domain.predicates)}
+    nullary, unary = (tuple(name for name, arity in arities.items() if arity == count) for count in (0, 1))
+    related = {name: arity for name, arity in arities.items() if arity > 1}
+    arity = max(related.values(), default=0)
+    return GraphEncoding(spec, True, nullary, unary, tuple(related), arity, _symmetries(domain, spec))
+
+
+def encoding_without_facts(domain: Domain, spec: Spec) -> GraphEncoding:
+    """Return what a network is told that sees features alone."""
+    mirrors = tuple(symmetry for symmetry in _symmetries(domain, spec) if isinstance(symmetry, Mirror))
+    return GraphEncoding(spec, False, (), (), (), 0, mirrors)  # nothing says how `LabelOnly` features would be swapped
+
+
+def _symmetries(domain: Domain, spec: Spec) -> tuple[Symmetry, ...]:
+    return tuple(symmetry for symmetry in spec.symmetries if domain.schemas.keys().isdisjoint(symmetry.except_for))
+
+
+# The end-to-end methods, and what each of them is told.
+ENCODINGS: Mapping[str, Callable[[Domain, Spec], GraphEncoding]] = {
+    "pure-nn": encoding_without_facts,
+    "pddl-nn": encoding_with_facts,
+}
+
+
+# What the network learns from
+
+
+@dataclass(frozen=True)
+class GraphSamples(ImitationSamples):
+    """One row per step, and one per structure, which many steps share. There are zeros where a graph is smaller."""
+
+    agents: Array  # (steps, agent size)
+    features: Array  # (steps, most objects, feature size)
+    structure: Rows  # (steps,): the number of the structure
+
+    globals: Array  # (structures, 2 * nullary)
+    objects: Array  # (structures, most objects, about size)
+    facts: Array  # (structures, most facts, fact size)
+    arguments: Rows  # (structures, most facts, arity)
+    counts: Rows  # (structures, 2): how many objects and facts there are
+
+    def where(self, chosen: NDArray[np.bool_]) -> GraphSamples:
+        return replace(self, **{name: getattr(self, name)[chosen] for name in PER_STEP})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[GraphSamples]) -> GraphSamples:
+        firsts = np.cumsum([0, *(len(part.counts) for part in parts)]).tolist()
+        moved = [replace(part, structure=part.structure + first) for part, first in zip(parts, firsts, strict=False)]
+        return cls(*(_stacked(arrays) for arrays in zip(*(part.arrays() for part in moved), strict=True)))
+
+
+PER_STEP = ("agents", "features", "targets", "episodes", "structure")
+
+
+def _stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays one after the other, those that are shorter along their second axis filled up with zeros."""
+    if arrays[0].ndim < 3:
+        return np.concatenate(arrays)
+    most = max(array.shape[1] for array in arrays)
+    return np.concatenate([np.pad(array, ((0, 0), (0, most - array.shape[1]), (0, 0))) for array in arrays])
+
+
+def encode_graphs(
+    encoding: GraphEncoding, scenes: Sequence[Scene], situations: Sequence[Situation], targets: Array, number: int
+) -> GraphSamples:
+    """The samples of one episode. Structures come back, so each is encoded once."""
+    known: dict[object, int] = {}
+    structures = [encoding.structure({}, NO_FACTS, NO_FACTS)]  # so that there is one; it is dropped in the end
+    structure = np.zeros(len(scenes), np.int64)
+    for step, (scene, (state, goal, _)) in enumerate(zip(scenes, situations, strict=True)):
+        facts = (state, goal) if encoding.has_facts else (NO_FACTS, NO_FACTS)
+        key = *facts, tuple(scene.objects.items())
+        if key not in known:
+            known[key] = len(known)
+            structures.append(encoding.structure(scene.objects, *facts))
+        structure[step] = known[key]
+    values = np.array([scene.values for scene in scenes], np.float32).reshape(-1, len(encoding.spec.agent))
+    counts = [(len(part.objects), len(part.facts)) for part in structures]
+    return GraphSamples(
+        agents=encoding.features.agent(values),
+        features=_features(encoding.features, scenes, values, structure),
+        targets=targets,
+        episodes=np.full(len(scenes), number),
+        structure=structure,
+        counts=np.array(counts, np.int64)[1:],
+        **{
+            field.name: _stacked([getattr(part, field.name)[None] for part in structures])[1:]
+            for field in fields(Structure)
+        },
+    )
+
+
+def _features(told: FeatureEncoder, scenes: Sequence[Scene], values: Array, structure: Rows) -> Array:
+    """(steps, most objects, feature size): for all steps of a structure at once, as they show the same objects."""
+    most = max((len(scene.objects) for scene in scenes), default=0)
+    features = np.zeros((len(scenes), most, told.object_size), np.float32)
+    for number in np.unique(structure):
+        steps = np.flatnonzero(structure == number).tolist()
+        objects = scenes[steps[0]].objects
+        seen = np.stack([scenes[step].features for step in steps])
+        features[steps, : len(objects)] = told.objects(values[steps], seen, told.mask(list(objects.values())))
+    return features
+
+
+# The network. The graphs of a batch have room for equally many objects and facts; what is not there is masked: its node
+# stays zero, and no maximum sees it. Row 0 of the objects is nothing: it stands for arguments that there are not.
+
+FAR_BELOW = 1e9  # what is masked comes so far below all that is not
+
+
+class Graphs(NamedTuple):
+    """A batch of graphs. All numbers are scaled already.
+
+    The nodes of all graphs that stand in one row are side by side: that makes maxima over the nodes of a graph fast.
+    """
+
+    globals: Tensor  # (batch, global size)
+    objects: Tensor  # (rows, batch, object size)
+    visible: Tensor  # (rows, batch, 1): 1 or 0
+    facts: Tensor  # (facts, batch, fact size)
+    known: Tensor  # (facts, batch, 1): 1, or 0 where there is none
+    arguments: Tensor  # (facts, batch, arity): rows
+
+
+class EndToEndNetwork(ImitationNetwork):
+    """A global node, objects and facts exchange messages for some rounds.
+
+    In each round, an object takes for each position j the maximum over what the facts with it as argument j tell it; a
+    fact takes what each of its arguments tells it; both add what they were, what the global node tells them, and a
+    bias. Then the global node adds the maximum over what objects tell it, that over facts, and its own. A maximum over
+    nothing is zero. Controls are read from the sum of the global node and the maxima over objects and over facts, as
+    BISON's are: the paper says of all nodes, but a network that has only ever seen graphs of one size is lost in others
+    if each node adds to the sum.
+    """
+
+    rows_at_once = 2048
+    agent_scale: Tensor  # (agent size,): one over the standard deviations in the samples; kept with the weights
+    object_scale: Tensor  # (feature size,)
+
+    def __init__(self, encoding: GraphEncoding, controls: Controls, hidden: int = 64, rounds: int = 2) -> None:
+        super().__init__()
+        self.encoding, self.controls = encoding, controls
+        self.is_choice = isinstance(controls, DiscreteControls)
+        self.register_buffer("agent_scale", torch.ones(encoding.features.agent_size))
+        self.register_buffer("object_scale", torch.ones(encoding.features.object_size))
+        embed = {"global": encoding.global_size, "object": encoding.object_size}
+        layers = dict.fromkeys(("global", "object", "global_to_object", "object_to_global"), (hidden, hidden))
+        if encoding.relations:  # what goes to each argument, or comes from each, is side by side
+            embed["fact"] = encoding.fact_size
+            layers["fact"] = (1 + encoding.arity) * hidden, hidden  # from itself and from each argument
+            layers["fact_to_object"] = hidden, encoding.arity * hidden
+            layers |= dict.fromkeys(("global_to_fact", "fact_to_global"), (hidden, hidden))
+        self.embed = nn.ModuleDict({node: nn.Linear(size, hidden) for node, size in embed.items()})
+        self.rounds = nn.ModuleList(
+            nn.ModuleDict({name: nn.Linear(*sizes) for name, sizes in layers.items()}) for _ in range(rounds)
+        )
+        self.readout = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, controls.size))
+
+    # From samples to graphs
+
+    def set_scales(self, samples: object) -> None:
+        assert isinstance(samples, GraphSamples)
+        with torch.no_grad():
+            told = self.encoding.features
+            self.agent_scale.copy_(scales_of(samples.agents, told.agent_turns))
+            features = samples.features.reshape(-1, told.object_size)
+            self.object_scale.copy_(scales_of(features, told.object_turns, without_zeros=True))
+
+    def table(self, samples: object) -> Table:
+        """Numbers of steps; the structure of each; numbers of structures; the rows of arguments in each structure."""
+        assert isinstance(samples, GraphSamples)
+        agents = samples.agents * self.agent_scale.cpu().numpy()
+        features = _with_first_row(samples.features * self.object_scale.cpu().numpy())
+        objects, facts = samples.counts[:, :1], samples.counts[:, 1:]
+        row = np.arange(samples.objects.shape[1] + 1)
+        visible = (row > 0) & (row <= objects)
+        known = np.arange(samples.facts.shape[1]) < facts
+        return (
+            _side_by_side([agents, features, samples.targets]),
+            torch.from_numpy(samples.structure),
+            _side_by_side([samples.globals, _with_first_row(samples.objects), visible, samples.facts, known]),
+            torch.from_numpy(samples.arguments),
+        )
+
+    def columns(self, table: Table) -> TableColumns | None:
+        encoding, told = self.encoding, self.encoding.features
+        _, _, structures, arguments = table
+        found: list[TableColumn | None] = [*told.agent_columns(self.agent_scale.tolist())]
+        for row in range(self._rows(structures, arguments.shape[1])):
+            found += told.object_columns(row + 1, self.object_scale.tolist())
+        found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
+        return TableColumns(found, {}, () if self.is_choice else encoding.symmetries)
+
+    def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
+        steps, structure_of, structures, arguments = table
+        encoding, told, structure = self.encoding, self.encoding.features, structure_of[index]
+        batch, facts, outputs = len(index), arguments.shape[1], self.controls.size
+        rows = self._rows(structures, facts)
+        sizes = [told.agent_size, rows * told.object_size, outputs]
+        agents, features, targets = torch.split(steps[index], sizes, dim=-1)
+        sizes = [2 * len(encoding.nullary), rows * encoding.about_size, rows, facts * encoding.fact_size, facts]
+        globals_, about, visible, content, known = torch.split(structures[structure], sizes, dim=-1)
+        objects = [features.view(batch, rows, told.object_size), about.view(batch, rows, encoding.about_size)]
+        graphs = Graphs(
+            globals=torch.cat([agents, globals_], dim=-1),
+            objects=_by_row(torch.cat(objects, dim=-1)),
+            visible=_by_row(visible.unsqueeze(-1)),
+            facts=_by_row(content.view(batch, facts, encoding.fact_size)),
+            known=_by_row(known.unsqueeze(-1)),
+            arguments=_by_row(arguments[structure]),
+        )
+        return self(graphs), targets
+
+    def _rows(self, structures: Tensor, facts: int) -> int:
+        """How many rows for objects there are in a table."""
+        encoding = self.encoding
+        others = 2 * len(encoding.nullary) + facts * (encoding.fact_size + 1)
+        return (structures.shape[1] - others) // (encoding.about_size + 1)
+
+    # From graphs to controls
+
+    def forward(self, graphs: Graphs) -> Tensor:
+        """(batch, outputs)"""
+        visible = graphs.visible
+        edges = _Edges(graphs) if graphs.facts.shape[0] and self.encoding.relations else None
+        among_objects, among_facts = _Among(visible), _Among(graphs.known) if edges else None
+        h_global = self.embed["global"](graphs.globals)  # (batch, hidden)
+        h_objects = self.embed["object"](graphs.objects) * visible  # (rows, batch, hidden)
+        h_facts = self.embed["fact"](graphs.facts) if edges else None  # (facts, batch, hidden)
+        for layers in self.rounds:
+            assert isinstance(layers, nn.ModuleDict)
+            objects = layers["object"](h_objects) + layers["global_to_object"](h_global)
+            heard = layers["global"](h_global)
+            if edges and among_facts and h_facts is not None:
+                objects = objects + edges.to_objects(layers["fact_to_object"](h_facts))
+                facts = layers["fact"](torch.cat([h_facts, edges.from_objects(h_objects)], dim=-1))
+                h_facts = torch.relu(facts + layers["global_to_fact"](h_global))
+                heard = heard + among_facts.maximum(layers["fact_to_global"](h_facts))
+            h_objects = torch.relu(objects) * visible
+            h_global = torch.relu(heard + among_objects.maximum(layers["object_to_global"](h_objects)))
+        total = h_global + among_objects.maximum(h_objects)
+        if among_facts and h_facts is not None:
+            total = total + among_facts.maximum(h_facts)
+        outputs: Tensor = self.readout(total)
+        return outputs
+
+
+class _Among:
+    """Nodes, of which some are there: (rows, batch, 1)."""
+
+    def __init__(self, there: Tensor) -> None:
+        self._absent, self._any = (there - 1) * FAR_BELOW, there.amax(dim=0)
+
+    def maximum(self, nodes: Tensor) -> Tensor:
+        """(batch, size): the maximum over (rows, batch, size) that are there; zero over none."""
+        most: Tensor = Maximum.apply(nodes + self._absent)  # type: ignore[no-untyped-call]
+        return most * self._any
+
+
+class Maximum(torch.autograd.Function):
+    """The maximum over the first axis: `amax`, whose own gradient takes twice as long."""
+
+    @staticmethod
+    def forward(ctx: Any, nodes: Tensor) -> Tensor:
+        """Return the maximum, and keep where it is."""
+        most = nodes.amax(dim=0)
+        ctx.save_for_backward(nodes == most)
+        return most
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        """Equal ones share the gradient."""
+        (greatest,) = ctx.saved_tensors
+        shared: Tensor = greatest * (gradient / greatest.sum(dim=0))
+        return shared
+
+
+class _Edges:
+    """Between facts and their arguments, one kind for each position."""
+
+    def __init__(self, graphs: Graphs) -> None:
+        self._shape = _, batch, arity = graphs.arguments.shape
+        self._rows = graphs.objects.shape[0]
+        device = graphs.arguments.device
+        ends = graphs.arguments * batch + torch.arange(batch, device=device).unsqueeze(1)  # among those of all graphs
+        self._sources = ends.flatten()  # (facts * batch * arity,)
+        self._targets = (ends + torch.arange(arity, device=device) * (self._rows * batch)).flatten()
+
+    def from_objects(self, objects: Tensor) -> Tensor:
+        """(facts, batch, arity * size): what the arguments of each fact are, side by side."""
+        facts, batch, arity = self._shape
+        found = objects.reshape(-1, objects.shape[-1]).index_select(0, self._sources)
+        return found.view(facts, batch, arity * objects.shape[-1])
+
+    def to_objects(self, messages: Tensor) -> Tensor:
+        """(rows, batch, size): for each object the sum, over positions, of the greatest message from a fact.
+
+        Messages are (facts, batch, arity * size).
+        """
+        _, batch, arity = self._shape
+        size = messages.shape[-1] // arity
+        heard: Tensor = MaximumAtTargets.apply(  # type: ignore[no-untyped-call]
+            messages.reshape(-1, size), self._targets, arity * self._rows * batch
+        )
+        return heard.view(arity, self._rows, batch, size).sum(dim=0)
+
+
+class MaximumAtTargets(torch.autograd.Function):
+    """(targets, size): the maximum over the messages, (messages, size), to each target; zero where there is none.
+
+    It is `scatter_reduce`, whose own gradient takes several times as long.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, messages: Tensor, targets: Tensor, count: int) -> Tensor:
+        """Return the maxima, and keep where they are."""
+        index = targets.unsqueeze(1).expand_as(messages)
+        heard = messages.new_zeros(count, messages.shape[1])
+        heard.scatter_reduce_(0, index, messages, "amax", include_self=False)
+        ctx.save_for_backward(messages == heard.index_select(0, targets), targets)
+        return heard
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Equal ones share the gradient."""
+        greatest, targets = ctx.saved_tensors
+        share = torch.zeros_like(gradient).index_add_(0, targets, greatest.to(gradient.dtype)).clamp_(min=1)
+        return greatest * (gradient / share).index_select(0, targets), None, None
+
+
+def _by_row(nodes: Tensor) -> Tensor:
+    """(rows, batch, numbers) of (batch, rows, numbers)."""
+    return nodes.transpose(0, 1).contiguous()
+
+
+def _with_first_row(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.pad(rows, ((0, 0), (1, 0), (0, 0)))
+
+
+def _side_by_side(parts: Sequence[NDArray[Any]]) -> Tensor:
+    """(rows, numbers): all numbers of each row, so that one look-up finds them."""
+    flat = [part.reshape(len(part), -1).astype(np.float32) for part in parts]
+    return torch.from_numpy(np.concatenate(flat, axis=1))
+
+
+# The network at work
+
+
+class EndToEndPolicy(LabellingPolicy):
+    """A policy that has no high level: what it is doing it cannot say."""
+
+    is_memoryless = True  # what it does depends on what it sees alone
+
+    def __init__(self, network: EndToEndNetwork, labels: Labels) -> None:
+        super().__init__(labels)
+        self._network, self._encoding = network.eval(), network.encoding
+        self._nothing = np.zeros((1, network.controls.size), np.float32)
+
+    @torch.no_grad()
+    def act(self, scene: Scene) -> Control:
+        """Return the network's control for what is seen now."""
+        self.reset(scene)
+        self._encoding, network = self._encoding.for_spec(scene.spec), self._network
+        samples = encode_graphs(self._encoding, [scene], [(self.state, self.goal, None)], self._nothing, 0)
+        outputs, _ = network.predict(network.table(samples), torch.zeros(1, dtype=torch.int64))
+        return network.controls.decode(outputs[0].numpy())
+
+
+def read_end_to_end(folder: Path) -> LearnedNetwork:
+    """Return what is in the folder of a policy of one of the `ENCODINGS`; `BadInput` where it does not fit together."""
+    card = read_card(folder)
+    if card.method not in ENCODINGS:
+        raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {' or '.join(ENCODINGS)}")
+    learned = LearnedNetwork(card, *read_domain_and_weights(folder))
+    check_encoding(ENCODINGS[card.method](learned.domain, learned.spec).symbols, card.encoding, folder / DOMAIN)
+    try:
+        _network_of(learned)
+    except RuntimeError as error:
+        raise BadInput(f"{folder / WEIGHTS}: not the weights of this network: {' '.join(str(error).split())}") from None
+    return learned
+
+
+def bind_end_to_end(learned: LearnedNetwork, labels: Labels, switches: Sequence[int] = ()) -> EndToEndPolicy:
+    """Return the policy of a folder with somebody's labels."""
+    return EndToEndPolicy(_network_of(learned), labels)
+
+
+def _network_of(learned: LearnedNetwork) -> EndToEndNetwork:
+    """Return the network with its weights; whatever the card says of its size, it takes no more memory than these."""
+    card = learned.card
+    encoding = ENCODINGS[card.method](learned.domain, learned.spec)
+    with torch.device("meta"):
+        network = EndToEndNetwork(encoding, card.controls, card.network.hidden, card.network.rounds)
+    network.load_state_dict({name: torch.tensor(array) for name, array in learned.weights.items()}, assign=True)
+    return network
+
+
+def matching_hidden(encoding: GraphEncoding, like: Encoding, controls: Controls, hidden: int, rounds: int) -> int:
+    """Return the width at which an end-to-end network has about as many parameters as BISON's of width `hidden`."""
+    with torch.device("meta"):  # networks that are only to be counted take no memory
+
+        def excess(width: int) -> int:
+            return _parameters(EndToEndNetwork(encoding, controls, width, rounds)) - wanted
+
+        wanted = _parameters(GraphNetwork(like, controls, hidden, rounds))
+        wider = 1 + bisect_left(range(1, WIDEST * hidden), 0, key=excess)
+        return min(max(1, wider - 1), wider, key=lambda width: abs(excess(width)))
+
+
+def _parameters(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())

@@ -1,0 +1,355 @@
+"""SmolVLA as a policy: it looks at a picture and at the agent, is told what to do in a sentence, and moves.
+
+LeRobot runs the model, in a virtual environment of its own, as it wants other versions of packages than we do; see
+`vla_server.py`. The files of a model are in Hugging Face's cache on this machine, or in a folder. The model knows
+nothing of symbols: its policy labels what it sees only so that others can tell what happened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bilevel.json_files import decode, read_bytes
+from bilevel.policies.policy import LabellingPolicy
+from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.controls import BoxControls, Control
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.scene_env import SceneEnv
+
+SERVER = Path(__file__).with_name("vla_server.py")
+ENVIRONMENT_VARIABLE = "BILEVEL_VLA"  # names the folder of LeRobot's environment
+DEVICE_VARIABLE = "BILEVEL_VLA_DEVICE"  # auto, cpu, cuda, …
+CAMERA = "corner"  # about where LeRobot's MetaWorld has it, which the fine-tuned model was trained with
+SUPPORTED = "0.4"
+REQUIREMENT = "lerobot[smolvla]>=0.4,<0.5"
+TORCH = ("torch>=2.2.1,<2.11", "torchvision>=0.21,<0.26")  # what LeRobot 0.4 allows, without the gigabytes for GPUs
+
+WEIGHTS = "model.safetensors"
+POLICY_FILES = ("config.json", WEIGHTS, "policy_preprocessor.json", "policy_postprocessor.json")
+BACKBONE = "HuggingFaceTB/SmolVLM2-500M-Video-Instruct"  # whose weights are in the policy's own file
+BACKBONE_FILES = (
+    "config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model on Hugging Face's hub."""
+
+    hub_name: str
+    cut_actions: bool  # take the first numbers of a longer action, as LeRobot's evaluation in MetaWorld does
+
+
+MODELS: Mapping[str, Published] = {
+    # Its actions are the six joints of another arm; only the first four numbers can be used here.
+    "smolvla": Published("lerobot/smolvla_base", cut_actions=True),
+    "smolvla-metaworld": Published("jadechoghari/smolvla_metaworld", cut_actions=False),
+}
+
+
+@dataclass(frozen=True)
+class VlaSettings:
+    """All that it takes to run a model; worker processes get a copy, and each starts a process for the model."""
+
+    python: str  # of LeRobot's environment
+    model: str  # folders
+    backbone: str
+    cut_actions: bool = False
+    device: str = "auto"
+    side: int = 480  # pixels of the square picture, at most, as LeRobot's MetaWorld has it; SmolVLA resizes it to 512
+    start_seconds: float = 900.0  # to load the model from a slow disk
+    act_seconds: float = 600.0  # a full-size model takes a minute on a CPU
+    server: str = str(SERVER)
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the weights."""
+        return hashlib.sha256(np.memmap(Path(self.model) / WEIGHTS, np.uint8, "r").data).hexdigest()
+
+
+def find_vla(method: str, folder: Path | None = None) -> VlaSettings:
+    """Return how to run a method's model from the hub's cache, or from a copy of it in a folder.
+
+    `BadInput` says all that is missing at once, and how to get it.
+    """
+    published, missing = MODELS[method], []
+    try:
+        python = require_environment(environment_folder())
+    except BadInput as error:
+        missing.append(str(error))
+    policy = folder or _cached(published.hub_name)
+    backbone_name, backbone = _find_backbone(policy)
+    for name, place, files in ((published.hub_name, policy, POLICY_FILES), (backbone_name, backbone, BACKBONE_FILES)):
+        lacking = [file for file in files if place is None or not (place / file).is_file()]
+        if lacking:
+            is_copy = folder is not None and place == folder
+            remedy = f"hf download {name} --local-dir {folder}" if is_copy else f"bilevel vla fetch {method}"
+            missing.append(f"{place or name}: missing {', '.join(lacking)}; get them with: {remedy}")
+    if missing:
+        raise BadInput(f"the method '{method}' cannot be run: {'; '.join(missing)}")
+    device = os.environ.get(DEVICE_VARIABLE) or "auto"
+    assert policy is not None
+    assert backbone is not None
+    return VlaSettings(str(python), str(policy.absolute()), str(backbone.absolute()), published.cut_actions, device)
+
+
+def _find_backbone(policy: Path | None) -> tuple[str, Path | None]:
+    """Return its name, and the folder with its files: within the policy, or the one that the policy's settings name."""
+    if policy is not None and (policy / "backbone").is_dir():
+        return BACKBONE, policy / "backbone"
+    config = policy / "config.json" if policy else None
+    settings = decode(read_bytes(config), dict[str, Any], config) if config and config.is_file() else {}
+    name = str(settings.get("vlm_model_name", BACKBONE))
+    return name, Path(name) if Path(name).is_dir() else _cached(name)
+
+
+def _cached(hub_name: str) -> Path | None:
+    """Return the folder in the hub's cache with the files of a model's main branch, if there is one."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    folder = cache / f"models--{hub_name.replace('/', '--')}"
+    reference = folder / "refs" / "main"
+    snapshot = folder / "snapshots" / reference.read_text(encoding="utf-8").strip() if reference.is_file() else None
+    return snapshot if snapshot and snapshot.is_dir() else None
+
+
+# The virtual environment that LeRobot lives in
+
+
+def environment_folder() -> Path:
+    """Return the folder that the variable names, or else one in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get(ENVIRONMENT_VARIABLE) or f"{cache}/bilevel/smolvla").expanduser()
+
+
+def require_environment(folder: Path) -> Path:
+    """Return the environment's Python; `BadInput` where there is none, or no LeRobot that we can run."""
+    python, version = folder / "bin" / "python", lerobot_version(folder)
+    if python.is_file() and (version or "").startswith(f"{SUPPORTED}."):
+        return python
+    reason = (
+        f"has lerobot {version}, but {SUPPORTED} is supported" if version else "no virtual environment with lerobot"
+    )
+    where = "" if folder == environment_folder() else f" --environment {folder}"
+    raise BadInput(f"{folder}: {reason}; make it with: bilevel vla set-up{where}")
+
+
+def lerobot_version(folder: Path) -> str | None:
+    """Return the version of LeRobot in an environment as pip noted it, which is sooner read than asked for."""
+    places = [str(place) for place in folder.glob("lib/python*/site-packages")]
+    return next((found.version for found in metadata.distributions(name="lerobot", path=places)), None)
+
+
+def setup_commands(folder: Path, torch_index: str | None) -> Iterator[Sequence[str]]:
+    """Yield the commands that make the environment."""
+    pip = (str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check")
+    yield sys.executable, "-m", "venv", str(folder)
+    yield *pip, "--upgrade", "pip"  # an old one takes many minutes to find versions that go together
+    if torch_index:
+        yield *pip, "--index-url", torch_index, *TORCH
+    yield *pip, REQUIREMENT
+
+
+def fetch_commands(method: str) -> Iterator[Sequence[str]]:
+    """Yield the commands that download a method's model and the settings of its backbone into the hub's cache."""
+    download = str(require_environment(environment_folder()).with_name("hf")), "download"
+    yield *download, MODELS[method].hub_name
+    yield *download, _find_backbone(_cached(MODELS[method].hub_name))[0], *BACKBONE_FILES
+
+
+def run_all(commands: Iterable[Sequence[str]]) -> None:
+    """Run one command after the other, each shown, and allowed to download; `BadInput` for the first that fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
+    for command in commands:
+        print(f"$ {' '.join(command)}", flush=True)
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, env=environment).returncode
+        if code != 0:
+            raise BadInput(f"exit code {code} of: {' '.join(command)}")
+
+
+# The policy
+
+
+def make_vla(settings: VlaSettings, env: SceneEnv) -> VlaPolicy:
+    """Return the policy of a model for an environment, whose task says in words what to do."""
+    if not env.task.instruction:
+        raise BadInput(
+            f"the task '{env.task.name}' has no `instruction`, so a vision-language-action model cannot do it"
+        )
+    env.env.camera = CAMERA
+    return VlaPolicy(settings, env, env.task.instruction.format(n=env.objects))
+
+
+class VlaPolicy(LabellingPolicy):
+    """A policy for one environment, which draws what the model sees: it has the render mode `rgb_array`."""
+
+    acts_elsewhere = True  # in the process of the model
+
+    def __init__(self, settings: VlaSettings, env: SceneEnv, instruction: str) -> None:
+        if not isinstance(env.controls, BoxControls):
+            raise BadInput(f"SmolVLA puts out numbers, but the controls of the task '{env.task.name}' are a choice")
+        super().__init__(env.labels)
+        self.instruction = instruction
+        self._settings, self._env, self._controls = settings, env, env.controls
+        self._server: ModelServer | None = None
+        self._wants_image = True
+
+    def reset(self, scene: Scene) -> None:
+        """Begin an episode; what is random in it follows from what is seen first."""
+        super().reset(scene)
+        self._server = loaded_server(self._settings)
+        self._server.user = self
+        self._check_size(self._server.action_size)
+        seen = hashlib.sha256(scene.values.tobytes() + scene.features.tobytes())
+        question = {"ask": "reset", "seed": int.from_bytes(seen.digest()[:4], "big")}
+        self._server.ask(question, self._settings.act_seconds)
+        self._wants_image = True
+
+    def act(self, scene: Scene) -> Control:
+        """Return the model's control for a picture of what is there now."""
+        if self._server is None:
+            self.reset(scene)
+        assert self._server is not None
+        if self._server.user is not self:
+            raise BadInput("a process runs one episode of a SmolVLA at a time; reset() the policy first")
+        super().reset(scene)
+        question = {"ask": "act", "sentence": self.instruction, "state": scene.values.tolist()}
+        if self._wants_image:
+            image = _middle(np.asarray(self._env.render(), np.uint8), self._settings.side)
+            question |= {"image": image.shape[:2], "pixels": image.tobytes()}
+        answer = self._server.ask(question, self._settings.act_seconds)
+        self._wants_image = bool(answer["wants_image"])
+        return self._control(answer["values"])
+
+    def _check_size(self, size: int) -> None:
+        wanted = self._controls.size
+        if size != wanted and not (self._settings.cut_actions and size > wanted):
+            raise BadInput(
+                f"{self._settings.model}: its actions are {size} numbers, but a control of the task "
+                f"'{self._env.task.name}' is {wanted}; fine-tune the model on such controls"
+            )
+
+    def _control(self, values: list[float]) -> Control:
+        """Return the control nearest to an action, which is in the environment's own units."""
+        numbers = np.asarray(values, np.float32)[: self._controls.size]
+        if not np.isfinite(numbers).all():
+            raise BadInput(f"{self._settings.model}: the model's action is not finite: {numbers.tolist()}")
+        return self._controls.decode(self._controls.encode(numbers)[0])
+
+
+def _middle(image: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
+    """Return the middle of a picture, (side, side, 3), as large a square as there is, up to a size."""
+    height, width, _ = image.shape
+    side = min(height, width, most)
+    top, left = (height - side) // 2, (width - side) // 2
+    return np.ascontiguousarray(image[top : top + side, left : left + side])
+
+
+# The process that runs the model
+
+
+class ModelServer:
+    """A process that has loaded a model and answers questions. It is of no use once it has not answered one.
+
+    Questions and answers go through a pipe; see `vla_server.py`. The process ends when we do, however that happens: its
+    input closes then. We do not wait for that, though: it is a group of its own, killed by `close()`, at exit, after a
+    time-out and after Ctrl-C.
+    """
+
+    def __init__(self, settings: VlaSettings) -> None:
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._connection, theirs = Pipe()
+        try:
+            self._process = subprocess.Popen(
+                [settings.python, settings.server, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()  # so that ours breaks when the process dies
+        self._log: IO[bytes] = log
+        self.close = weakref.finalize(self, _end, self._process, self._connection, log)  # at exit too
+        self.user: VlaPolicy | None = None  # the policy that uses it at the moment
+        question = {"ask": "load", "model": settings.model, "backbone": settings.backbone, "device": settings.device}
+        self.action_size = int(self.ask(question, settings.start_seconds)["action_size"])
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be asked."""
+        return bool(self.close.alive) and self._process.poll() is None
+
+    def ask(self, question: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
+        """Return the answer; `BadInput` where there is none in time, or the process has died or cannot give one."""
+        try:
+            with suppress(BrokenPipeError):  # it died; what it wrote before says why
+                self._connection.send(dict(question))
+            if not self._connection.poll(seconds):
+                raise BadInput(f"the process that runs the model has not answered within {seconds:g} s")
+            answer: Mapping[str, Any] = self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise BadInput(f"the process that runs the model ended: {self._last_words()}") from None
+        except BaseException:  # Ctrl-C too: its answer would pass for that to the next question
+            self.close()
+            raise
+        if "error" in answer:
+            raise BadInput(f"the model cannot be run: {answer['error']}")
+        return answer
+
+    def _last_words(self) -> str:
+        """End it, and return what it said last, for a message on one line."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        self.close()
+        return f"exit code {self._process.returncode}: {said}"
+
+
+def _end(process: subprocess.Popen[bytes], connection: Connection, log: IO[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
+        os.killpg(process.pid, signal.SIGKILL)  # a new session's group has its leader's number
+    process.wait()
+    assert process.stdin is not None
+    for stream in (process.stdin, connection, log):
+        stream.close()
+
+
+# A model takes a minute to load, and policies for many environments follow each other: they share its process.
+_LOADED: dict[VlaSettings, ModelServer] = {}
+
+
+def loaded_server(settings: VlaSettings) -> ModelServer:
+    """Return the process of this model, started if there is none. Others are ended first: two may not fit a GPU."""
+    server = _LOADED.get(settings)
+    if server is None or not server.alive:
+        for other in _LOADED.values():
+            other.close()
+        _LOADED.clear()
+        server = _LOADED[settings] = ModelServer(settings)
+    return server

@@ -1,0 +1,312 @@
+"""SmolVLA as a policy, with a process that answers and has no model: what goes over, what comes back, what lacks."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bilevel.experiments.paper import TASKS as PAPERS_TASKS
+from bilevel.methods import smolvla
+from bilevel.methods.smolvla import (
+    BACKBONE,
+    BACKBONE_FILES,
+    MODELS,
+    POLICY_FILES,
+    ModelServer,
+    VlaPolicy,
+    VlaSettings,
+    find_vla,
+    make_vla,
+    require_environment,
+)
+from bilevel.policies.episode import Episode
+from bilevel.policies.rollout import rollout
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS, opengl
+from bilevel.tasks.scene_env import SceneEnv
+from drawn_task import DRAWN
+from tiny_task import TINY_DISCRETE
+
+FAKE = Path(__file__).with_name("fake_vla_server.py")
+INSTRUCTION = "Deliver the parcel."
+STEPS = 12
+
+
+@pytest.fixture(autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    yield
+    for server in smolvla._LOADED.values():
+        server.close()
+    smolvla._LOADED.clear()
+
+
+@pytest.fixture
+def env() -> SceneEnv:
+    return SceneEnv(DRAWN, 1, render_mode="rgb_array")
+
+
+def settings(folder: Path, behaviour: str = "well", **others: Any) -> VlaSettings:
+    return VlaSettings(sys.executable, str(folder / behaviour), "none", server=str(FAKE), **others)
+
+
+def policy(env: SceneEnv, settings: VlaSettings) -> VlaPolicy:
+    return VlaPolicy(settings, env, INSTRUCTION)
+
+
+def run(env: SceneEnv, policy: VlaPolicy, seed: int = 3) -> Episode:
+    steps = iter(range(STEPS - 1))
+    return rollout(env, policy, seed, stop=lambda: next(steps, None) is None)
+
+
+def asked(folder: Path, question: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (folder / "well.log").read_text().splitlines())
+    return [line for line in lines if line["ask"] == question]
+
+
+def test_what_goes_over(env: SceneEnv, tmp_path: Path) -> None:
+    actor = policy(env, settings(tmp_path, device="cpu"))
+    assert run(env, actor).steps == STEPS
+    (load,) = asked(tmp_path, "load")
+    assert load["device"] == "cpu"
+    acts = asked(tmp_path, "act")
+    assert len(acts) == STEPS
+    assert {act["sentence"] for act in acts} == {INSTRUCTION}
+    scene = env.reset(3)
+    assert acts[0]["state"] == scene.values.tolist()
+    assert acts[1]["state"] != acts[0]["state"]
+    assert (actor.goal, actor.action) == (env.labels.goal(scene), None)
+
+
+@pytest.mark.parametrize(("most", "side"), [(30, 30), (480, 100)])
+def test_the_middle_of_a_picture_goes_over_when_it_is_wanted(
+    env: SceneEnv, tmp_path: Path, most: int, side: int
+) -> None:
+    run(env, policy(env, settings(tmp_path, side=most)))
+    shape = [side, side]
+    assert [act.get("image") for act in asked(tmp_path, "act")] == ([shape] + [None] * 4) * 2 + [shape, None]
+    assert {act["bytes"] for act in asked(tmp_path, "act") if "image" in act} == {side * side * 3}
+
+
+def test_an_environment_must_draw_and_take_numbers(tmp_path: Path) -> None:
+    blind = SceneEnv(DRAWN, 1)
+    with pytest.raises(BadInput, match="the environment of 'drawn' gives no pictures"):
+        run(blind, policy(blind, settings(tmp_path)))
+    with pytest.raises(BadInput, match="the controls of the task 'tiny-discrete' are a choice"):
+        policy(SceneEnv(TINY_DISCRETE, 1), settings(tmp_path))
+
+
+def test_controls_are_within_bounds(env: SceneEnv, tmp_path: Path) -> None:
+    control = policy(env, settings(tmp_path)).act(env.reset(3))
+    assert control.tolist() == pytest.approx([0.1, -0.05, 0.7])
+    assert env.env.action_space.contains(control)
+
+
+def test_what_is_random_follows_from_the_episode_alone(env: SceneEnv, tmp_path: Path) -> None:
+    actor = policy(env, settings(tmp_path))
+    for seed in (3, 4, 3):
+        actor.reset(env.reset(seed))
+    first, other, again = (reset["seed"] for reset in asked(tmp_path, "reset"))
+    assert first == again != other
+
+
+def test_policies_share_the_process_of_a_model(env: SceneEnv, tmp_path: Path) -> None:
+    first, second = (policy(env, settings(tmp_path)) for _ in range(2))
+    first.reset(env.reset(3))
+    second.reset(env.reset(3))
+    assert len(asked(tmp_path, "load")) == 1
+    second.act(env.reset(3))
+    with pytest.raises(BadInput, match="one episode of a SmolVLA at a time"):
+        first.act(env.reset(3))
+    first.reset(env.reset(3))
+    assert first.act(env.reset(3)).shape == (3,)
+
+
+def test_a_process_that_died_is_started_anew_for_the_next_episode(env: SceneEnv, tmp_path: Path) -> None:
+    actor = policy(env, settings(tmp_path, "dies"))
+    for _ in range(2):
+        with pytest.raises(BadInput, match="ended: exit code 1: Killed by a lack of memory"):
+            run(env, actor)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "others", "complaint"),
+    [
+        ("six numbers", {}, "its actions are 6 numbers, but a control of the task 'drawn' is 3"),
+        ("two numbers", {}, "its actions are 2 numbers, but a control of the task 'drawn' is 3"),
+        ("two numbers", {"cut_actions": True}, "its actions are 2 numbers, but a control of the task 'drawn' is 3"),
+        ("not finite", {}, "the model's action is not finite"),
+        ("refuses", {}, "the model cannot be run: no GPU: there is none"),
+        ("hangs", {"act_seconds": 0.5}, r"has not answered within 0\.5 s"),
+        ("well", {"start_seconds": 0.0}, "has not answered within 0 s"),
+    ],
+)
+def test_what_cannot_be_run_is_told(
+    env: SceneEnv, tmp_path: Path, behaviour: str, others: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        run(env, policy(env, settings(tmp_path, behaviour, **others)))
+
+
+def test_longer_actions_are_cut_where_that_is_wanted(env: SceneEnv, tmp_path: Path) -> None:
+    actor = policy(env, settings(tmp_path, "six numbers", cut_actions=True))
+    assert actor.act(env.reset(3)).tolist() == pytest.approx([0.1, -0.05, 0.7])
+
+
+# The process
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+OWNER = """
+import signal, sys, time
+from bilevel.methods.smolvla import ModelServer, VlaSettings
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored where tests run in the background
+server = ModelServer(VlaSettings(sys.executable, sys.argv[2], "none", server=sys.argv[1]))
+print(server._process.pid, flush=True)
+if sys.argv[3] == "stays":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("stays", "ending"), [("stays", signal.SIGKILL), ("stays", signal.SIGINT), ("leaves", None)])
+def test_it_does_not_survive_us_however_we_end(tmp_path: Path, stays: str, ending: signal.Signals | None) -> None:
+    command = [sys.executable, "-c", OWNER, str(FAKE), str(tmp_path / "well"), stays]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    if ending is not None:
+        assert runs(pid)
+        owner.send_signal(ending)
+    owner.wait(20)
+    owner.stdout.close()
+    assert eventually(lambda: not runs(pid))
+
+
+def test_the_real_server_says_that_lerobot_is_missing(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without any installed package
+    python.chmod(0o755)
+    with pytest.raises(BadInput, match="the model cannot be run: lerobot is not installed for "):
+        ModelServer(VlaSettings(str(python), "any", "none"))
+
+
+# Which models can be run
+
+
+def make_files(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+    return folder
+
+
+def snapshot(cache: Path, hub_name: str) -> Path:
+    """Where the hub's cache keeps the files of a model, once this has been called."""
+    folder = cache / f"models--{hub_name.replace('/', '--')}"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("c0ffee")
+    return folder / "snapshots" / "c0ffee"
+
+
+def make_environment(folder: Path, lerobot: str) -> Path:
+    """A virtual environment by the look of it, in which nothing can be run."""
+    note = f"lib/python3.11/site-packages/lerobot-{lerobot}.dist-info/METADATA"
+    make_files(folder, "bin/python", note)
+    (folder / note).write_text(f"Metadata-Version: 2.4\nName: lerobot\nVersion: {lerobot}\n")
+    return folder
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One without an environment for LeRobot, and with nothing from the hub."""
+    monkeypatch.setenv("BILEVEL_VLA", str(tmp_path / "environment"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_all_that_is_missing_is_said_at_once(machine: Path) -> None:
+    for method, model in MODELS.items():
+        with pytest.raises(BadInput) as found:
+            find_vla(method)
+        for part in (
+            f"the method '{method}' cannot be run: {machine}/environment: no virtual environment with lerobot",
+            f"{model.hub_name}: missing config.json, model.safetensors",
+            f"{BACKBONE}: missing config.json",
+            f"get them with: bilevel vla fetch {method}",
+        ):
+            assert part in str(found.value)
+    with pytest.raises(BadInput, match=f"hf download lerobot/smolvla_base --local-dir {machine}/policy"):
+        find_vla("smolvla", machine / "policy")
+
+
+@pytest.mark.parametrize("backbone", ["inside", "some/backbone", "folder"])
+def test_with_everything_there_a_method_can_be_run(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, backbone: str
+) -> None:
+    make_environment(machine / "environment", "0.4.4")
+    policy = make_files(machine / "policy", *POLICY_FILES)
+    places = {"inside": policy / "backbone", "folder": machine / "elsewhere"}
+    place = places[backbone] if backbone in places else snapshot(machine / "cache", backbone)
+    make_files(place, *BACKBONE_FILES)
+    (policy / "config.json").write_text(
+        json.dumps({"vlm_model_name": str(place) if backbone == "folder" else backbone})
+    )
+    monkeypatch.setenv("BILEVEL_VLA_DEVICE", "cuda:1")
+    for method, cut in (("smolvla", True), ("smolvla-metaworld", False)):
+        found = find_vla(method, policy)
+        assert found == VlaSettings(str(machine / "environment/bin/python"), str(policy), str(place), cut, "cuda:1")
+        assert len(found.digest) == 64
+
+
+@pytest.mark.parametrize("version", ["0.3.3", "0.40.0", "0.5.1"])
+def test_another_lerobot_will_not_do(machine: Path, version: str) -> None:
+    make_environment(machine / "there", version)
+    remedy = f"make it with: bilevel vla set-up --environment {machine}/there"
+    with pytest.raises(BadInput, match=f"has lerobot {version}, but 0.4 is supported; {remedy}"):
+        require_environment(machine / "there")
+
+
+# What it is told
+
+
+def test_every_task_of_the_paper_has_an_instruction_that_smolvla_reads_to_its_end() -> None:
+    instructions = [TASKS[name].instruction.format(n=10) for name in PAPERS_TASKS]
+    assert len(set(instructions)) == len(PAPERS_TASKS)
+    assert all("10" in words and len(words.split()) <= 38 for words in instructions)  # of its 48 tokens
+    with pytest.raises(BadInput, match="the task 'drawn' has no `instruction`"):
+        make_vla(VlaSettings("python", "model", "backbone"), SceneEnv(DRAWN, 1))
+
+
+def test_a_world_is_looked_at_from_where_the_model_was_trained() -> None:
+    if not any(map(opengl.works, opengl.BACKENDS)):
+        pytest.skip("no pictures can be drawn here")
+    usual, moved = (SceneEnv(TASKS["blocks"], 1, render_mode="rgb_array") for _ in range(2))
+    policy = make_vla(VlaSettings("python", "model", "backbone"), moved)
+    assert policy.instruction == "Put every block on the spot of its own colour, 1 in all."
+    for env in (usual, moved):
+        env.reset(seed=1)
+    assert not np.array_equal(usual.render(), moved.render())
+    usual.close()
+    moved.close()
