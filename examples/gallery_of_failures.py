@@ -26,10 +26,9 @@ from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import RunnablePolicy
 from bilevel.policies.episode import Episode
+from bilevel.policies.folder import RULES, find_folder
 from bilevel.policies.narration import why_failed
 from bilevel.policies.policy import Policy
-from bilevel.policies.policy_folder import RULES
-from bilevel.policies.pretrained import find_folder
 from bilevel.policies.recovery import NO_RECOVERY
 from bilevel.policies.rollout import rollout
 from bilevel.tasks.perception import read_perception

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bilevel.methods.methods import RunnablePolicy
+from bilevel.policies.folder import BISON, LearnedPolicy
 from bilevel.policies.policy import BilevelPolicy, ControllingExpert
-from bilevel.policies.policy_folder import BISON, LearnedPolicy
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tabletop import TASKS

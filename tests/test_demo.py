@@ -11,7 +11,7 @@ import pytest
 
 from bilevel import demo
 from bilevel.demo import CONTENTS, Size, demonstrate
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from drawing import can_draw

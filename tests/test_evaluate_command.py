@@ -11,7 +11,7 @@ import pytest
 import tiny_task
 from bilevel.commands.evaluate_command import parse_numbers
 from bilevel.policies.episode import read_problems
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.symbolic.domain import Atom, BadInput
 from command_line import run
 from tiny_policies import PICK, RULES_TEXT, learned_folder, still_folder, still_policy

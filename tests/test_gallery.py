@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.tabletop import TASKS
 
 ROOT = Path(__file__).parents[1]

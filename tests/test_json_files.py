@@ -12,7 +12,7 @@ import pytest
 from bilevel.commands.arguments import env_arguments
 from bilevel.demonstrations.dataset import MANIFEST, Demonstrations
 from bilevel.json_files import DEEPEST, Damaged, decode, is_too_deep
-from bilevel.policies.policy_folder import POLICY, read_policy
+from bilevel.policies.folder import POLICY, read_policy
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls
 from tiny_demonstrations import shown

@@ -18,7 +18,7 @@ from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import PRESETS, LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.metrics import LOGS, Log
-from bilevel.policies.policy_folder import UNFINISHED, WEIGHTS, read_policy
+from bilevel.policies.folder import UNFINISHED, WEIGHTS, read_policy
 from command_line import run
 from tiny_demonstrations import EPISODES, shown
 

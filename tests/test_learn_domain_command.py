@@ -18,7 +18,7 @@ import undecided_task
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.domain_learning.learning import hold_out
 from bilevel.learning.networks import PRESETS
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.symbolic.pddl import read_domain, write_domain
 from bilevel.tasks.scene_env import SceneEnv

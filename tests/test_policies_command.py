@@ -7,9 +7,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from bilevel.policies.policy_folder import Measured, keep_measured
+from bilevel.json_files import encode
+from bilevel.policies.folder import POLICY, Measured, read_card
 from bilevel.tasks import registry
 from bilevel.tasks.registry import register_task
 from command_line import run
@@ -27,7 +29,8 @@ def shipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shipped"
     shutil.copytree(still_folder(), folder)
-    keep_measured(folder, Measured({3: (20, 20), 10: (19, 20)}, 5, COMMAND, {"bilevel": "0.2.0"}))
+    measured = Measured({3: (20, 20), 10: (19, 20)}, 5, COMMAND, {"bilevel": "0.2.0"})
+    (folder / POLICY).write_text(encode(msgspec.structs.replace(read_card(folder), measured=measured)))
     register_task(replace(TINY, pretrained=folder))
 
 

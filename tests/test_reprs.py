@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bilevel
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from blocks_policies import idle_policy
 from tiny_demonstrations import shown
 from tiny_policies import still_policy

@@ -18,8 +18,8 @@ from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.encoding import encoding_of
 from bilevel.lowlevel.numpy_network import weight_shapes
 from bilevel.lowlevel.training import TrainingConfig
+from bilevel.policies.folder import BISON, FORMAT, Card, LearnedPolicy, NetworkShape, symbols_of
 from bilevel.policies.policy import ControllingExpert
-from bilevel.policies.policy_folder import BISON, FORMAT, Card, LearnedPolicy, NetworkShape, symbols_of
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import Action
 from bilevel.tabletop import TASKS

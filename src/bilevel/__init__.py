@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.lowlevel.network import LowLevelNetwork as LowLevelNetwork
     from bilevel.methods.methods import load_policy as load_policy
     from bilevel.planning.planners import plan as plan
+    from bilevel.policies.folder import pretrained_policies as pretrained_policies
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy import HighLevelPolicy as HighLevelPolicy
-    from bilevel.policies.pretrained import pretrained_policies as pretrained_policies
     from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.pruning import prune_rules as prune_rules
@@ -72,7 +72,7 @@ _MODULES = {
     "methods.methods": ["load_policy"],
     "planning.planners": ["plan"],
     "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
-    "policies.pretrained": ["pretrained_policies"],
+    "policies.folder": ["pretrained_policies"],
     "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],
     "rules.pruning": ["prune_rules"],

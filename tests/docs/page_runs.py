@@ -37,7 +37,7 @@ from bilevel import cli
 from bilevel.learning.dagger import DaggerConfig
 from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig
-from bilevel.policies.pretrained import pretrained_policies
+from bilevel.policies.folder import pretrained_policies
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.pddl import parse_domain
 

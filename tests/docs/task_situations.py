@@ -15,7 +15,7 @@ from page_blocks import ROOT
 from page_commands import run
 
 from bilevel.experiments.reproduction.folder import FINDINGS
-from bilevel.policies.pretrained import pretrained_policies
+from bilevel.policies.folder import pretrained_policies
 
 EXAMPLES = ROOT / "examples"
 SCRAPYARD = EXAMPLES / "own_world" / "scrapyard.pddl"

@@ -24,7 +24,7 @@ from bilevel.lowlevel.encoding import Encoding
 from bilevel.lowlevel.network import LowLevelNetwork
 from bilevel.lowlevel.training import TrainingConfig
 from bilevel.methods.methods import load_policy
-from bilevel.policies.policy_folder import LearnedNetwork, LearnedPolicy, read_policy
+from bilevel.policies.folder import LearnedNetwork, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.rules.rule import Rule

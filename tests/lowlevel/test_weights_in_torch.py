@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from bilevel.lowlevel.encoding import encode_episode, encoding_of
-from bilevel.policies.policy_folder import read_policy
-from bilevel.policies.pretrained import find_folder
+from bilevel.policies.folder import find_folder, read_policy
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tabletop import TASKS
 from bilevel.tasks.scene_env import SceneEnv

@@ -19,7 +19,7 @@ from bilevel.learning.networks import LearningConfig
 from bilevel.lowlevel.training import TrainingConfig, split
 from bilevel.methods.end_to_end import ENCODINGS, GraphSamples, encode_graphs
 from bilevel.methods.methods import find_policy, load_policy, read_learned
-from bilevel.policies.policy_folder import DOMAIN, POLICY, WEIGHTS, LearnedNetwork, LearnedPolicy, read_policy
+from bilevel.policies.folder import DOMAIN, POLICY, WEIGHTS, LearnedNetwork, LearnedPolicy, read_policy
 from bilevel.policies.rollout import rollout
 from bilevel.progress import Progress
 from bilevel.symbolic.domain import BadInput

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,21 @@ import pytest
 from numpy.typing import NDArray
 
 from bilevel.lowlevel.encoding import Unseen
-from bilevel.policies.body import Body
 from bilevel.policies.episode import NO_ACTION, Episode
-from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy
-from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery, parse_recovery
+from bilevel.policies.policy import BilevelPolicy, ControllingExpert, LowLevelPolicy, expert_policy
+from bilevel.policies.recovery import (
+    LEAST,
+    MANY_TIMES,
+    MARGIN,
+    NO_RECOVERY,
+    UNKNOWN,
+    Body,
+    RecoveringPolicy,
+    Recovery,
+    StallWatch,
+    WaitingPolicy,
+    parse_recovery,
+)
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
@@ -25,7 +37,7 @@ from bilevel.tasks.controls import BoxControls, Control, DiscreteControls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Labels
-from tiny_policies import CONTROLS, PICK, PUT, RULES_TEXT
+from tiny_policies import CONTROLS, PICK, RULES_TEXT
 from tiny_task import SPEC, TINY, Delivery, control
 
 LONGEST = {"pick": 20, "put": 20}
@@ -228,11 +240,6 @@ def test_the_same_episode_is_the_same_again_and_nothing_is_remembered() -> None:
     assert len(first.incidents) == 2
 
 
-def test_without_retries_and_other_choices_nothing_stalls() -> None:
-    found, _ = run(low=Low(stuck), recovery=parse_recovery("wait,plan"))
-    assert (found.outcome, found.incidents) == ("step limit", [])
-
-
 # Jams
 
 
@@ -260,15 +267,11 @@ def test_what_does_not_move_though_it_should_is_nudged() -> None:
     assert jammed(USUAL) == found
 
 
-def test_without_nudges_it_takes_a_stall() -> None:
-    found = jammed(Recovery(nudge=0))
-    assert kinds(found)[0] == ("retry", "stall")
-    assert found.incidents[0].step == 120
-
-
-def test_what_holds_still_is_not_nudged() -> None:
-    found, _ = run(low=Low(stuck), recovery=parse_recovery("nudge"))
-    assert (found.outcome, found.incidents) == ("step limit", [])
+def test_parts_that_are_off_neither_notice_a_stall_nor_a_jam() -> None:
+    assert kinds(jammed(Recovery(nudge=0)))[0] == ("retry", "stall")
+    for strategy in ("wait,plan", "nudge"):  # what holds still is not nudged
+        found, _ = run(low=Low(stuck), recovery=parse_recovery(strategy))
+        assert (found.outcome, found.incidents) == ("step limit", [])
 
 
 # The strategy as text
@@ -289,11 +292,78 @@ def test_nonsense_is_refused(text: str) -> None:
         parse_recovery(text)
 
 
-def test_rules_say_what_else_they_would_do() -> None:
-    state = frozenset({Atom("free"), Atom("lying", ("p1",)), Atom("lying", ("p2",)), Atom("empty", ("s1",))})
-    goal = frozenset({Atom("at", ("p1", "s1")), Atom("at", ("p2", "s1"))})
-    rules = RulePolicy(parse_rules(f"{RULES_TEXT.splitlines()[0]}\n{PUT}\n{PICK}"), TINY.domain)
-    rules.reset(state, goal, {"p1": "parcel", "p2": "parcel", "s1": "spot"})
-    found = list(rules.alternatives(state, goal))
-    assert found == [Action("pick", ("p1",)), Action("pick", ("p2",))]
-    assert found[0] == rules.choose(state, goal)
+# How long an action may be without effect
+
+PATIENCE = MARGIN * 40
+GOAL: Facts = frozenset({Atom("done")})
+
+
+def situation(*facts: str) -> tuple[Facts, Facts, Action]:
+    return frozenset(map(Atom, facts)), GOAL, Action("pick", ())
+
+
+@pytest.fixture
+def watch() -> StallWatch:
+    return StallWatch({"pick": 40, "press": 1})
+
+
+def test_an_action_may_take_several_times_as_long_as_it_ever_did(watch: StallWatch) -> None:
+    assert watch.deadline == math.inf
+    assert watch.enter(7, situation("a"))
+    assert watch.deadline == 7 + PATIENCE
+    watch.enter(20, situation("b"))
+    assert watch.deadline == 20 + PATIENCE
+    assert not watch.enter(25, None)
+    assert watch.deadline == math.inf
+    assert (watch.patience("press"), watch.patience("not shown")) == (LEAST, PATIENCE)
+    assert StallWatch({}).patience("pick") == UNKNOWN
+
+
+def test_a_change_that_is_undone_at_once_is_none(watch: StallWatch) -> None:
+    watch.enter(0, situation("a"))
+    for step in range(10, 100, 10):
+        watch.enter(step, situation())
+        watch.enter(step + 3, situation("a"))
+    assert watch.deadline == PATIENCE + 9 * 3  # the steps elsewhere do not count
+
+
+def test_states_that_come_again_and_again_stall_by_their_total(watch: StallWatch) -> None:
+    step, rounds = 0, 0
+    while step < watch.deadline:
+        watch.enter(step, situation("a"))
+        watch.enter(step + 30, situation("b"))
+        step, rounds = step + 60, rounds + 1
+    assert MANY_TIMES * 40 // 30 <= rounds <= MANY_TIMES * 40 // 30 + 1
+
+
+def test_one_more_attempt_has_twice_the_time_until_something_is_new(watch: StallWatch) -> None:
+    watch.enter(0, situation("a"))
+    watch.forgive(PATIENCE)
+    assert watch.deadline == 3 * PATIENCE
+    watch.forgive(3 * PATIENCE)
+    assert watch.deadline == 7 * PATIENCE
+    watch.enter(4 * PATIENCE, situation("b"))
+    assert watch.deadline == 5 * PATIENCE
+
+
+# A policy that only waits
+
+
+@pytest.mark.parametrize(("blind", "patience"), [(0, 20), (5, 20), (50, 7)])
+def test_it_waits_where_another_does_not_know_what_to_do_but_not_for_ever(blind: int, patience: int) -> None:
+    def hidden(call: int, scene: Scene, action: Action) -> None:
+        if call < blind:
+            raise Unseen("dark")
+
+    env, controls = SceneEnv(TINY, 1), list[Control]()
+    expert = expert_policy(env)
+    assert isinstance(expert, BilevelPolicy)
+    usual = rollout(env, expert, 1)
+    expert.low = Low(hidden)
+    waiting = WaitingPolicy(expert, Body(CONTROLS, TINY.switches), patience)
+    found = rollout(env, waiting, 1, callback=lambda step: controls.append(step.control))
+    assert np.array_equal(
+        controls[: min(blind, patience)], [CONTROLS.decode(np.zeros(3, np.float32))] * min(blind, patience)
+    )
+    expected = (NO_ACTION, patience) if blind > patience else (SUCCESS, usual.steps + blind)
+    assert (found.outcome, found.steps) == expected

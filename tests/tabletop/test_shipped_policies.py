@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from bilevel.experiments.evaluate import evaluate
-from bilevel.policies.policy_folder import LearnedPolicy, read_policy
-from bilevel.policies.pretrained import find_folder, pretrained_policies
+from bilevel.policies.folder import LearnedPolicy, find_folder, pretrained_policies, read_policy
 from bilevel.tabletop import TASKS
 
 FILES = {"domain.pddl", "policy.json", "rules.txt", "weights.safetensors"}

@@ -20,7 +20,7 @@ from live_episode import eventually
 import drawn_task
 import tiny_task
 from bilevel.commands.watching import rules_file, why_no_pictures
-from bilevel.policies.policy_folder import RULES
+from bilevel.policies.folder import RULES
 from bilevel.tasks.scene_env import SceneEnv
 from command_line import run
 from tiny_policies import still_folder

@@ -11,7 +11,7 @@ import tyro
 from bilevel.commands.arguments import Json, answer, count
 
 if TYPE_CHECKING:
-    from bilevel.policies.policy_folder import Card, LearnedPolicy
+    from bilevel.policies.folder import Card, LearnedPolicy
 
 PolicyName = Annotated[Optional[str], tyro.conf.Positional, tyro.conf.arg(metavar="POLICY")]
 
@@ -30,8 +30,7 @@ class Policies:
 
     def run(self) -> int:
         """Run the command; return the exit code."""
-        from bilevel.policies.policy_folder import read_policy
-        from bilevel.policies.pretrained import find_folder, pretrained_policies
+        from bilevel.policies.folder import find_folder, pretrained_policies, read_policy
 
         if self.policy is not None:
             folder = find_folder(self.policy)

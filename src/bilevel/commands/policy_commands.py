@@ -29,7 +29,7 @@ from bilevel.commands.arguments import (
 
 if TYPE_CHECKING:
     from bilevel.learning.networks import LearningConfig
-    from bilevel.policies.policy_folder import LearnedNetwork
+    from bilevel.policies.folder import LearnedNetwork
     from bilevel.progress import Progress
 
 PolicyFolder = Annotated[Path, tyro.conf.arg(metavar="POLICY")]

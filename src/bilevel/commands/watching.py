@@ -60,7 +60,7 @@ def watch(
 
 def rules_file(folder: str | None) -> Path | None:
     """Return the file that a policy's rules may be saved to: one that is there, can be written, and is not ours."""
-    from bilevel.policies.policy_folder import RULES
+    from bilevel.policies.folder import RULES
 
     if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
         return None

@@ -47,8 +47,7 @@ from bilevel.methods.end_to_end import (
 from bilevel.methods.methods import BILEVEL, find_method
 from bilevel.metrics import Log, open_log
 from bilevel.policies.episode import read_problems
-from bilevel.policies.policy import LowLevelPolicy
-from bilevel.policies.policy_folder import (
+from bilevel.policies.folder import (
     BISON,
     FORMAT,
     GRAPH,
@@ -62,6 +61,7 @@ from bilevel.policies.policy_folder import (
     count_parameters,
     symbols_of,
 )
+from bilevel.policies.policy import LowLevelPolicy
 from bilevel.progress import Callback, Progress, silent
 from bilevel.rules.learning import PRINTED, learn_rules
 from bilevel.rules.rule import Rule

@@ -35,8 +35,7 @@ from bilevel.lowlevel.encoding import (
     TableColumns,
 )
 from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, Table, scales_of
-from bilevel.policies.policy import LabellingPolicy
-from bilevel.policies.policy_folder import (
+from bilevel.policies.folder import (
     DOMAIN,
     POLICY,
     WEIGHTS,
@@ -45,6 +44,7 @@ from bilevel.policies.policy_folder import (
     read_card,
     read_domain_and_weights,
 )
+from bilevel.policies.policy import LabellingPolicy
 from bilevel.symbolic.domain import NO_FACTS, BadInput, Domain, Facts
 from bilevel.tasks.controls import Control, Controls, DiscreteControls
 from bilevel.tasks.scene import Array, Scene

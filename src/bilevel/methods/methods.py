@@ -15,13 +15,18 @@ from bilevel.cpu_time import cpu_seconds
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.planning import fast_downward
 from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_plan, planner_named
-from bilevel.policies.body import Body
 from bilevel.policies.episode import Episode, Seconds
+from bilevel.policies.folder import (
+    BISON,
+    LearnedNetwork,
+    LearnedPolicy,
+    find_folder,
+    pretrained_policy,
+    read_card,
+    read_policy,
+)
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
-from bilevel.policies.policy_folder import BISON, LearnedNetwork, LearnedPolicy, read_card, read_policy
-from bilevel.policies.pretrained import find_folder, pretrained_policy
-from bilevel.policies.recovery import Recovery, parse_recovery
-from bilevel.policies.waiting import WaitingPolicy
+from bilevel.policies.recovery import Body, Recovery, WaitingPolicy, parse_recovery
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.estimation import Estimation, Estimator

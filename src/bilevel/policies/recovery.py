@@ -1,32 +1,34 @@
-"""What a bilevel policy does where it is at a loss: a strategy that is kept with it.
+"""What a bilevel policy does where it cannot go on as usual: a strategy that is kept with it.
 
-| at a loss, because | first | then | at last |
+| reason | first | then | at last |
 |---|---|---|---|
 | no rule applies | wait and look again | follow a plan until a rule applies | stop |
-| an object is not seen that the action names | wait and look again | do what another rule says | stop |
-| nothing comes of the action (a stall) | back off and try again | do what another rule says | stop |
-| nothing moves, though it should (a jam) | nudge it | nudge it for longer | a stall |
+| unseen: the action names an object that is not seen | wait and look again | do what another rule says | stop |
+| stall: the action has had no effect for too long | back off and try again | do what another rule says | stop |
+| jam: nothing moves, though it should | nudge it | nudge it for longer | a stall |
 
 All of it is memory within an episode. Where no such thing happens, the policy is just what it is without.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import numpy as np
 
 from bilevel.lowlevel.encoding import Unseen
-from bilevel.policies.body import Body
 from bilevel.policies.episode import JAM, NO_RULE, NUDGE, OTHER, PLAN, RETRY, STALL, STOP, UNSEEN, WAIT, Incident
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
 from bilevel.policies.rollout import Perturb, Perturbation
-from bilevel.policies.stalls import JamWatch, StallWatch
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.traces import implied_types
 from bilevel.symbolic.domain import Action, BadInput, Facts, Problem
-from bilevel.tasks.controls import Control
+from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.estimation import Estimator
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.task import Labels
@@ -36,29 +38,26 @@ if TYPE_CHECKING:
 
 OFF = "off"
 BREADTH_FIRST_STATES = 1000  # for a shortest plan, before the search looks for any
-BACKING_OFF = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
 WHERE_GOAL_HOLDS = 25  # times as long to wait, for what is seen may be wrong or take its time
+BACKING_OFF = Perturbation(amplitude=1.0, rate=1.0, flips=0.0)
 BACK_OFF_STEPS = 15  # the first time; each further time lasts that much longer
 NUDGING = Perturbation(amplitude=1.0, rate=0.0, flips=0.0)
 LONGEST_NUDGE = 15  # steps; the first one is a step long, and each further one a step longer
+
+Times = Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
 
 
 class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long or how often each part is tried; 0 leaves it out."""
 
-    wait: int = 20  # steps to hold still and look again
-    plan: int = 50_000  # effort of a search: how many states and operators it may take up
-    retry: int = 3  # times to back off and try again, for each action
-    other: int = 3  # times to do something else instead, in an episode
-    nudge: int = 5  # steps in which nothing moves, though it should, before it is nudged
-
-    def __post_init__(self) -> None:
-        if min(msgspec.structs.astuple(self)) < 0:
-            raise ValueError("the numbers of a recovery must be at least 0")
+    wait: Times = 20  # steps to hold still and look again
+    plan: Times = 50_000  # effort of a search: how many states and operators it may take up
+    retry: Times = 3  # times to back off and try again, for each action
+    other: Times = 3  # times to do something else instead, in an episode
+    nudge: Times = 5  # steps in which nothing moves, though it should, before it is nudged
 
     def __str__(self) -> str:
-        parts = [f"{name}={number}" for name, number in msgspec.structs.asdict(self).items() if number]
-        return ",".join(parts) or OFF
+        return ",".join(f"{name}={number}" for name, number in msgspec.structs.asdict(self).items() if number) or OFF
 
 
 NO_RECOVERY = Recovery(0, 0, 0, 0, 0)
@@ -66,20 +65,163 @@ NO_RECOVERY = Recovery(0, 0, 0, 0, 0)
 
 def parse_recovery(text: str) -> Recovery:
     """Read what `str` of a recovery writes; a part without a number has the usual one, and one left out is off."""
-    usual, found = msgspec.structs.asdict(Recovery()), msgspec.structs.asdict(NO_RECOVERY)
-    for part in () if text == OFF else text.split(","):
-        name, equals, number = part.strip().partition("=")
-        if name not in usual or (equals and not (number.isascii() and number.isdecimal() and len(number) < 10)):
-            raise BadInput(f"--recovery takes {OFF}, or some of {Recovery()}, not '{text}'")
-        found[name] = int(number) if equals else usual[name]
-    return Recovery(**found)
+    usual, parts = msgspec.structs.asdict(Recovery()), msgspec.structs.asdict(NO_RECOVERY)
+    try:
+        for part in () if text == OFF else text.split(","):
+            name, equals, number = part.strip().partition("=")
+            parts[name] = int(number) if equals else usual[name]
+        return msgspec.convert(parts, Recovery)
+    except (KeyError, ValueError, msgspec.ValidationError):
+        raise BadInput(f"--recovery takes {OFF}, or some of {Recovery()}, not '{text}'") from None
+
+
+@dataclass(frozen=True)
+class Body:
+    """What must be known of a robot to hold it still, to push it, and to notice that it is stuck."""
+
+    controls: Controls
+    switches: Sequence[int] = ()  # numbers of a control that open or close something
+    longest: Mapping[str, int] = field(default_factory=dict)  # demonstration of each schema, in steps
+    named: Sequence[float] | None = None  # the control that holds still, if the task names one
+    seed: int = 0  # of the pushes
+
+    def still(self, last: Control | None) -> Control | None:
+        """Return a control that holds still, as far as one is known, after the last one.
+
+        If the task names none, it is the middle of a Box, where a velocity is nought. No control of a Discrete space is
+        known to do nothing, so the last one is repeated. Switches stay as they were.
+        """
+        if not isinstance(self.controls, BoxControls):
+            return last if self.named is None else np.int64(self.named[0])
+        held = np.zeros(self.controls.size, np.float32)
+        if self.named is not None:
+            held[:] = self.controls.encode(np.array(self.named))[0]
+        if last is not None and self.switches:
+            switches = list(self.switches)
+            held[switches] = self.controls.encode(last)[0, switches]
+        return self.controls.decode(held)
+
+    def is_still(self, control: Control) -> bool:
+        """Whether a control is known to hold still, whatever its switches say."""
+        if not isinstance(self.controls, BoxControls):
+            return self.named is not None and control == self.named[0]
+        held: Control = self.still(control)
+        return bool(np.allclose(self.controls.encode(control), self.controls.encode(held), atol=1e-6))
+
+
+class WaitingPolicy(BilevelPolicy):
+    """Does as another policy does, and holds still for a while where that does not know what to do."""
+
+    def __init__(self, policy: BilevelPolicy, body: Body, patience: int = Recovery().wait) -> None:
+        """It waits for so many steps in a row, and for longer where the goal seems to hold."""
+        super().__init__(policy.labels, policy.high, policy.low, policy.estimator)
+        self._body, self._patience = body, patience
+        self._last: Control | None = None
+        self._waited = 0
+
+    def reset(self, scene: Scene) -> None:
+        super().reset(scene)
+        self._last, self._waited = None, 0
+
+    def act(self, scene: Scene) -> Control | None:
+        try:
+            control = super().act(scene)
+        except Unseen:
+            control = None
+        if control is not None:
+            self._last, self._waited = control, 0
+            return control
+        self._waited += 1
+        patience = self._patience * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
+        return self.given(self._body.still(self._last)) if self._waited <= patience else None
+
+
+# Stalls: noticed by how long the demonstrations took for an action
+
+MARGIN = 6  # times the longest demonstration of an action, for one attempt at it
+MANY_TIMES = 60  # times the same, for all attempts at it in the same state together
+LEAST, UNKNOWN = 50, 1000  # steps: for actions that take next to none, and where nothing is known of any
+SETTLING = 5  # steps that a state may be left for without being another attempt
+
+Situation = tuple[Facts, Facts, Action]  # state, goal, and what is being done
+
+
+@dataclass(slots=True)
+class _Visits:
+    """What is known of a situation: when it was left last, the steps of that attempt, and the steps of all."""
+
+    left: float = -math.inf
+    attempt: int = 0
+    total: int = 0
+
+
+class StallWatch:
+    """Says until when something must have changed; the one who acts compares that with the present step.
+
+    Only a change of the symbols counts, and not if it is undone at once. Where the same few states come again and
+    again, the steps in each of them add up: then it is the total that ends the patience.
+    """
+
+    def __init__(self, longest: Mapping[str, int]) -> None:
+        """`longest` gives the steps of the longest demonstration of each schema."""
+        self._longest = longest
+        self._visits: dict[Situation, _Visits] = {}
+        self._here: Situation | None = None
+        self._began = 0
+        self._retries: Counter[Action] = Counter()  # each of them gets twice the time
+        self.deadline = math.inf  # the step at which a stall is to be noticed
+
+    def patience(self, schema: str) -> int:
+        """Return for how many steps an attempt may be without effect; what nobody showed is like the others."""
+        longest = self._longest.get(schema) or max(self._longest.values(), default=0)
+        return max(LEAST, MARGIN * longest) if longest else UNKNOWN
+
+    def enter(self, step: int, situation: Situation | None) -> bool:
+        """Note that this is the situation from now on, `None` where nothing is being done; return whether it is new."""
+        if self._here is not None:
+            left, steps = self._visits[self._here], step - self._began
+            left.left, left.attempt, left.total = step, left.attempt + steps, left.total + steps
+        self._here, self._began, self.deadline = situation, step, math.inf
+        if situation is None:
+            return False
+        is_new = situation not in self._visits
+        visits = self._visits.setdefault(situation, _Visits())
+        if step - visits.left > SETTLING:
+            visits.attempt = 0
+        if is_new:
+            self._retries.clear()
+        patience = self.patience(situation[2].name) << self._retries[situation[2]]
+        self.deadline = step + min(patience - visits.attempt, MANY_TIMES * patience // MARGIN - visits.total)
+        return is_new
+
+    def forgive(self, step: int) -> None:
+        """Give the present situation its whole time again, and twice as much."""
+        here, self._here = self._here, None
+        if here is not None:
+            self._visits[here] = _Visits()
+            self._retries[here[2]] += 1
+        self.enter(step, here)
+
+
+class JamWatch:
+    """Counts the steps in a row in which nothing that is seen has changed at all."""
+
+    def __init__(self) -> None:
+        self._agent = self._objects = b""  # as they were seen last
+        self._unmoved = 0
+
+    def look(self, scene: Scene) -> int:
+        """Return for how many steps this has been seen; almost always the agent has moved, which is found at once."""
+        agent = scene.values.tobytes()
+        if agent == self._agent and scene.features.tobytes() == self._objects:
+            self._unmoved += 1
+        else:
+            self._agent, self._objects, self._unmoved = agent, scene.features.tobytes(), 0
+        return self._unmoved
 
 
 class RecoveringPolicy(BilevelPolicy):
-    """A bilevel policy that knows what to do where it is at a loss.
-
-    `incidents` are the times that it was, in this episode; `failure` says why it has stopped, in short and in a line.
-    """
+    """A bilevel policy that knows what to do where it cannot go on as usual."""
 
     def __init__(
         self,
@@ -92,20 +234,18 @@ class RecoveringPolicy(BilevelPolicy):
     ) -> None:
         super().__init__(labels, high, low, estimator)
         self._rules, self._recovery, self._body = high, recovery, body
-        self._watch = StallWatch(body.longest)
         self._forget()
 
     def _forget(self) -> None:
         self.incidents: list[Incident] = []
         self._failure: tuple[str, str] | None = None
-        self._watch.reset()
-        self._push = Perturb(BACKING_OFF, self._body.controls, self._body.switches, self._body.seed)
         self._step = 0  # of this episode
         self._last: Control | None = None  # control that was given
         self._waited = 0  # steps in a row
+        self._stall, self._jam = StallWatch(self._body.longest), JamWatch()
+        self._push = Perturb(BACKING_OFF, self._body.controls, self._body.switches, self._body.seed)
         self._pushes = 0  # steps of backing off that are still to come
         self._nudge = Perturb(NUDGING, self._body.controls, self._body.switches, self._body.seed)
-        self._jam = JamWatch()
         self._nudges = 0  # in this state, of this action
         self._retries: Counter[Action] = Counter()
         self._avoided: set[Action] = set()
@@ -124,12 +264,12 @@ class RecoveringPolicy(BilevelPolicy):
 
     def act(self, scene: Scene) -> Control | None:
         if self.look(scene):
-            self._reconsider()
-        if self._step >= self._watch.deadline:
-            self._stalled()
+            self._decide_anew()
+        if self._step >= self._stall.deadline:
+            self._end_stall()
         control = self._usual()
         if control is None:
-            control = self._at_a_loss()
+            control = self._fallback()
         else:
             self._waited = 0
             if self._recovery.nudge:
@@ -142,7 +282,7 @@ class RecoveringPolicy(BilevelPolicy):
         return control
 
     def _usual(self) -> Control | None:
-        """How to do what is to be done, if that is known and can be seen."""
+        """Return how to do what is to be done, if that is known and can be seen."""
         if self.action is None or self._failure is not None:
             return None
         try:
@@ -152,11 +292,10 @@ class RecoveringPolicy(BilevelPolicy):
 
     def _enter(self) -> None:
         """Note what is being done from now on."""
-        self._jam.reset()
-        self._nudges = 0
+        self._jam, self._nudges = JamWatch(), 0
         if self.action is None or not (self._recovery.retry or self._recovery.other):
-            self._watch.enter(self._step, None)
-        elif self._watch.enter(self._step, (self.state, self.goal, self.action)):
+            self._stall.enter(self._step, None)
+        elif self._stall.enter(self._step, (self.state, self.goal, self.action)):
             self._retries.clear()  # as something has come of what was done
 
     def _note(self, kind: str, reason: str) -> None:
@@ -164,11 +303,10 @@ class RecoveringPolicy(BilevelPolicy):
         self.incidents.append(Incident(self._step, kind, reason, self.state, self.goal, objects, self.action))
 
     def _stop(self, reason: str, detail: str) -> None:
-        if self._failure is None:
-            self._failure = reason, detail
-            self._note(STOP, reason)
+        self._failure = reason, detail
+        self._note(STOP, reason)
 
-    def _reconsider(self) -> None:
+    def _decide_anew(self) -> None:
         """In another state, go on with the plan if no rule applies, and do not do what led nowhere."""
         if self._guide is not None:
             planned = self._guide.choose(self.state) if self._committed or self.action is None else None
@@ -181,20 +319,21 @@ class RecoveringPolicy(BilevelPolicy):
         self._enter()
 
     def _alternative(self) -> Action | None:
-        """The first action of a rule that is not to be avoided."""
-        found = self._rules.alternatives(self.state, self.goal)
-        return next((action for action in found if action not in self._avoided), None)
+        """Return the first action of a rule that is not to be avoided."""
+        actions = self._rules.alternatives(self.state, self.goal)
+        return next((action for action in actions if action not in self._avoided), None)
 
     # No rule applies, or what the action names is not seen
 
-    def _at_a_loss(self) -> Control | None:
+    def _fallback(self) -> Control | None:
         """Wait, then do something else, then stop."""
-        reason = NO_RULE if self.action is None else UNSEEN
+        if self._failure is not None:
+            return None
         still = self._body.still(self._last)
         patience = self._recovery.wait * (WHERE_GOAL_HOLDS if self.goal <= self.state else 1)
-        if self._failure is None and self._waited < patience and still is not None:
+        if self._waited < patience and still is not None:
             if not self._waited:
-                self._note(WAIT, reason)
+                self._note(WAIT, NO_RULE if self.action is None else UNSEEN)
             self._waited += 1
             return still
         if self.action is None:
@@ -221,13 +360,14 @@ class RecoveringPolicy(BilevelPolicy):
         self.action = self._guide.choose(self.state)
         if self.action is None:
             self._guide = None
-            self._stop(NO_RULE, "the goal holds" if self.goal <= self.state else self._no_plan)
+            no_plan = "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
+            self._stop(NO_RULE, "the goal holds" if self.goal <= self.state else no_plan)
         else:
             self._note(PLAN, NO_RULE)
             self._enter()
 
     def _plan(self) -> tuple[Action, ...]:
-        """A plan for the present state, or nothing. It counts on nature being kind: if not, there is another one."""
+        """Return a plan for the present state, or nothing. It takes the outcome it needs of each action."""
         from bilevel.planning.planner import Effort, NoModel
         from bilevel.planning.search import search_until
 
@@ -236,16 +376,11 @@ class RecoveringPolicy(BilevelPolicy):
             return ()
         problem = Problem("at-hand", domain.name, self._rules.objects, self.state, self.goal)
         try:
-            found = search_until(Effort(self._recovery.plan), domain, problem, BREADTH_FIRST_STATES)
+            return search_until(Effort(self._recovery.plan), domain, problem, BREADTH_FIRST_STATES).plan or ()
         except NoModel:
             return ()
-        return found.plan or ()
 
-    @property
-    def _no_plan(self) -> str:
-        return "no rule applies" + (", and there is no plan from here" if self._recovery.plan else "")
-
-    # Jams
+    # Jams and stalls
 
     def _loosened(self, scene: Scene, control: Control) -> Control:
         """Return the control, with a push where nothing has moved for some steps although it should have.
@@ -254,7 +389,7 @@ class RecoveringPolicy(BilevelPolicy):
         a network without memory: for ever.
         """
         if self._jam.look(scene) >= self._recovery.nudge and not self._nudge.left:
-            self._jam.reset()
+            self._jam = JamWatch()
             if not self._body.is_still(control):
                 self._nudges += 1
                 self._nudge.burst(min(self._nudges, LONGEST_NUDGE))
@@ -262,29 +397,25 @@ class RecoveringPolicy(BilevelPolicy):
                     self._note(NUDGE, JAM)
         return self._nudge(control) if self._nudge.left else control
 
-    # Stalls
-
-    def _stalled(self) -> None:
-        """Nothing has come of the action for too long: try again from somewhere else, or do something else."""
+    def _end_stall(self) -> None:
+        """Try again from somewhere else, or do something else, as the action has had no effect for too long."""
         action = self.action
         assert action is not None
         if self._retries[action] < self._recovery.retry:
             self._retries[action] += 1
             self._pushes = self._retries[action] * BACK_OFF_STEPS
             self._note(RETRY, STALL)
-            self._watch.forgive(self._step)
+            self._stall.forgive(self._step)
         else:
-            steps = self._watch.patience(action.name)
-            self._do_something_else(
-                STALL, f"nothing came of {action} in {steps} steps; retries: {self._retries[action]}"
-            )
+            steps, retries = self._stall.patience(action.name), self._retries[action]
+            self._do_something_else(STALL, f"nothing came of {action} in {steps} steps; retries: {retries}")
 
     def _do_something_else(self, reason: str, detail: str) -> None:
         """Avoid the present action from now on, as long as there are others."""
         assert self.action is not None
-        others = sum(incident.kind == OTHER for incident in self.incidents)
+        tried = sum(incident.kind == OTHER for incident in self.incidents)
         self._avoided.add(self.action)
-        other = self._alternative() if others < self._recovery.other else None
+        other = self._alternative() if tried < self._recovery.other else None
         if other is None:
             self._stop(reason, detail)
             return

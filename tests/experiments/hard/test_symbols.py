@@ -9,8 +9,7 @@ import pytest
 
 from bilevel.experiments.hard.symbols import NO_ACTION, NOT_APPLICABLE, STEPS, TIME, solve_symbols
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
-from bilevel.policies.policy_folder import read_policy
-from bilevel.policies.pretrained import find_folder
+from bilevel.policies.folder import find_folder, read_policy
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, Facts
 from bilevel.tabletop import TASKS

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from bilevel.experiments.reproduction.large_problems import SCALED, SIZES, Scaling, measure_planner, measure_rules
-from bilevel.policies.pretrained import find_folder
+from bilevel.policies.folder import find_folder
 from bilevel.symbolic.domain import Problem
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.problems import generate_problem

@@ -14,7 +14,7 @@ from bilevel.commands import reproduction_run
 from bilevel.commands.reproduction_run import duration
 from bilevel.experiments.records import read_records as read_results
 from bilevel.experiments.reproduction.findings import Findings, read_findings
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from command_line import run
 from killing import results
 

@@ -20,7 +20,7 @@ from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import Options
 from bilevel.planning.planners import PLANNERS, PlannedPolicy
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import default_bound
 from bilevel.seeds import evaluation_seed

@@ -13,7 +13,7 @@ from bilevel.experiments.reproduction.findings import Findings
 from bilevel.experiments.reproduction.recipes import PAPER
 from bilevel.experiments.reproduction.variants import Variant
 from bilevel.methods.methods import EXPERT
-from bilevel.policies.policy_folder import BISON
+from bilevel.policies.folder import BISON
 from bilevel.rules.explanation.wording import listed
 
 NOTHING = "–"

@@ -18,7 +18,7 @@ from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.planning.planner import NoModel, Status
 from bilevel.planning.planners import plan
-from bilevel.policies.policy_folder import read_policy
+from bilevel.policies.folder import read_policy
 from bilevel.rules.solving import solve
 from bilevel.symbolic.domain import BadInput, Problem
 from bilevel.tabletop import TASKS

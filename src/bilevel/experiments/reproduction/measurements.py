@@ -21,7 +21,7 @@ from bilevel.experiments.reproduction.variants import Variant
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
 from bilevel.methods.methods import RunnablePolicy, read_learned
-from bilevel.policies.policy_folder import POLICY
+from bilevel.policies.folder import POLICY
 from bilevel.policies.recovery import parse_recovery
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput

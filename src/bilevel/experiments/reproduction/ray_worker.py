@@ -20,7 +20,7 @@ from bilevel.experiments.reproduction.backends import Advanced, Event, Processes
 from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.units import Unit
 from bilevel.files import make_scratch_folder, write_atomically
-from bilevel.policies.policy_folder import POLICY
+from bilevel.policies.folder import POLICY
 from bilevel.symbolic.domain import BadInput
 from bilevel.versions import versions
 

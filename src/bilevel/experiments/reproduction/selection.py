@@ -24,7 +24,7 @@ from bilevel.experiments.reproduction.recipes import OUR_RECIPE, USUAL_WORLD
 from bilevel.experiments.reproduction.summary import write_findings
 from bilevel.experiments.reproduction.units import Train, Unit
 from bilevel.experiments.reproduction.variants import USUAL, VARIANTS, Variant
-from bilevel.policies.policy_folder import BISON
+from bilevel.policies.folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 

@@ -30,7 +30,7 @@ from bilevel.experiments.statistics import microseconds_per_step
 from bilevel.experiments.statistics import summarise as make_row
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, Value
-from bilevel.policies.policy_folder import BISON, POLICY, RULES
+from bilevel.policies.folder import BISON, POLICY, RULES
 from bilevel.symbolic.expressions import read_text
 from bilevel.tabletop import TASKS
 

@@ -22,7 +22,7 @@ from bilevel.experiments.reproduction.folder import Experiment, ExperimentFolder
 from bilevel.experiments.reproduction.recipes import PAPER, USUAL_WORLD, Recipe, World
 from bilevel.files import write_atomically
 from bilevel.json_files import Amount, Count, encode
-from bilevel.policies.policy_folder import POLICY, read_policy
+from bilevel.policies.folder import POLICY, read_policy
 from bilevel.tabletop import TASKS
 from bilevel.versions import versions
 

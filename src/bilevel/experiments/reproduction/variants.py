@@ -22,7 +22,7 @@ from bilevel.experiments.reproduction.recipes import (
 )
 from bilevel.experiments.reproduction.units import Train
 from bilevel.methods.methods import END_TO_END, EXPERT, OFF
-from bilevel.policies.policy_folder import BISON
+from bilevel.policies.folder import BISON
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 

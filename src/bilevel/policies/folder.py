@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-import bilevel
-from bilevel.files import remove_leftovers, write_atomically
-from bilevel.json_files import Damaged, decode, encode, read_bytes
+from bilevel.files import write_atomically
+from bilevel.json_files import Count, decode, encode, read_bytes
 from bilevel.lowlevel.encoding import Encoding, encoding_of
 from bilevel.lowlevel.numpy_network import (
     NumpyNetwork,
@@ -28,9 +28,8 @@ from bilevel.lowlevel.numpy_network import (
     weight_shapes,
     weights_data,
 )
-from bilevel.policies.body import Body
 from bilevel.policies.policy import BilevelPolicy, LowLevelPolicy
-from bilevel.policies.recovery import NO_RECOVERY, RecoveringPolicy, Recovery
+from bilevel.policies.recovery import NO_RECOVERY, Body, RecoveringPolicy, Recovery
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import (
     consistent_names,
@@ -46,6 +45,7 @@ from bilevel.symbolic.expressions import read_text
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import BoxControls, Controls, DiscreteControls
 from bilevel.tasks.estimation import Estimation, Estimator
+from bilevel.tasks.registry import registered_task, task_names
 from bilevel.tasks.spec import Spec, read_spec
 from bilevel.tasks.task import Labels, Task
 
@@ -54,27 +54,27 @@ POLICY, DOMAIN, RULES, WEIGHTS = "policy.json", "domain.pddl", "rules.txt", "wei
 UNFINISHED = "unfinished"  # where learning keeps its checkpoints
 BISON = "bison"
 GRAPH = "graph"  # the network that has a NumPy twin
-MAX_ROUNDS, MAX_HIDDEN, MAX_EPISODES = 100, 100_000, 10**12
+MAX_HIDDEN = 100_000
 
 
 class NetworkShape(msgspec.Struct, frozen=True):
     """Which network it is; one of the user's own kind says nothing of its inside."""
 
     kind: str = GRAPH
-    hidden: int = 64
-    rounds: int = 2
+    hidden: Annotated[int, msgspec.Meta(ge=0, le=MAX_HIDDEN)] = 64
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=100)] = 2
 
 
 class Measured(msgspec.Struct, frozen=True):
     """How often a policy succeeded in episodes that it had not seen, and how to measure it again."""
 
-    successes: dict[int, tuple[int, int]]  # for each number of objects, and of how many episodes
-    seed: int  # of the evaluation
+    successes: dict[int, tuple[Count, Count]]  # for each number of objects, and of how many episodes
+    seed: Count  # of the evaluation
     command: str
     versions: dict[str, str]
 
     def __post_init__(self) -> None:
-        if not all(0 <= successes <= episodes < MAX_EPISODES for successes, episodes in self.successes.values()):
+        if any(successes > episodes for successes, episodes in self.successes.values()):
             raise ValueError("there cannot be more successes than episodes")
 
 
@@ -84,9 +84,9 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     task: str
     method: str
-    objects: int  # in the demonstrations
+    objects: Count  # in the demonstrations
     arguments: dict[str, Any]  # of the environment that the demonstrations come from
-    seed: int
+    seed: Count
     spec: dict[str, Any]
     controls: BoxControls | DiscreteControls
     encoding: dict[str, Any]  # which symbols the network is told, to see whether the domain is still the same
@@ -95,13 +95,28 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: dict[str, Any]
     versions: dict[str, str]
     commit: bool = False  # to a goal until it holds, where the rules need it
-    recovery: Recovery = Recovery()  # what it does where it is at a loss
-    longest: dict[str, int] = {}  # demonstration of each schema, in steps
-    switches: list[int] | None = None  # numbers of a control that open or close something, if that is known
+    recovery: Recovery = Recovery()  # what it does where it cannot go on as usual
+    longest: dict[str, Count] = {}  # demonstration of each schema, in steps
+    switches: list[Count] | None = None  # numbers of a control that open or close something, if that is known
     still: list[float] | None = None  # a control that does nothing, if the task names one
     estimation: Estimation | None = None  # of what is seen; older policies have none
     thresholds: dict[str, float] = {}  # of labels; older policies may have some, which mean nothing
     measured: Measured | None = None  # where somebody did, and kept it here
+
+    def __post_init__(self) -> None:
+        """Refuse what is of another robot than the controls and the spec."""
+        size = self.controls.size if isinstance(self.controls, BoxControls) else 1
+        if self.still is not None and len(self.still) != size:
+            raise ValueError(f"the control that is still has {len(self.still)} numbers, not {size}")
+        for switch in self.switches or ():
+            if switch >= size:
+                raise ValueError(f"there is no switch {switch}: controls have {size} numbers, from 0 on")
+        try:
+            spec = read_spec(self.spec)
+            if self.estimation:
+                Estimator(spec, self.estimation)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
 
 
 def count_parameters(weights: Weights) -> int:
@@ -133,7 +148,7 @@ class LearnedNetwork:
         return count_parameters(self.weights)
 
     def texts(self) -> dict[str, str]:
-        """The files that a person can read, by their names, without policy.json."""
+        """Return the files that a person can read, by their names, without policy.json."""
         return {DOMAIN: write_domain(self.domain)}
 
     @property
@@ -149,16 +164,9 @@ class LearnedNetwork:
 
     def check_task(self, task: Task) -> None:
         """`BadInput` where the domain does not know all that the task's labels say."""
-        known, wanted = (
-            [f"the type '{name}'" for name in domain.types if _is_said_of(name, domain)]
-            + [f"the predicate '{name}' with {len(p.parameters)} arguments" for name, p in domain.predicates.items()]
-            for domain in (self.domain, task.domain)
-        )
-        for what in wanted:
-            if what not in known:
-                raise BadInput(
-                    f"the policy was learned on {self.card.task!r}: its domain lacks {what} of '{task.name}'"
-                )
+        known, wanted = _vocabulary(self.domain), _vocabulary(task.domain)
+        for lacking in (each for each in wanted if each not in known):
+            raise BadInput(f"the policy was learned on {self.card.task!r}: its domain lacks {lacking} of '{task.name}'")
 
     def check_controls(self, controls: Controls) -> None:
         """`BadInput` for an environment with another action space than that of the demonstrations."""
@@ -169,27 +177,22 @@ class LearnedNetwork:
         """Write the folder, its card last; `BadInput` where training diverged or the place cannot be written to."""
         if not math.isfinite(self.card.summary["validation_loss"]):
             raise BadInput("training diverged: its loss is not finite; try another --seed or a lower learning rate")
-        try:
-            (folder / POLICY).unlink(missing_ok=True)
-        except OSError as error:
-            raise BadInput(f"{folder / POLICY}: cannot be written: {error.strerror}") from None
+        (folder / POLICY).unlink(missing_ok=True)
         contents: dict[str, str | bytes] = {**self.texts(), WEIGHTS: weights_data(self.weights)}
         contents[DOMAIN] = self.domain_text or contents[DOMAIN]
         for name, content in {**contents, POLICY: encode(self.card)}.items():
-            remove_leftovers(folder / name)
             write_atomically(folder / name, content)
 
 
-def keep_measured(folder: Path, measured: Measured) -> None:
-    """Write how often a policy succeeds into its policy.json."""
-    card = msgspec.structs.replace(read_card(folder), measured=measured)
-    write_atomically(folder / POLICY, encode(card))
-
-
-def _is_said_of(kind: str, domain: Domain) -> bool:
-    """Whether a predicate can be said of objects of this type."""
-    parameters = (parameter for predicate in domain.predicates.values() for parameter in predicate.parameters)
-    return any(domain.is_subtype(kind, parameter.type) for parameter in parameters)
+def _vocabulary(domain: Domain) -> list[str]:
+    """Return the types of which a predicate can hold, and the predicates."""
+    predicates = domain.predicates
+    said_of = {parameter.type for predicate in predicates.values() for parameter in predicate.parameters}
+    types = [name for name in domain.types if any(domain.is_subtype(name, kind) for kind in said_of)]
+    return [
+        *(f"the type '{name}'" for name in types),
+        *(f"the predicate '{name}' with {len(each.parameters)} arguments" for name, each in predicates.items()),
+    ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,11 +208,9 @@ class LearnedPolicy(LearnedNetwork):
         shown, statement = (self.card.summary.get(key) for key in ("rules_shown", "completion"))
         about = [domain_line(self.domain.name), f"learned from demonstrations of {self.card.task}"]
         if statement:
-            more = f"these show the first {shown}; the others complete them"
-            about += [
-                f"{more if shown != len(self.rules) else 'nothing had to be added'}:",
-                *str(statement).splitlines(),
-            ]
+            completed = f"these show the first {shown}; the others complete them"
+            about.append(f"{completed if shown != len(self.rules) else 'nothing had to be added'}:")
+            about += str(statement).splitlines()
         return {RULES: format_rules(consistent_names(self.rules), about), **super().texts()}
 
     def bind(
@@ -219,7 +220,7 @@ class LearnedPolicy(LearnedNetwork):
         recovery: Recovery | None = None,
         switches: Sequence[int] = (),
     ) -> BilevelPolicy:
-        """The policy with somebody's labels. A network that is not ours must be handed over again, as a class.
+        """Return the policy with somebody's labels. A network of another kind must be handed over again, as a class.
 
         The `recovery` is that of the folder, if none is given; `switches` are the task's, if the folder does not say.
         """
@@ -248,7 +249,7 @@ class LearnedPolicy(LearnedNetwork):
 
 
 def read_policy(folder: Path) -> LearnedPolicy:
-    """`BadInput`, which names the file, where one is missing, damaged, does not fit the others, or is not bilevel."""
+    """Return what is in a folder; `BadInput` where a file is missing, damaged, does not fit others, or not bilevel."""
     card = read_card(folder)
     if card.method != BISON:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {BISON}")
@@ -256,7 +257,7 @@ def read_policy(folder: Path) -> LearnedPolicy:
 
 
 def bilevel_policy(folder: Path, card: Card) -> LearnedPolicy:
-    """The policy in a folder with this policy.json."""
+    """Return the policy in a folder with this policy.json."""
     domain, weights = read_domain_and_weights(folder)
     encoding = encoding_of(domain, read_spec(card.spec))
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
@@ -267,13 +268,13 @@ def bilevel_policy(folder: Path, card: Card) -> LearnedPolicy:
 
 
 def symbols_of(encoding: Encoding) -> dict[str, Any]:
-    """The symbols that a network is told of."""
-    names = {name: list(getattr(encoding, name)) for name in ("nullary", "unary", "schemas")}
-    return {**names, "arity": encoding.arity}
+    """Return the symbols that a network is told of."""
+    names = {"nullary": encoding.nullary, "unary": encoding.unary, "schemas": encoding.schemas}
+    return {**{name: list(symbols) for name, symbols in names.items()}, "arity": encoding.arity}
 
 
 def read_card(folder: Path) -> Card:
-    """policy.json of any method."""
+    """Return policy.json of any method."""
     path = folder / POLICY
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder; `bilevel learn` makes one")
@@ -282,47 +283,17 @@ def read_card(folder: Path) -> Card:
             raise BadInput(f"{folder}: not complete; run the same `bilevel learn` again to go on")
         raise BadInput(f"{folder}: no policy: there is no {POLICY} in it")
     data = read_bytes(path)
-    _check_format(data, path)
-    card = decode(data, Card, path)
-    try:
-        spec = read_spec(card.spec)
-        if card.estimation:
-            Estimator(spec, card.estimation)
-        _check_size(card)
-    except BadInput as error:
-        raise Damaged(f"{path}: {error}") from None
-    for key, number, most in (("hidden", card.network.hidden, MAX_HIDDEN), ("rounds", card.network.rounds, MAX_ROUNDS)):
-        if not 0 <= number <= most:
-            raise Damaged(f"{path}: '{key}' cannot be {number}")
-    return card
+    number = decode(data, _Format, path).format
+    if number != FORMAT:
+        remedy = "upgrade bilevel" if number > FORMAT else "learn it again"
+        raise BadInput(f"{path}: of format {number}, but this version of bilevel reads {FORMAT}; {remedy}")
+    return decode(data, Card, path)
 
 
-def _check_size(card: Card) -> None:
-    """`BadInput` where the motion of the agent, its switches or the control that is still are of other controls."""
-    motion = card.estimation.agent if card.estimation else None
-    size = card.controls.size if isinstance(card.controls, BoxControls) else 1
-    if motion and len(motion.response) != size:
-        raise BadInput(f"the estimation is for controls of {len(motion.response)} numbers, not {size}")
-    if card.still is not None and len(card.still) != size:
-        raise BadInput(f"the control that is still has {len(card.still)} numbers, not {size}")
-    for switch in card.switches or ():
-        if not 0 <= switch < size:
-            raise BadInput(f"there is no switch {switch}: controls have {size} numbers, from 0 on")
+class _Format(msgspec.Struct):
+    """What all versions of policy.json have."""
 
-
-def _check_format(data: bytes, path: Path) -> None:
-    about = decode(data, dict[str, Any], path)
-    found = about.get("format")
-    if found == 1:
-        try:
-            made = " ".join(about["summary"]["demonstrations"]["command"].split())
-        except (KeyError, TypeError, AttributeError):
-            made = "bilevel collect …"
-        raise BadInput(
-            f"{path}: of bilevel 0.1, whose policies had no spec; learn it again, after: {made} --output DIR"
-        )
-    if isinstance(found, int) and found > FORMAT:
-        raise BadInput(f"{path}: of format {found}, but bilevel {bilevel.__version__} reads {FORMAT}; upgrade bilevel")
+    format: int
 
 
 def read_domain_and_weights(folder: Path) -> tuple[Domain, Weights]:
@@ -353,3 +324,40 @@ def _read_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
     if not rules and not domain.adl:
         raise BadInput(f"{path}: there is no rule in it")
     return rules
+
+
+# Policies that come with tasks
+
+
+def pretrained_policies() -> dict[str, Path]:
+    """Return the folders of all policies that come with a registered task, by the names of the tasks.
+
+    list(pretrained_policies())              # what `bilevel policies` lists
+    """
+    tasks = {name: registered_task(name) for name in task_names()}
+    return {name: Path(task.pretrained) for name, task in tasks.items() if task and task.pretrained}
+
+
+def pretrained_policy(task: Task) -> Path | None:
+    """Return what `find_folder` finds the policy of a task by: its name, unless that is another's, else its folder."""
+    if task.pretrained is None:
+        return None
+    registered = registered_task(task.name)
+    has_name = registered is not None and registered.pretrained == task.pretrained and not Path(task.name).exists()
+    return Path(task.name if has_name else task.pretrained)
+
+
+def find_folder(source: Path | str) -> Path:
+    """Return the folder of a policy: the one of this path, or else that of the pretrained policy of this name.
+
+    What is there goes before what has the same name. `BadInput` for a mere name that is neither.
+    """
+    path = Path(source)
+    if os.path.exists(path) or len(path.parts) != 1:
+        return path
+    task = registered_task(path.name)
+    if task is not None and task.pretrained:
+        return Path(task.pretrained)
+    names = ", ".join(pretrained_policies())
+    remedy = f", or name a pretrained policy: {names}" if names else ""
+    raise BadInput(f"{path}: there is no such folder; `bilevel learn` makes one{remedy}")
