@@ -8,14 +8,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from episodes import clumsy_episode, each_size, each_task, expert_episode, random_controls, scene_env, world
+from episodes import clumsy_episode, each_size, each_task, expert_episode, random_controls, world
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.gymnasium_ids import gymnasium_id
-from bilevel.tabletop.observation import Observation
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene_env import SceneEnv
 
@@ -109,20 +108,6 @@ def test_a_control_is_four_finite_numbers(task: str, control: Any, message: str)
 
 
 @each_task
-def test_controls_out_of_range_are_clipped(task: str) -> None:
-    environment = world(task, 1)
-    wild = 3 * random_controls(20)
-
-    def run(controls: Any) -> list[Observation]:
-        environment.reset(seed=0)
-        return [environment.step(control)[0] for control in controls]
-
-    for first, second in zip(run(wild), run(wild.clip(-1, 1)), strict=True):
-        assert np.array_equal(first["agent"], second["agent"])
-        assert np.array_equal(first["objects"], second["objects"])
-
-
-@each_task
 def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = world(task, 1)
     monkeypatch.setattr(environment, "step_limit", 2)
@@ -136,20 +121,6 @@ def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyP
         environment.step(STILL)
     environment.reset(seed=0)
     environment.step(STILL)
-
-
-@each_size
-def test_the_step_limit_is_that_of_the_task(task: str, objects: int) -> None:
-    assert world(task, objects).step_limit == scene_env(task, objects).step_limit == 2048 * objects
-
-
-@each_task
-def test_numbers_of_objects_out_of_range_are_refused(task: str) -> None:
-    most = TASKS[task].max_objects
-    assert most is not None
-    for objects in (0, -1, most + 1):
-        with pytest.raises(BadInput, match=f"1 to {most} objects, not {objects}"):
-            TASKS[task].make_env(objects)
 
 
 @each_task

@@ -10,7 +10,6 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-import pytest
 from episodes import Control, each_size, each_task, random_controls, world
 from numpy.typing import NDArray
 
@@ -63,19 +62,6 @@ def test_a_seed_gives_the_same_episode_again(task: str, objects: int) -> None:
     assert episode(environment, seed=5) == first
     assert episode(TASKS[task].make_env(objects), seed=5) == first
     assert other[0] != first[0]
-
-
-@each_task
-def test_without_a_seed_episodes_go_on_from_the_last_one(task: str) -> None:
-    environment = world(task, 1)
-
-    def two() -> list[Seen]:
-        environment.reset(seed=5)
-        return [Seen.of(*environment.reset()), Seen.of(*environment.reset())]
-
-    first, second = two()
-    assert first != second
-    assert two() == [first, second]
 
 
 @each_task
@@ -173,14 +159,6 @@ def _in_a_file(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
 
 
 @each_task
-def test_the_episode_to_be_restored_has_nature_in_it(task: str) -> None:
-    record = recording(task)
-    if task.endswith("-noisy"):
-        assert any("teleport" in seen.info for seen in record.seen[min(set(record.snapshots) - {0}) :])
-    assert len(record.snapshots) > len(points(task))
-
-
-@each_task
 def test_saving_changes_nothing(task: str) -> None:
     record, environment = recording(task), lively_env(task).env
     environment.reset(seed=2)
@@ -188,33 +166,5 @@ def test_saving_changes_nothing(task: str) -> None:
 
 
 @each_task
-def test_a_restored_episode_goes_on_as_it_did(task: str) -> None:
-    assert list(restored(lively_env(task).env, task, lambda snapshot: snapshot))
-
-
-@each_task
 def test_a_fresh_world_goes_on_from_a_file_as_the_old_one_did(task: str) -> None:
     assert list(restored(TASKS[task].make_env(3, **lively_arguments(task)), task, _in_a_file))
-
-
-@each_task
-def test_a_restored_episode_has_as_many_steps_left(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = world(task, 1)
-    monkeypatch.setattr(environment, "step_limit", 5)
-    environment.reset(seed=0)
-    follow(environment, random_controls(3))
-    environment.restore(environment.save())
-    assert len(follow(environment, random_controls(9))) == 2
-
-
-@each_task
-def test_snapshots_are_not_changed_by_what_follows(task: str) -> None:
-    environment = world(task, 1)
-    environment.reset(seed=0)
-    snapshot = environment.save()
-    copy = {name: array.copy() for name, array in snapshot.items()}
-    follow(environment, random_controls(30))
-    environment.restore(snapshot)
-    follow(environment, random_controls(30))
-    assert all(np.array_equal(snapshot[name], copy[name]) for name in copy)
-    assert all(type(array) is np.ndarray and array.dtype != object for array in snapshot.values())

@@ -7,8 +7,7 @@ import pytest
 
 from bilevel.symbolic.domain import Atom, BadInput
 from bilevel.tabletop import layout
-from bilevel.tabletop.measurements import spot_aside
-from bilevel.tabletop.observation import POSITION, RGB
+from bilevel.tabletop.observation import POSITION
 from bilevel.tabletop.worlds.blocks import CIRCLE, ON_TABLE, TANGLED, Blocks, draw_start, label
 
 STILL = np.array([0, 0, 0, -1], np.float32)
@@ -29,18 +28,6 @@ def test_it_begins_with_everything_apart_and_nothing_achieved(world: Blocks, see
         others = np.delete(where, thing, axis=0)[:, :2]
         assert len(layout.clear_of(where[thing : thing + 1, :2], others)) == 1
     assert not world.achieved(observation).any()
-
-
-def test_a_block_and_its_place_have_a_colour_of_their_own(world: Blocks) -> None:
-    observation, _ = world.reset(seed=1)
-    colours = observation["objects"][:, RGB]
-    assert np.array_equal(colours[:4], colours[4:8])
-    assert len(np.unique(colours[:4], axis=0)) == 4
-    assert world.slots.scene(observation)["place2"].z < 0.01
-
-
-def test_which_block_has_which_colour_varies(world: Blocks) -> None:
-    assert len({world.reset(seed=seed)[0]["objects"][0, RGB].tobytes() for seed in range(10)}) > 3
 
 
 def has_circle(places: list[int]) -> bool:
@@ -64,16 +51,6 @@ def test_about_half_of_all_episodes_begin_with_a_circle(count: int) -> None:
         assert all(place != block for block, place in enumerate(places))
 
 
-def test_a_single_block_begins_on_the_table() -> None:
-    assert draw_start(np.random.default_rng(0), 1, TANGLED).tolist() == [ON_TABLE]
-
-
-@pytest.mark.parametrize("count", [2, 3, 10])
-def test_every_episode_begins_with_a_circle_where_that_is_wanted(count: int) -> None:
-    rng = np.random.default_rng(0)
-    assert all(has_circle(draw_start(rng, count, CIRCLE).tolist()) for _ in range(100))
-
-
 def test_a_circle_is_seen_in_the_facts() -> None:
     world = Blocks(2, start=CIRCLE)
     scene = world.slots.scene(world.reset(seed=0)[0])
@@ -92,12 +69,6 @@ def test_there_is_room_on_the_table_where_it_is_seen() -> None:
             assert len(layout.clear_of(room, world.occupied())) == 1
             world.simulation.put(block, (*room[0], 0.02))
             observation = world.step(STILL)[0]
-
-
-def test_where_something_lies_everywhere_the_roomiest_spot_is_seen() -> None:
-    spots, hand = np.array([[0.0, 0.5], [0.1, 0.5]]), np.array([0.0, 0.6, 0.2, 1.0], np.float32)
-    blocks = np.array([[0.0, 0.51, 0.02], [0.1, 0.55, 0.02]], np.float32)
-    assert spot_aside(spots, blocks, hand)[:2].tolist() == [0.1, 0.5]
 
 
 def test_only_blocks_at_their_goal_teleport_to_where_nothing_is() -> None:

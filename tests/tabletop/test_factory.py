@@ -56,10 +56,3 @@ def test_a_block_brings_its_successor_only_once(world: Factory) -> None:
 def test_success_needs_the_newcomers_too(world: Factory) -> None:
     ended = [deliver(world, block)[1] for block in (1, 2, 3, 4)]
     assert ended == [False, False, False, True]
-
-
-def test_newcomers_bring_nothing(world: Factory) -> None:
-    deliver(world, 1)
-    observation, _, info = deliver(world, 3)
-    assert info["events"] == ()
-    assert observation["visible"].sum() == 7

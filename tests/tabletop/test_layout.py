@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 
 from bilevel.tabletop.layout import (
     APART,
-    COLUMNS,
-    JITTER,
-    ROWS,
     WORK_AREA,
     clear_of,
     draw,
     grid,
-    jittered,
     spots_aside,
     stack,
 )
@@ -34,22 +30,6 @@ def test_places_are_within_reach_and_apart(seed: int, count: int) -> None:
     assert ((x >= APART[0]) | (y >= APART[1]) | np.eye(count, dtype=bool)).all()
 
 
-@given(seeds)
-def test_drawing_is_a_function_of_the_generator(seed: int) -> None:
-    first, second = (draw(np.random.default_rng(seed), 10) for _ in range(2))
-    assert np.array_equal(first, second)
-
-
-@given(seeds)
-def test_jitter_is_small(seed: int) -> None:
-    assert np.abs(jittered(grid(), np.random.default_rng(seed)) - grid()).max() <= np.max(JITTER)
-
-
-def test_the_grid_has_every_place_once() -> None:
-    assert grid().shape == (len(COLUMNS) * len(ROWS), 2)
-    assert len(np.unique(grid(), axis=0)) == len(grid())
-
-
 @given(points)
 def test_exactly_what_nothing_is_near_is_clear(obstacles: np.typing.NDArray[np.float64]) -> None:
     free = clear_of(grid(), obstacles)
@@ -65,11 +45,6 @@ def test_wide_obstacles_reach_further_along_x() -> None:
     obstacle = np.array([[0.15, 0.5]])
     assert clear_of(places, obstacle).tolist() == [[0.0, 0.5], [0.0, 0.6]]
     assert clear_of(places, obstacle, 0.1).tolist() == [[0.0, 0.6]]
-
-
-def test_empty_groups_can_be_stacked() -> None:
-    assert stack([], np.empty((0, 2))).shape == (0, 2)
-    assert stack([], [np.array([1.0, 2.0])]).tolist() == [[1.0, 2.0]]
 
 
 def test_spots_aside_are_free_and_the_first_may_be_anywhere() -> None:

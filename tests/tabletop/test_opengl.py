@@ -102,22 +102,6 @@ def test_worlds_work_without_any_library_to_draw_with(tmp_path: Path, wish: str,
     assert "no window: there is no screen here; render_mode='rgb_array' works without one" in lines[1]
 
 
-def test_a_world_left_open_ends_quietly() -> None:
-    if any(map(opengl.works, opengl.BACKENDS)):
-        lines = run(
-            """
-            from bilevel.tabletop.worlds.blocks import Blocks
-            worlds = [Blocks(objects=1, render_mode="rgb_array") for _ in range(3)]
-            for world in worlds:
-                world.reset(seed=0)
-                world.render()
-            del worlds[0], world
-            print("done")
-            """
-        )
-        assert lines == ["done"]
-
-
 def run(program: str, **variables: str) -> list[str]:
     """What a program prints, without a screen; it must neither fail nor complain."""
     hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM"}

@@ -17,7 +17,7 @@ import pytest
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import opengl, rendering
-from bilevel.tabletop.rendering import CAMERAS, QUALITIES, Image, open_picture
+from bilevel.tabletop.rendering import CAMERAS, QUALITIES, Image
 from bilevel.tabletop.worlds.blocks import Blocks
 
 STILL = np.zeros(4, np.float32)
@@ -66,18 +66,6 @@ def test_a_picture_has_the_size_of_its_quality(world: Blocks) -> None:
     assert picture.shape == ((quality.height, quality.width, 3) if can_draw() else (0, 0, 3))
 
 
-@each_quality
-def test_a_picture_is_right_side_up(world: Blocks) -> None:
-    picture = drawn(world)
-    if can_draw():
-        height, width, _ = picture.shape
-        sky, table = picture[: height // 10, : width // 10], picture[-height // 10 :, width // 4 : width // 2]
-        red, _, blue = sky.mean((0, 1))
-        assert red < blue
-        red, _, blue = table.mean((0, 1))
-        assert red > blue + 20
-
-
 def test_a_block_is_seen_where_it_is(world: Blocks) -> None:
     """The larger x, the further left; the larger y, the nearer to the camera."""
     row, column = seen_at(world, 0.2, 0.4)
@@ -109,56 +97,11 @@ def test_things_are_located_where_they_are_seen(world: Blocks) -> None:
             assert abs(down * quality.height - row) < 6
 
 
-def test_what_is_behind_the_camera_is_nowhere(world: Blocks) -> None:
-    drawn(world)
-    if can_draw():
-        assert np.isnan(world.locate(np.array([[0.0, 5.0, 2.0]]))).all()
-
-
-def test_nothing_is_located_before_there_is_a_picture() -> None:
-    world = Blocks(objects=1, render_mode="rgb_array")
-    world.reset(seed=0)
-    with pytest.raises(BadInput, match="draw one first"):
-        world.locate(np.zeros((1, 3)))
-
-
 def test_pictures_have_the_size_that_is_asked_for() -> None:
     world = Blocks(objects=1, render_mode="rgb_array", quality="smooth", picture_size=(96, 64))
     world.reset(seed=0)
     assert drawn(world).shape == ((64, 96, 3) if can_draw() else (0, 0, 3))
     world.close()
-
-
-def test_parked_blocks_are_not_seen(world: Blocks) -> None:
-    before = drawn(world)
-    world.simulation.park(0)
-    world.simulation.settle()
-    parked = drawn(world)
-    world.simulation.paint("block1", PURE_GREEN)
-    assert np.array_equal(drawn(world), parked)
-    assert not np.array_equal(parked, before) or not can_draw()
-
-
-def test_shadows_and_smooth_edges_are_what_good_pictures_have_more() -> None:
-    assert not QUALITIES["fast"].shadows
-    assert QUALITIES["fast"].samples == 0
-    assert QUALITIES["smooth"].samples > 0
-    assert QUALITIES["good"].shadows
-    assert QUALITIES["good"].samples > 0
-
-
-def test_cameras_see_different_pictures(world: Blocks) -> None:
-    if can_draw():
-        pictures = {seen_by(camera, world).tobytes() for camera in CAMERAS}
-        assert len(pictures) == len(CAMERAS)
-
-
-def seen_by(camera: str, world: Blocks) -> Image:
-    picture = open_picture(world.simulation.model, "rgb_array", world.quality, camera)
-    drawing = picture.draw(world.simulation.data)
-    picture.close()
-    assert drawing is not None
-    return drawing
 
 
 # What they leave alone
@@ -186,17 +129,6 @@ def test_a_picture_stays_as_it_was_when_the_next_is_drawn(world: Blocks) -> None
     world.simulation.settle()
     assert not np.array_equal(drawn(world), first) or not can_draw()
     assert np.array_equal(first, before)
-
-
-def test_closing_one_world_leaves_the_others_pictures(world: Blocks) -> None:
-    other = Blocks(objects=1, render_mode="rgb_array")
-    other.reset(seed=0)
-    before = drawn(world)
-    drawn(other)
-    other.close()
-    assert np.array_equal(drawn(world), before)
-    world.close()
-    assert np.array_equal(drawn(world), before)  # a closed world can be shown again
 
 
 def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,15 +180,3 @@ def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_choices_are_refused_when_the_world_is_made(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Blocks(**arguments)
-
-
-def test_an_unknown_camera_is_refused(world: Blocks) -> None:
-    with pytest.raises(BadInput, match="unknown camera 'back'; known cameras: front, corner"):
-        open_picture(world.simulation.model, "rgb_array", camera="back")
-
-
-def test_a_world_without_a_render_mode_says_how_to_get_one() -> None:
-    world = Blocks(objects=1)
-    world.reset(seed=0)
-    with pytest.raises(BadInput, match="render_mode='rgb_array'"):
-        world.render()

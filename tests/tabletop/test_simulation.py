@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from bilevel.memory import give_back
 from bilevel.tabletop import furniture
-from bilevel.tabletop.simulation import HIGHEST, HOME, LOWEST, REACH, Simulation
+from bilevel.tabletop.simulation import HOME, REACH, Simulation
 
 BLOCKS = ("cube", "die")
 
@@ -57,14 +53,6 @@ def test_the_hand_follows_the_controls(simulation: Simulation) -> None:
     assert moved[3] < -0.6
 
 
-@pytest.mark.parametrize(("control", "corner"), [((-1, -1, -1, 0), LOWEST), ((1, 1, 1, 0), HIGHEST)])
-def test_the_hand_is_not_sent_out_of_bounds(
-    simulation: Simulation, control: tuple[float, ...], corner: np.typing.NDArray[np.float64]
-) -> None:
-    move(simulation, *control, steps=100)
-    assert np.array_equal(simulation.data.mocap_pos[simulation.model.body("mocap").mocapid[0]], corner)
-
-
 def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> None:
     move(simulation, 0, 0, 0, -1, steps=40)
     cube, die = simulation.blocks()
@@ -76,32 +64,6 @@ def test_blocks_stay_where_they_are_put_or_parked(simulation: Simulation) -> Non
     simulation.park(1)
     move(simulation, 0, 0, 0, -1)
     assert simulation.blocks()[1, 2] < -0.5
-
-
-def test_spots_move_and_hide(simulation: Simulation) -> None:
-    simulation.move_spot("mark", 0.1, 0.4)
-    assert simulation.spot("mark").tolist() == [0.1, 0.4, furniture.SPOT]
-    simulation.hide_spot("mark")
-    assert simulation.spot("mark")[2] < furniture.FLOOR
-
-
-def test_fixtures_are_put_while_the_simulation_is_reset(simulation: Simulation) -> None:
-    assert simulation.fixture(0)[:2].tolist() == [0.3, 0.5]
-    assert np.allclose(simulation.data.body("button").xpos[:2], (0.3, 0.5))
-
-
-def test_a_push_moves_a_joint_until_it_ends(simulation: Simulation) -> None:
-    simulation.push("button", -2.0)
-    move(simulation, 0, 0, 0, -1, steps=20)
-    assert simulation.joint("button") < -0.015
-    simulation.push("button", 0.0)
-    move(simulation, 0, 0, 0, -1, steps=40)
-    assert abs(simulation.joint("button")) < 1e-3
-
-
-def test_paint_is_seen_in_the_model(simulation: Simulation) -> None:
-    simulation.paint("cube", (0.1, 0.2, 0.3))
-    assert np.allclose(simulation.model.geom("cube").rgba, (0.1, 0.2, 0.3, 1.0))
 
 
 def test_a_block_that_was_put_elsewhere_in_its_sleep_wakes_in_a_snapshot_too(simulation: Simulation) -> None:
@@ -128,18 +90,3 @@ def test_an_explosion_is_noticed_and_forgotten_at_the_next_reset(simulation: Sim
     simulation.settle()
     move(simulation, 0, 0, 0, 0)
     assert simulation.stable
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked for memory that nobody uses")
-def test_worlds_keep_no_memory_that_nobody_uses() -> None:
-    worlds = [Simulation(furnished()) for _ in range(4)]
-    before = kibibytes()
-    give_back()
-    assert before - kibibytes() < 4 << 10
-    assert len(worlds) == 4
-
-
-def kibibytes() -> int:
-    """The memory that this process holds."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1])

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from bilevel.symbolic.domain import Action
 from bilevel.tabletop.observation import FEATURES, POSITION, numbered
-from bilevel.tabletop.skills import CARRY, pick, place, press, skilled, slide
+from bilevel.tabletop.skills import pick, place, press, skilled, slide
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
 from bilevel.tasks.scene import Array, Roster, Scene
 
@@ -28,51 +28,6 @@ def hand(x: float, y: float, z: float, opening: float = 1.0) -> Array:
 
 
 BLOCK, SPOT = thing(0.1, 0.5, 0.02), thing(-0.2, 0.6, 0.001)
-
-
-def test_far_from_a_block_the_hand_travels_high_and_open() -> None:
-    x, y, z, fingers = pick(hand(-0.2, 0.6, 0.05), BLOCK)
-    assert z == 1
-    assert abs(x) < 0.2 > abs(y)  # first up
-    assert fingers == OPEN
-
-
-def test_above_a_block_the_hand_goes_down_and_closes_when_it_is_there() -> None:
-    _, _, z, fingers = pick(hand(0.1, 0.5, 0.15), BLOCK)
-    assert z < -0.3
-    assert fingers == OPEN
-    assert pick(hand(0.1, 0.5, 0.04), BLOCK)[3] == CLOSE
-
-
-def test_the_hand_does_not_leave_before_its_fingers_are_open() -> None:
-    assert not pick(hand(-0.2, 0.6, 0.05, opening=0.5), BLOCK)[:3].any()
-    assert not press(hand(-0.2, 0.6, 0.05, opening=0.5), BLOCK)[:3].any()
-    assert not slide(hand(-0.2, 0.6, 0.05, opening=0.5), BLOCK, 1.0)[:3].any()
-
-
-def test_a_block_is_carried_high_and_let_go_where_it_belongs() -> None:
-    carried = place(hand(0.1, 0.5, CARRY + 0.02, 0.47), thing(0.1, 0.5, CARRY), SPOT)
-    assert carried[0] == -1
-    assert carried[3] == CLOSE
-    x, y, z, fingers = place(hand(-0.2, 0.6, 0.045, 0.47), thing(-0.2, 0.6, 0.025), SPOT)
-    assert (x, y, fingers) == (0, 0, OPEN)
-    assert -0.4 < z < -0.1  # firmly down to the end
-
-
-@pytest.mark.parametrize("off", [0.0, 0.008, 0.014])
-def test_wherever_a_block_may_be_let_go_it_is_first_set_down_without_delay(off: float) -> None:
-    above = place(hand(-0.2, 0.6, 0.06, 0.47), thing(-0.2 + off, 0.6, 0.04), SPOT)
-    assert above[2] < -0.3
-    assert place(hand(-0.2, 0.6, 0.045, 0.47), thing(-0.2 + off, 0.6, 0.025), SPOT)[3] == OPEN
-
-
-def test_a_knob_is_pushed_only_once_it_is_gripped() -> None:
-    knob = thing(0.3, 0.5, 0.08)
-    loose, gripped = (slide(hand(0.3, 0.5, 0.102, opening), knob, 1.0) for opening in (0.9, 0.4))
-    assert loose[0] == pytest.approx(0, abs=1e-4)
-    assert gripped[0] > 0.4
-    assert slide(hand(0.3, 0.5, 0.102, 0.4), knob, -1.0)[0] < -0.4
-    assert loose[3] == gripped[3] == CLOSE
 
 
 OBJECTS = arrays(np.float32, (4, len(FEATURES)), elements=st.floats(-0.5, 0.75, width=32))

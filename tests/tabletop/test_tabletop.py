@@ -13,9 +13,8 @@ from hypothesis.extra.numpy import arrays
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import layout
 from bilevel.tabletop.observation import Bools
-from bilevel.tabletop.tabletop import ARM_CLEARANCE, teleporting
+from bilevel.tabletop.tabletop import teleporting
 from bilevel.tabletop.worlds.blocks import Blocks
-from bilevel.tabletop.worlds.factory import Factory
 
 STILL = np.array([0, 0, 0, -1], np.float32)
 
@@ -64,27 +63,9 @@ def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
     assert layout.WORK_AREA[0, 1] < y < layout.WORK_AREA[1, 1]
 
 
-def test_free_places_are_clear_of_things_and_of_the_hand(world: Blocks) -> None:
-    occupied = world.occupied()
-    for _ in range(50):
-        ((x, y),) = world.free_place(occupied)
-        assert len(layout.clear_of(np.array([[x, y]]), occupied)) == 1
-        assert np.hypot(*(world.simulation.hand()[:2] - (x, y))) > ARM_CLEARANCE
-
-
-def test_on_a_full_table_there_is_no_free_place(world: Blocks) -> None:
-    assert world.free_place(layout.grid()).shape == (0, 2)
-
-
 def test_pictures_need_a_render_mode(world: Blocks) -> None:
     with pytest.raises(BadInput, match="render_mode='rgb_array'"):
         world.render()
-
-
-def test_closing_twice_is_fine(world: Blocks) -> None:
-    world.close()
-    world.close()
-    world.step(STILL)
 
 
 def test_snapshots_of_other_worlds_are_refused(world: Blocks) -> None:
@@ -94,24 +75,6 @@ def test_snapshots_of_other_worlds_are_refused(world: Blocks) -> None:
         world.restore(other.save())
     with pytest.raises(BadInput, match="snapshot"):
         world.restore({"physics": np.zeros(3)})
-
-
-def test_snapshots_of_other_worlds_with_the_same_physics_are_refused() -> None:
-    factory, blocks = Factory(1), Blocks(2)
-    for ours, theirs in ((factory, blocks), (blocks, factory)):
-        ours.reset(seed=0)
-        theirs.reset(seed=0)
-        with pytest.raises(BadInput, match="snapshot is of another world"):
-            ours.restore(theirs.save())
-        ours.step(STILL)  # nothing has happened
-
-
-def test_before_the_first_episode_nothing_can_be_saved_or_done() -> None:
-    world = Blocks(1)
-    with pytest.raises(BadInput, match="reset"):
-        world.save()
-    with pytest.raises(BadInput, match="reset"):
-        world.step(STILL)
 
 
 @pytest.mark.parametrize("objects", [0, 21, 2.5, "3", None, float("nan")])
@@ -127,16 +90,3 @@ def test_what_is_no_number_of_objects_is_refused(objects: Any) -> None:
 def test_only_what_is_at_its_goal_teleports(at_goal: Bools, seed: int) -> None:
     assert at_goal[teleporting(np.random.default_rng(seed), at_goal, 0.5)].all()
     assert teleporting(np.random.default_rng(seed), at_goal, 1.0).tolist() == np.flatnonzero(at_goal).tolist()
-
-
-def test_a_rate_is_a_probability_per_object_and_step() -> None:
-    rng = np.random.default_rng(0)
-    count = sum(len(teleporting(rng, np.array([True, False, True]), 0.1)) for _ in range(5000))
-    assert 900 < count < 1100
-
-
-def test_where_nothing_teleports_nothing_is_drawn() -> None:
-    rng = np.random.default_rng(0)
-    before = rng.bit_generator.state
-    assert len(teleporting(rng, np.ones(3, bool), 0.0)) == 0
-    assert rng.bit_generator.state == before

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bilevel.symbolic.domain import Atom, Domain
-from bilevel.tabletop import TASKS, world_tasks
+from bilevel.tabletop import TASKS
 from bilevel.tabletop.observation import POSITION, RGB, SERIAL, Observation
 from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tabletop.worlds import blocks, colour, gacha, swap
@@ -249,34 +249,6 @@ def test_any_positions_give_facts_that_conform(name: str) -> None:
 
 
 # Memory
-
-
-def test_what_is_remembered_is_what_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world_tasks, "REMEMBERED", 3)
-    asked = []
-
-    def facts(scene: Scene, heights: Any) -> list[Atom]:
-        asked.append(float(heights[0]))
-        return [Atom(name, (str(heights[0]),)) for name in scene.objects]
-
-    label = world_tasks.remembering(lambda scene: (scene.features[:1, 2],), facts)
-    scenes = [blocks_scene((0.1, 0.5, height)) for height in (0.0, 0.25, 0.5, 0.75)]
-    for scene in scenes[1:]:
-        scene.roster = scenes[0].roster
-    first = label(scenes[0])
-    assert label(scenes[0]) is first
-    assert asked == [0.0]
-    assert [len(label(scene)) for scene in scenes * 2] == [2] * 8
-    assert label(scenes[0]) == first
-    assert len(asked) > 4  # some were forgotten
-
-
-def test_what_is_remembered_depends_on_who_is_visible() -> None:
-    pair = {"rgb": RED, "xyz": (0.1, 0.5, 0.02)}
-    for name in ("block1", "block2"):
-        seen = look(blocks.SPEC, block={name: pair}, place={"place1": pair})
-        assert blocks.label(seen) == atoms(f"gripper-free, at {name} place1")
-        assert blocks.goal(seen) == atoms(f"at {name} place1")
 
 
 def test_a_goal_is_never_stale() -> None:

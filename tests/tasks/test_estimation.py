@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
-from bilevel.demonstrations.traces import label
-from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, Motion
 from bilevel.tasks.estimation_fitting import fit_estimation
 from bilevel.tasks.perception import Perception, Sensor
@@ -18,7 +17,6 @@ from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import LabelOnly, Position, Scalar, Spec
 from tiny_demonstrations import shown
 from tiny_task import SPEC as TINY_SPEC
-from tiny_task import TINY
 
 SPEC = Spec(
     agent={"x": Position, "y": Position, "z": Position, "opening": Scalar},
@@ -29,20 +27,16 @@ SPEC = Spec(
 )
 CARRYING = Carrying(
     offset=(0.0, 0.0, -0.02),
-    spread=(0.003, 0.003, 0.001),
     radius=0.02,
     agent={"opening": (0.3, 0.6)},
-    slip=0.0005,
     coupled={"turned": (2.0, 0.0, 0.0)},
 )
 ESTIMATION = Estimation(
     floor=0.0003,
-    near=0.05,
     jump=0.03,
-    steps=3,
     types={
-        "cube": Motion(loose=0.001, known={"z": 0.02}, bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
-        "spot": Motion(loose=0.0, known={"z": 0.0}),
+        "cube": Motion(known={"z": 0.02}, bounds={"turned": (0.0, 0.5)}, carrying=CARRYING),
+        "spot": Motion(known={"z": 0.0}),
     },
 )
 CUBES = {"cube0": (0.3, 0.1), "cube1": (-0.3, 0.2), "cube2": (0.0, -0.3)}
@@ -107,13 +101,12 @@ def test_noise_is_averaged_away_while_things_rest() -> None:
     assert estimate["cube2"].red == 2
 
 
-def test_what_is_carried_is_known_in_spite_of_noise_and_does_not_move_as_what_is_stirred() -> None:
-    stirred = changed(ESTIMATION.types["cube"], loose=0.01)
-    estimator = Estimator(SPEC, changed(ESTIMATION, types={**ESTIMATION.types, "cube": stirred}))
+def test_what_is_carried_is_known_in_spite_of_noise() -> None:
+    estimator = Estimator(SPEC, ESTIMATION)
     for true, noisy in seen([scene()] * 50 + list(carried()), noise=0.01):
         estimate = estimator.update(noisy)
         if true["cube0"].z > 0.03 and true.agent.opening < 0.5:
-            assert off(estimate, true, "cube0") < 0.006
+            assert off(estimate, true, "cube0") < 0.007
     assert off(estimate, true, "cube1") < 0.005
 
 
@@ -157,7 +150,7 @@ def test_missed_detections_are_filled_in() -> None:
 
 
 def test_what_vanishes_is_forgotten_where_things_do_and_at_once_if_nothing_flickers() -> None:
-    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": Motion(loose=0.0, gone=0.1)})
+    gone = changed(ESTIMATION, types={**ESTIMATION.types, "cube": Motion(gone=0.1)})
     for estimation, flickers, expected in ((ESTIMATION, 0, True), (gone, 0, False), (gone, 1, True)):
         estimator = Estimator(SPEC, estimation)
         estimator.update(scene())
@@ -192,16 +185,6 @@ def test_scenes_may_show_more_than_the_demonstrations_did() -> None:
     assert estimator.update(lamp) is lamp
     empty = Scene(more, dict.fromkeys(SPEC.agent, 0.0), {})
     assert estimator.update(empty) == lamp
-
-
-def test_facts_must_last_to_be_believed_if_the_sensors_are_noisy() -> None:
-    one, other = frozenset({Atom("one")}), frozenset({Atom("other")})
-    estimator = Estimator(SPEC, ESTIMATION)
-    assert [estimator.believe(state) for state in (one, other, one)] == [one, other, one]
-    for _, noisy in seen([scene()] * 3, noise=0.01):
-        estimator.update(noisy)
-    told = [estimator.believe(state) for state in (one, other, other, one, other, other, other, other)]
-    assert told == [one] * 6 + [other] * 2
 
 
 def test_the_agent_is_predicted_if_scenes_are_late() -> None:
@@ -240,8 +223,7 @@ def test_parameters_of_other_features_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def fitted() -> Estimation:
-    every = [(item, item.scenes(TINY_SPEC)) for item in shown()]
-    return fit_estimation(TINY_SPEC, ((scenes, label(item, TINY, scenes)[0], item.executed) for item, scenes in every))
+    return fit_estimation(TINY_SPEC, [(item.scenes(TINY_SPEC), item.executed) for item in shown()])
 
 
 def test_what_is_carried_and_how_the_agent_moves_is_seen(fitted: Estimation) -> None:
@@ -276,7 +258,7 @@ def test_coordinates_and_numbers_that_belong_to_the_way_of_an_object_are_found()
         agent = {"x": 0.02 * (step - 10), "y": 0.5, "closed": float(10 <= step < 30)}
         return Scene(spec, agent, {"drawer": {"drawer": {"x": way, "y": 0.5, "pulled": way}}})
 
-    motion = fit_estimation(spec, [([scene(step) for step in range(40)], [frozenset()] * 40, None)]).types["drawer"]
+    motion = fit_estimation(spec, [([scene(step) for step in range(40)], None)]).types["drawer"]
     assert motion.carrying is not None
     assert motion.carrying.coupled["pulled"][0] == pytest.approx(1.0)
     assert motion.bounds["pulled"] == pytest.approx((0, 0.4))
@@ -284,4 +266,4 @@ def test_coordinates_and_numbers_that_belong_to_the_way_of_an_object_are_found()
 
 
 def test_nothing_is_learned_from_nothing() -> None:
-    assert fit_estimation(SPEC, []) == Estimation(floor=0, near=0, jump=0, steps=1, types={})
+    assert fit_estimation(SPEC, []) == Estimation(floor=0, jump=0, types={})

@@ -38,15 +38,6 @@ def test_a_task_in_a_file_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_task("tiny_task.py:TINY_DISCRETE").name == "tiny-discrete"
 
 
-def test_a_task_in_a_module_is_found() -> None:
-    assert find_task("tiny_task:TINY").name == "tiny"
-
-
-def test_the_tabletop_offers_its_tasks_by_an_entry_point() -> None:
-    assert find_task("blocks").source == "blocks"
-    assert {"blocks", "gacha-noisy"} <= set(task_names())
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -81,10 +72,6 @@ def test_a_task_that_was_found_travels_by_its_name() -> None:
     code = f"import pickle; print(pickle.loads({pickle.dumps(task)!r}).name)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "tiny\n"
-
-
-def test_a_task_of_functions_in_a_module_travels_by_value() -> None:
-    assert pickle.loads(pickle.dumps(TINY)).name == "tiny"
 
 
 def test_a_task_that_was_changed_is_another() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 from bilevel.policies.episode import NO_ACTION
 from bilevel.policies.policy import expert_policy
 from bilevel.policies.rollout import rollout
-from bilevel.symbolic.domain import Atom, BadInput
-from bilevel.tasks.scene import Scene
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED, SceneEnv
 from bilevel.tasks.task import Expert, Task
 from tiny_task import TINY, make_env
@@ -50,10 +48,6 @@ def test_the_expert_succeeds_by_the_word_of_the_environment() -> None:
     assert outcome(TINY) == SUCCESS
 
 
-def test_without_a_word_the_goal_decides() -> None:
-    assert outcome(with_env({})) == SUCCESS
-
-
 @pytest.mark.parametrize(
     ("task", "is_success"),
     [
@@ -70,12 +64,6 @@ def test_the_end_of_an_episode_says_whether_it_succeeded(task: Task, is_success:
     assert (env.outcome is None, env.info.get("is_success")) == (is_success is None, is_success)
 
 
-@pytest.mark.parametrize("key", ["success", "is_success"])
-def test_success_is_read_from_info(key: str) -> None:
-    assert after_a_step(with_env({key: np.True_})) == SUCCESS
-    assert after_a_step(with_env({key: False})) is None
-
-
 def test_a_function_of_the_user_comes_first() -> None:
     assert after_a_step(with_env({"success": False}, success=lambda scene, info: scene.agent.closed < 2)) == SUCCESS
 
@@ -88,16 +76,6 @@ def test_other_ends() -> None:
 
 def test_an_expert_that_gives_up_ends_the_episode() -> None:
     assert outcome(replace(TINY, expert=Expert(choose=lambda state, goal: None, control=lambda *_: None))) == NO_ACTION
-
-
-def test_objects_come_and_go() -> None:
-    env = SceneEnv(TINY, 3)
-    seen = [len(env.reset(4).objects)]
-    expert = expert_policy(env)
-    while env.outcome is None:
-        seen.append(len(env.step(expert.act(env.scene)).objects))
-    assert seen[0] == 2
-    assert max(seen) == 6
 
 
 def broken(*_: Any) -> Any:
@@ -116,15 +94,6 @@ def test_an_error_in_a_users_function_is_one_line_with_its_place(field: str, whe
         outcome(replace(TINY, **changed))
 
 
-def test_a_generator_that_fails_half_way_is_told_as_well() -> None:
-    def label(scene: Scene) -> Iterator[Atom]:
-        yield Atom("free")
-        broken()
-
-    with pytest.raises(BadInput, match=r"label.*out of cheese"):
-        outcome(replace(TINY, label=label))
-
-
 @pytest.mark.parametrize(
     ("objects", "arguments", "message"),
     [
@@ -136,24 +105,6 @@ def test_a_generator_that_fails_half_way_is_told_as_well() -> None:
 def test_what_the_task_does_not_take_is_refused(objects: int, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         SceneEnv(TINY, objects, **arguments)
-
-
-def test_saving_and_restoring_go_on_as_before() -> None:
-    env = SceneEnv(TINY, 2, slip_rate=0.3)
-    expert = expert_policy(env)
-    env.reset(6)
-    for _ in range(10):
-        env.step(expert.act(env.scene))
-    saved, first = env.save(), [env.step(expert.act(env.scene)) for _ in range(5)]
-    env.restore(saved)
-    assert [env.step(expert.act(env.scene)) for _ in range(5)] == first
-
-
-def test_a_task_that_cannot_save_says_so() -> None:
-    env = SceneEnv(replace(TINY, save=None, restore=None), 1)
-    assert not env.can_save
-    with pytest.raises(BadInput, match="cannot save"):
-        env.save()
 
 
 def test_a_goal_that_holds_at_the_beginning_is_a_success() -> None:

@@ -16,25 +16,11 @@ SPEC = Spec(
 )
 
 
-def test_columns_are_the_features_of_all_types_each_once_in_order() -> None:
-    assert SPEC.columns == ("x", "y", "yaw", "red", "left", "full")
-    assert SPEC.agent_column == {"x": 0, "y": 1, "theta": 2, "grip": 3}
-
-
-def test_a_role_may_be_given_as_its_class() -> None:
-    assert SPEC.agent_roles["x"] == Position()
-    assert SPEC.object_roles["cube"]["yaw"] == Angle(4)
-
-
 def test_a_spec_survives_json() -> None:
     text = msgspec.json.encode(SPEC.as_json())
     again = read_spec(msgspec.json.decode(text))
     assert again == SPEC
     assert again.object_roles["tray"]["left"] == LabelOnly(Position(along="x"))
-
-
-def test_specs_with_other_roles_are_not_equal() -> None:
-    assert Spec(agent={"x": Position}, objects={}) != Spec(agent={"x": Scalar}, objects={})
 
 
 @pytest.mark.parametrize(

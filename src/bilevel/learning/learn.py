@@ -348,14 +348,14 @@ def _still_control(run: _Run) -> list[float] | None:
 
 
 def fit_estimation(demonstrations: Demonstrations) -> Estimation:
-    """Return what demonstrations show of how things move and how long facts last, for an `Estimator`."""
+    """Return what demonstrations show of how things move, for an `Estimator`."""
     spec, are_numbers = demonstrations.spec, isinstance(demonstrations.controls, BoxControls)
 
-    def episodes() -> Iterator[tuple[Sequence[Scene], Sequence[Facts], Array | None]]:
+    def episodes() -> Iterator[tuple[Sequence[Scene], Array | None]]:
         for number in range(min(len(demonstrations), ENOUGH_FOR_ESTIMATION)):
             shown = demonstrations[number]
             controls = shown.executed.reshape(shown.steps, -1) if are_numbers else None
-            yield shown.scenes(spec), shown.at_each_timestep(shown.states), controls
+            yield shown.scenes(spec), controls
 
     return estimation_fitting.fit_estimation(spec, episodes())
 

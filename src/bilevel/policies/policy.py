@@ -152,8 +152,6 @@ class BilevelPolicy(LabellingPolicy):
             scene = self.estimator.update(scene)
         self.scene = scene
         state, goal = self.labels.state(scene), self.labels.goal(scene)
-        if self.estimator:
-            state = self.estimator.believe(state)
         others = scene.roster is not self._roster and scene.roster != self._roster
         unchanged = _same(state, self.state) and _same(goal, self.goal) and not others
         if unchanged and not self._reconsidering:  # then the action stays the same, too

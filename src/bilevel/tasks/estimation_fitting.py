@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import Facts
 from bilevel.tasks.estimation import NORMAL, AgentMotion, Carrying, Estimation, Motion
 from bilevel.tasks.perception import Coordinates
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Scalar, Spec
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # As parts of the agent's fastest step:
 _MOVING = 0.1  # what moves less is not moved by the agent
@@ -28,8 +26,6 @@ _ALONG = 0.2  # what is carried moves as the agent does, but for this part of a 
 _LONG = 5  # steps for which an object must move along to be carried
 _MARGIN = 0.25  # by which ranges that were seen are widened, as a part of them
 _COUPLED = 0.05  # the part of a number's changes that the way of its object may leave unexplained
-_LASTING = 0.05  # a change of the facts must last for this part of the time for which they usually stay the same
-_MOST_STEPS = 10
 _SELDOM = 10  # of things at rest, every n-th step is enough
 _AHEAD = 6  # steps over which a prediction of the agent is tried
 
@@ -37,23 +33,19 @@ _AHEAD = 6  # steps over which a prediction of the agent is tried
 _Samples = Mapping[str, list[NDArray[Any]]]
 
 
-def fit_estimation(
-    spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], Sequence[Facts], Array | None]]
-) -> Estimation:
-    """Return what demonstrations show of how things move and how long facts last, for an `Estimator`.
+def fit_estimation(spec: Spec, demonstrations: Iterable[tuple[Sequence[Scene], Array | None]]) -> Estimation:
+    """Return what demonstrations show of how things move, for an `Estimator`.
 
-    Each has a scene and a state for each timestep, and what was executed in between, (steps, numbers), or `None` where
-    controls are no numbers that can be added.
+    Each has a scene for each timestep, and what was executed in between, (steps, numbers), or `None` where controls
+    are no numbers that can be added.
     """
     coordinates, samples = Coordinates(spec), defaultdict[str, _Samples](lambda: defaultdict(list))
-    jump = noise = 0.0
-    durations: list[int] = []
+    fastest = noise = 0.0
     moves: list[tuple[Floats, Floats]] = []
-    for scenes, states, controls in demonstrations:
+    for scenes, controls in demonstrations:
         agent = np.stack([scene.values for scene in scenes])[:, coordinates.agent_columns].astype(float)
-        fastest = float(np.linalg.norm(np.diff(agent, axis=0), axis=1).max(initial=0.0))
-        jump = max(jump, fastest)
-        durations += [len(list(same)) for _, same in groupby(states)]
+        step = float(np.linalg.norm(np.diff(agent, axis=0), axis=1).max(initial=0.0))
+        fastest = max(fastest, step)
         if controls is not None and len(controls) > _AHEAD + 1:
             moves.append((agent, controls.astype(float)))
         for before, scene in pairwise(scenes):
@@ -63,15 +55,11 @@ def fit_estimation(
                     samples[kind]["gone"].append(distances[[row]])
         for roster, values, features in _stretches(scenes):
             noise = max(noise, _median_step(coordinates, roster, features))
-            _note_motion(coordinates, roster, values, features, fastest, samples)
-    near = np.concatenate([np.zeros(1), *(part for found in samples.values() for part in found["distance"])])
-    lasting = int(_LASTING * np.median(durations)) if durations else 1
+            _note_motion(coordinates, roster, values, features, step, samples)
     return Estimation(
-        floor=max(2 * noise / NORMAL, _NEGLIGIBLE * jump),
-        near=float(np.quantile(near, 0.95)),
-        jump=_JUMP * jump,
-        steps=min(max(1, lasting), _MOST_STEPS),
-        types={kind: _motion(spec, coordinates, kind, found, _NEGLIGIBLE * jump) for kind, found in samples.items()},
+        floor=max(2 * noise / NORMAL, _NEGLIGIBLE * fastest),
+        jump=_JUMP * fastest,
+        types={kind: _motion(spec, coordinates, kind, found, _NEGLIGIBLE * fastest) for kind, found in samples.items()},
         agent=_agent_motion(coordinates.agent_names, moves) if moves else None,
     )
 
@@ -87,10 +75,8 @@ def _stretches(scenes: Sequence[Scene]) -> Iterator[tuple[Roster, Array, Array]]
 def _median_step(coordinates: Coordinates, roster: Roster, features: Array) -> float:
     """Return the most that the median coordinate has moved within a step: what the sensors' noise is at least."""
     steps = np.abs(np.diff(features[:, :, coordinates.columns], axis=0))[:, coordinates.has(roster)]
-    if steps.shape[1] == 0:
-        return 0.0
     half = (steps.shape[1] - 1) // 2
-    return float(np.partition(steps, half, axis=1)[:, half].max())
+    return float(np.partition(steps, half, axis=1)[:, half].max()) if steps.shape[1] else 0.0
 
 
 def _note_motion(
@@ -101,7 +87,7 @@ def _note_motion(
     fastest: float,
     samples: Mapping[str, _Samples],
 ) -> None:
-    """Note how each object moves: not at all, stirred by the agent, or carried by it."""
+    """Note where each object rests, and how it moves while the agent carries it."""
     points = coordinates.points
     agent = values[:, coordinates.agent_points].astype(float)
     way = np.diff(agent, axis=0)
@@ -109,54 +95,34 @@ def _note_motion(
     for row, (kind, is_placed) in enumerate(zip(roster.objects.values(), coordinates.is_placed(roster), strict=True)):
         found, seen = samples[kind], features[:, row].astype(float)
         found["bounds"].append(np.stack([seen.min(axis=0), seen.max(axis=0)])[None])
-        if not is_placed:
-            continue
-        change = np.diff(seen, axis=0)
-        moved = np.linalg.norm(change[:, points], axis=1)
-        slip, offset = change[:, points] - way, seen[:-1, points] - agent[:-1]
-        along = (speed > _MOVING * fastest) & (np.linalg.norm(slip, axis=1) < _ALONG * speed)
-        stirred = (moved > _MOVING * fastest) & (moved < _JUMP * fastest) & ~along
-        found["stirred"].append(change[stirred][:, points])
-        distance = np.linalg.norm(offset, axis=1)
-        found["distance"].append(distance[stirred])
-        resting = (moved < _NEGLIGIBLE * fastest) & (distance > _JUMP * fastest)  # and not held still by the agent
-        found["rest"].append(seen[:-1][resting][::_SELDOM])
-        carried = _lasting(along)
-        if carried.any():
-            parts = {"offset": offset, "agent": values[:-1], "slip": slip, "way": way, "change": change}
-            for name, part in parts.items():
-                found[name].append(part[carried])
-
-
-def _lasting(flags: Bools) -> Bools:
-    """Return the flags but for those that are raised for a few steps only."""
-    result, start = np.zeros_like(flags), 0
-    for value, same in groupby(flags.tolist()):
-        end = start + len(list(same))
-        result[start:end] = value and end - start >= _LONG
-        start = end
-    return result
+        if is_placed:
+            change, offset = np.diff(seen, axis=0), seen[:-1, points] - agent[:-1]
+            moved = np.linalg.norm(change[:, points], axis=1)
+            is_far = np.linalg.norm(offset, axis=1) > _JUMP * fastest  # so that the agent does not hold it still
+            found["rest"].append(seen[:-1][(moved < _NEGLIGIBLE * fastest) & is_far][::_SELDOM])
+            slip = np.linalg.norm(change[:, points] - way, axis=1)
+            start = 0
+            for is_along, same in groupby((speed > _MOVING * fastest) & (slip < _ALONG * speed)):
+                end = start + len(list(same))
+                if is_along and end - start >= _LONG:
+                    for name, part in (("offset", offset), ("agent", values), ("way", way), ("change", change)):
+                        found[name].append(part[start:end])
+                start = end
 
 
 def _motion(spec: Spec, coordinates: Coordinates, kind: str, samples: _Samples, negligible: float) -> Motion:
     found = {name: np.concatenate(parts) for name, parts in samples.items() if parts}
+    known, rest = {}, found.get("rest", np.zeros((0, 0)))
+    for name in coordinates.names if len(rest) else ():
+        if name in spec.objects[kind]:
+            lowest, middle, highest = np.quantile(rest[:, spec.column[name]], [0.01, 0.5, 0.99]).tolist()
+            if highest - lowest < negligible:  # such as the height of a table
+                known[name] = middle
     carrying = _carrying(spec, kind, found) if "offset" in found else None
     low, high = found["bounds"][:, 0].min(axis=0).tolist(), found["bounds"][:, 1].max(axis=0).tolist()
     columns = {name: spec.column[name] for name in carrying.coupled} if carrying else {}
-    stirred, rest = found.get("stirred", np.zeros(0)), found.get("rest", np.zeros((0, 0)))
-    known = {}
-    for name in coordinates.names if len(rest) else ():  # such as the height of a table
-        if name in spec.objects[kind]:
-            lowest, middle, highest = np.quantile(rest[:, spec.column[name]], [0.01, 0.5, 0.99]).tolist()
-            if highest - lowest < negligible:
-                known[name] = middle
-    return Motion(
-        loose=float(np.sqrt((stirred**2).mean())) if stirred.size else 0.0,
-        known=known,
-        bounds={name: (low[column], high[column]) for name, column in columns.items()},
-        carrying=carrying,
-        gone=float(found["gone"].min()) if "gone" in found else None,
-    )
+    bounds = {name: (low[column], high[column]) for name, column in columns.items()}
+    return Motion(known, bounds, carrying, gone=float(found["gone"].min()) if "gone" in found else None)
 
 
 def _carrying(spec: Spec, kind: str, found: Mapping[str, Floats]) -> Carrying:
@@ -173,14 +139,8 @@ def _carrying(spec: Spec, kind: str, found: Mapping[str, Floats]) -> Carrying:
             weights = np.linalg.lstsq(way, changes, rcond=0.05)[0]
             if ((changes - way @ weights) ** 2).sum() < _COUPLED * (changes**2).sum():
                 coupled[name] = tuple(weights.tolist())
-    return Carrying(
-        offset=tuple(middle.tolist()),
-        spread=tuple(offsets.std(axis=0).tolist()),
-        radius=2 * float(np.linalg.norm(offsets - middle, axis=1).max()),
-        agent=bounds,
-        slip=float(np.sqrt((found["slip"] ** 2).mean())),
-        coupled=coupled,
-    )
+    radius = 2 * float(np.linalg.norm(offsets - middle, axis=1).max())
+    return Carrying(tuple(middle.tolist()), radius, bounds, coupled)
 
 
 def _agent_motion(names: Sequence[str], episodes: Sequence[tuple[Floats, Floats]]) -> AgentMotion | None:
