@@ -15,33 +15,41 @@ from pathlib import Path
 from bench import RESULTS, ROOT, Row, print_table, run, write_rows
 
 SHAPES = ("blocks", "pick-place", "depot", "last-goal", "trays", "colour", "gacha", "swap", "stack", "towers")
-TANGLED = {"swap": "swap", "stack": "stack", "towers": "blocksworld"}  # whose rules have to be completed
+TANGLED = ("swap", "stack", "towers")  # whose rules have to be completed
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 LARGEST = {"gacha": 100_000, "swap": 1_000, "stack": 1_000, "towers": 1_000, "lama": 1_000}
 LARGEST_VALIDATED = 10_000
 PROBLEMS = ROOT / "src" / "bilevel" / "tabletop" / "domains" / "problems"
 
 
+def write_problem(shape: str, size: int, folder: Path) -> tuple[Path, Path]:
+    """Write a random problem, and return the files of its domain and of itself."""
+    problem = folder / f"{shape}.pddl"
+    run("problem", shape, "--objects", size, "--output", problem)
+    with problem.open(encoding="utf-8") as file:
+        name = file.read(1000).partition("(:domain ")[2].partition(")")[0].strip()
+    return folder / f"{name}-domain.pddl", problem
+
+
 def learn(shape: str, folder: Path) -> Path:
-    """Return the file of the rules for a shape of problems; the domain is beside it."""
+    """Return the file of the rules for a shape of problems."""
     rules = folder / f"{shape}.rules"
-    run("problem", shape, "--objects", 4, "--output", folder / f"{shape}.pddl")
-    domain = folder / f"{shape}-domain.pddl"
-    name = domain.read_text(encoding="utf-8").partition("(domain ")[2].partition(")")[0].strip()
-    training = sorted(PROBLEMS.glob(f"{name}-[0-9]*.pddl"))
+    domain, _ = write_problem(shape, 4, folder)
+    training = sorted(PROBLEMS.glob(f"{domain.stem.removesuffix('-domain')}-[0-9]*.pddl"))
     run("rules", "learn", domain, *training, "--output", rules, "--workers", 1)
     if shape in TANGLED:
-        run("rules", "complete", rules, domain, *training, "--output", rules.with_suffix(".complete"), may_fail=True)
-        rules = rules.with_suffix(".complete")
+        complete = rules.with_suffix(".complete")
+        run("rules", "complete", rules, domain, *training, "--output", complete, may_fail=True)
+        return complete
     return rules
 
 
 def measure(method: str, shape: str, size: int, rules: Path, limit: float) -> Row:
     """Return how long a method takes for a problem, and whether its plan is right where that is checked."""
     folder = rules.parent
-    domain, problem, plan = (folder / f"{shape}{end}" for end in ("-domain.pddl", ".pddl", ".plan"))
+    plan = folder / "plan"
     plan.unlink(missing_ok=True)
-    run("problem", shape, "--objects", size, "--output", problem)
+    domain, problem = write_problem(shape, size, folder)
     if method == "rules":
         done = run("solve", domain, problem, "--rules", rules, "--plan", plan, may_fail=True)
     else:

@@ -15,7 +15,7 @@ from bilevel.commands.options import Option, options_of
 INTRODUCTION = """# Commands
 
 `bilevel COMMAND --help` says the same at a prompt. The exit code is 0 if all is well, 1 if the answer is no, 2 after
-bad input, and 130 where you interrupt it. [The guide](guide.md#exit-codes-and---json) says what `--json` prints.
+bad input, and 130 where you interrupt it. `--json` prints one JSON object instead of text.
 """
 
 

@@ -28,7 +28,8 @@ from elsewhere. This is the report of [`results/reproduction.jsonl`](../results/
 [![The report in a browser](images/report.png)](images/report.png)
 """
 HARD_REPORT = """
-[The hard suite](hard.md) has a report, too, made of [`results/hard.jsonl`](../results/hard.jsonl).
+[The hard suite](reproduction.md#the-hard-suite) has a report, too,
+made of [`results/hard.jsonl`](../results/hard.jsonl).
 
 <a class="md-button" href="hard-report.html">Open the hard suite's report</a>
 """

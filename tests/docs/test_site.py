@@ -15,8 +15,8 @@ from shutil import which
 from threading import Thread
 
 import pytest
-from page_blocks import PAGES, ROOT
 from page_links import dead_links, dead_links_in_markdown
+from test_pages import PAGES, ROOT
 
 import bilevel
 from bilevel.cli import COMMANDS
@@ -51,7 +51,7 @@ def look_at(site: Path, chromium: str) -> None:
     with served(site) as address, playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="light")
-        for name in ("index", "policies", "api", "commands", "reproduction"):
+        for name in ("index", "policies", "api", "commands", "results"):
             page.goto(f"{address}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, f"{name} is wider than a phone"
         page.locator("label[title=Dark]:visible").click()
