@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image as PillowImage
 
 import bilevel
-from bilevel.commands.arguments import env_arguments
+from bilevel.cli.options import env_arguments
 from bilevel.experiments.methods import find_policy
 from bilevel.policies.film import LINES_BELOW, Image, NameTags, captioned, take_picture
 from bilevel.policies.narration import caption

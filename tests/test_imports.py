@@ -68,14 +68,11 @@ LAYERS: Mapping[str, Allowed] = {
         ),
         (*NUMERICAL, "filelock", "scipy", "pandas", "matplotlib", "jinja2", "markupsafe", "ray", "av", "PIL"),
     ),
-    "commands": Allowed(("",), ("rich", "tyro", "msgspec", "PIL")),
-    "cli": Allowed(("commands", "interruption", "memory", "symbolic.domain"), ("tyro",)),
-    "demo": Allowed(("seeds", "symbolic.domain", "tabletop.opengl"), ("rich",)),
+    "cli": Allowed(("",), ("click", "msgspec", "PIL")),
     "compiled": Allowed(()),
     "cpu_time": Allowed(()),
     "files": Allowed(("symbolic.domain",), ("filelock",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
-    "interruption": Allowed(()),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
     "memory": Allowed(()),
     "processes": Allowed(("memory", "symbolic.domain")),
@@ -108,7 +105,7 @@ ONLY_IN = {
 }
 
 FORBIDDEN_NAMES = {"utils", "common", "helpers", "structs"}
-NOT_PULLED_IN = {"numpy", "torch", "mujoco", "gymnasium", "msgspec", "matplotlib", "rich", "tyro"}
+NOT_PULLED_IN = {"numpy", "torch", "mujoco", "gymnasium", "msgspec", "matplotlib", "click", "joblib"}
 
 
 def module_name(file: Path, package: Path) -> str:
@@ -228,14 +225,12 @@ def test_every_row_of_the_table_is_of_a_package_that_is_there() -> None:
         ("policies/policy_folder.py", "from bilevel.methods.end_to_end import read_end_to_end"),
         ("learning/learn.py", "from bilevel.experiments.evaluate import evaluate"),
         ("methods/methods.py", "def f():\n    from bilevel.learning.learn import learn"),
-        ("lowlevel/training.py", "from rich.progress import track"),
+        ("lowlevel/training.py", "import click"),
         ("tabletop/blocks.py", "import torch"),
         ("tabletop/blocks.py", "from bilevel.policies.policy import Policy"),
         ("tabletop/blocks.py", "import mujoco"),
         ("experiments/methods.py", "from torch import nn"),
         ("experiments/records.py", "import matplotlib.pyplot"),
-        ("demo.py", "from bilevel.cli import main"),
-        ("demo.py", "from . import cli"),
         ("novelty/thing.py", "import os"),
         ("rules/utils.py", ""),
         ("helpers.py", ""),
@@ -255,7 +250,7 @@ def test_a_breach_is_found(tmp_path: Path, file: str, line: str) -> None:
         ("tabletop/worlds/blocks.py", "import numpy as np\nimport gymnasium\nfrom bilevel.tasks.task import Task"),
         ("lowlevel/training.py", "import torch\nimport numpy\nfrom bilevel.tasks.scene import Scene"),
         ("experiments/evaluate.py", "from bilevel.methods.methods import find_policy"),
-        ("cli.py", "import tyro\nfrom bilevel.commands.run_command import Run"),
+        ("cli/running.py", "import click\nfrom bilevel.policies.rollout import rollout"),
     ],
 )
 def test_what_is_allowed_is_no_breach(tmp_path: Path, file: str, line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bilevel.commands.arguments import env_arguments
+from bilevel.cli.options import env_arguments
 from bilevel.demonstrations.dataset import MANIFEST, Demonstrations
 from bilevel.json_files import DEEPEST, Damaged, decode, is_too_deep
 from bilevel.policies.folder import POLICY, read_policy

@@ -121,8 +121,8 @@ def test_a_file_that_is_no_domain_is_left_alone(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--held-out", 1), "--held-out must be at least 0 and less than 1, but is 1"),
-        (("--settling", -1), "--settling must be at least 0"),
+        (("--held-out", 1), "must be 0 or more and at most 0.99, but is 1"),
+        (("--settling", -1), "must be at least 0"),
         (("--task", "nowhere"), "unknown task 'nowhere'"),
     ],
 )

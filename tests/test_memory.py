@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from bilevel.memory import LACKING, lacks_memory, require_memory
+from bilevel.memory import lacks_memory, require_memory
 
 COMMAND = (sys.executable, "-m", "bilevel")
 
@@ -53,23 +52,3 @@ def test_what_libraries_lack_is_understood() -> None:
     with pytest.raises(Exception, match="allocate") as error:
         np.empty(2**48)
     assert lacks_memory(error.value)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit that the system keeps")
-@pytest.mark.parametrize(
-    ("mebibytes", "words"),
-    [
-        (160, ["collect", "blocks", "--episodes", "1", "--output", "OUT"]),
-        (150, ["problem", "blocks", "--objects", "1000000", "--output", "OUT"]),
-        (8000, ["problem", "blocks", "--objects", "10000000", "--output", "OUT"]),
-    ],
-)
-def test_a_command_without_memory_ends_in_one_line(
-    mebibytes: int, words: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    output = tmp_path_factory.mktemp("memory") / "out"
-    command = " ".join([*COMMAND, *words]).replace("OUT", str(output))
-    done = subprocess.run(
-        ["bash", "-c", f"ulimit -v {mebibytes << 10}; exec {command}"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (2, f"bilevel: {LACKING}\n")

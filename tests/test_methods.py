@@ -101,9 +101,9 @@ def test_the_commands_name_every_method(capsys: pytest.CaptureFixture[str]) -> N
     assert [line.split()[0] for line in out.splitlines() if not line.startswith(" ")] == list(METHODS)
     assert max(map(len, out.splitlines())) <= 80
     _, help_text, _ = run(capsys, "evaluate", "--help")
-    assert all(name in help_text for name in METHODS)
+    assert all(name in "".join(help_text.split()) for name in METHODS)
     _, help_text, _ = run(capsys, "learn", "--help")
-    assert all(name in help_text for name, method in METHODS.items() if method.training)
+    assert all(name in "".join(help_text.split()) for name, method in METHODS.items() if method.training)
 
 
 def test_the_list_says_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_the_list_says_what_is_missing(capsys: pytest.CaptureFixture[str], monke
     missing = {row["name"]: row["missing"] for row in json.loads(out)["methods"]}
     assert missing["det-plan"] == missing["lama"] == "no Fast Downward; install it"
     assert missing["bison"] is missing["ndt-plan"] is None
-    assert "not here: no Fast Downward; install it" in run(capsys, "methods")[1]
+    assert "not here: no Fast Downward; install it" in " ".join(run(capsys, "methods")[1].split())
 
 
 def test_lama_plans_without_an_environment_and_with_a_time_limit(
@@ -140,9 +140,9 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
     ("arguments", "reason"),
     [
         (("--method", "expert", "--planner", "fond"), "the method 'expert' does not plan"),
-        (("--method", "expert", "--planning-seconds", "0"), "--planning-seconds must be more than 0, but is 0"),
+        (("--method", "expert", "--planning-seconds", "0"), "must be more than 0, but is 0"),
         (("--method", "ndt-plan", "--policy", "p", "--planner", "lama"), "cannot plan with 'lama', but with fond"),
-        (("blocks", "--method", "lama", "--objects", "0"), "there can be 1 or more objects"),
+        (("blocks", "--method", "lama", "--objects", "0"), "'0' is no range of numbers from 1 on"),
         (
             ("colour", "--method", "lama", "--noise", "0.7", "--env-args", "colours=3"),
             "the method 'lama' is measured without an environment: it takes no --noise, --env-args or",

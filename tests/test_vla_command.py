@@ -71,10 +71,10 @@ def test_set_up_that_fails(
     environment: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smolvla, "setup_commands", lambda folder, torch_index: iter([("false",)]))
-    assert run(capsys, "vla", "set-up")[::2] == (2, "bilevel: exit code 1 of: false\n")
+    assert run(capsys, "vla", "set-up")[::2] == (2, "error: exit code 1 of: false\n")
     monkeypatch.setattr(smolvla, "setup_commands", lambda folder, torch_index: iter([("true",)]))
     code, _, err = run(capsys, "vla", "set-up")
-    assert (code, err.startswith(f"bilevel: {environment}: no virtual environment")) == (2, True)
+    assert (code, err.startswith(f"error: {environment}: no virtual environment")) == (2, True)
 
 
 def test_fetch_asks_for_a_model_and_its_backbone(
@@ -94,6 +94,6 @@ def test_fetch_refuses_what_it_does_not_know_or_cannot_run(
     environment: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, err = run(capsys, "vla", "fetch", "openvla")
-    assert (code, err) == (2, "bilevel: unknown model 'openvla'; known models: smolvla, smolvla-metaworld\n")
+    assert (code, err) == (2, "error: unknown model 'openvla'; known models: smolvla, smolvla-metaworld\n")
     code, _, err = run(capsys, "vla", "fetch", "smolvla")
     assert (code, err.endswith("make it with: bilevel vla set-up\n")) == (2, True)

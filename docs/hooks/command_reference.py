@@ -1,16 +1,14 @@
-"""The command reference: of every command what it does, its usage and its options, from the types of the commands."""
+"""The command reference: of every command what it does, its usage and its options, as click knows them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from html import escape
-from inspect import getdoc
-from typing import Any
+from inspect import cleandoc
+
+import click
 
 from bilevel import cli
-from bilevel.commands.help_text import usage
-from bilevel.commands.options import Option, options_of
 
 INTRODUCTION = """# Commands
 
@@ -26,44 +24,36 @@ def command_page() -> str:
 
 def _section(name: str) -> Iterator[str]:
     """Yield the lines about a command."""
-    kind = cli.load(name)
-    options = options_of(kind)
-    first, *further = _description(kind)
-    yield from (
-        f"## bilevel {name}",
-        "",
-        first,
-        "",
-        "```text",
-        usage(f"bilevel {name}", options),
-        "```",
-        "",
-        *further,
-        "",
-    )
+    command = cli.load(name)
+    context = click.Context(command, info_name=f"bilevel {name}")
+    first, *further = _description(command.help or "")
+    usage = " ".join([f"bilevel {name}", *command.collect_usage_pieces(context)])
+    yield from (f"## bilevel {name}", "", first, "", "```text", usage, "```", "", *further, "")
     yield from ('<div class="options" markdown>', "", "| argument | meaning |", "|---|---|")
-    yield from map(_row, sorted(options, key=lambda option: (not option.is_positional, not option.is_required)))
+    yield from (_row(param, context) for param in command.params)
     yield from ("", "</div>", "")
 
 
-def _description(kind: Any) -> Iterator[str]:
-    """Yield the paragraphs of a command's docstring; its examples become a block of commands."""
-    for paragraph in re.split(r"\n\n+", getdoc(kind) or ""):
-        head, colon, rest = paragraph.partition(":")
-        if colon and head in ("Example", "Examples"):
-            commands = re.split(r";?\s*(?=\bbilevel )", " ".join(rest.split()))
-            yield "\n".join(["```sh", *(command.strip() for command in commands if command.strip()), "```\n"])
+def _description(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a command's help; its examples become a block of commands."""
+    for paragraph in cleandoc(text).split("\n\n"):
+        lines = paragraph.replace("\b\n", "").splitlines()
+        if lines[0] in ("Example:", "Examples:"):
+            yield "\n".join(["```sh", *(line.strip() for line in lines[1:]), "```\n"])
         else:
-            yield " ".join(paragraph.split()) + "\n"
+            yield " ".join(lines) + "\n"
 
 
-def _row(option: Option) -> str:
+def _row(param: click.Parameter, context: click.Context) -> str:
     """Return the row of an option or a positional argument."""
-    note = "*Required.*" if option.is_required and not option.is_positional else ""
-    if option.default_text:
-        note = f"Default: {_code(option.default_text)}."
-    text = option.help.replace("|", "\\|")
-    return f"| {_code(option.usage)} | {text} {note} |"
+    is_option, default = isinstance(param, click.Option), param.get_default(context)
+    note = "*Required.*" if param.required and is_option else ""
+    if is_option and isinstance(default, str | int | float) and default != "" and default is not False:
+        note = f"Default: {_code(str(default))}."
+    metavar = "" if getattr(param, "is_flag", False) else param.make_metavar(context)
+    words = f"{param.opts[0]} {metavar}".strip() if is_option else metavar
+    text = (getattr(param, "help", None) or "").replace("|", "\\|")
+    return f"| {_code(words)} | {text} {note} |"
 
 
 def _code(text: str) -> str:

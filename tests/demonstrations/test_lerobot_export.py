@@ -182,7 +182,7 @@ def test_the_command_exports_in_one_format(
     code, _, err = run(capsys, *command, "--lerobot", tmp_path / "there")
     assert (code, err) == (
         2,
-        f"bilevel: {tmp_path / 'there'}: is there already; choose another folder or remove it\n",
+        f"error: {tmp_path / 'there'}: is there already; choose another folder or remove it\n",
     )
     for formats in ((), ("--minari", "a-v0", "--lerobot", tmp_path / "other")):
         code, _, err = run(capsys, *command, *formats)

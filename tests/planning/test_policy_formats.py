@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_policies import COINS, FLIP, FLIPPING, HEADS, WIN, decision
 
-from bilevel.commands.plan_command import plan_items, plan_text, policy_items, policy_text
+from bilevel.cli.planning import plan_items, plan_text, policy_items, policy_text
 from bilevel.planning.planner import ContingentPolicy, PlanStep
 from bilevel.symbolic.plans import parse_plan
 

@@ -19,9 +19,9 @@ from live_episode import eventually
 
 import drawn_task
 import tiny_task
-from bilevel.commands.watching import rules_file, why_no_pictures
 from bilevel.policies.folder import RULES
 from bilevel.tasks.scene_env import SceneEnv
+from bilevel.viewer.watching import rules_file, why_no_pictures
 from command_line import run
 from tiny_policies import still_folder
 
@@ -83,7 +83,7 @@ def test_ctrl_c_in_the_middle_is_one_line_and_after_the_end_nothing() -> None:
         assert "no_pictures" not in program.news()["about"] or program.news()["about"]["no_pictures"] is None
         program.process.send_signal(signal.SIGINT)
         code, _, err = program.ended()
-        assert (code, err) == (130, "bilevel: interrupted; nothing was written\n")
+        assert (code, err) == (130, "error: interrupted\n")
     with started(TINY, "--objects", 1, "--seed", 1) as program:
         program.send(type="pace", speed=0)
         eventually(lambda: "ending" in program.news())
@@ -110,12 +110,12 @@ def test_the_page_says_why_there_are_no_pictures(monkeypatch: pytest.MonkeyPatch
 def test_a_page_does_not_go_with_files(capsys: pytest.CaptureFixture[str], option: tuple[str, ...]) -> None:
     code, out, err = run(capsys, "run", TINY, "--view", *option)
     assert (code, out) == (2, "")
-    assert err == "bilevel: --view does not go together with --video, --sheet or --json; choose one\n"
+    assert err == "error: --view does not go together with --video, --sheet or --json; choose one\n"
 
 
 def test_rules_are_saved_to_folders_of_the_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules_file(None) is None
     assert rules_file(str(tmp_path)) is None
     assert rules_file(str(still_folder())) == still_folder() / RULES
-    monkeypatch.setattr("bilevel.commands.watching.PACKAGE", still_folder().resolve().parent)
+    monkeypatch.setattr("bilevel.viewer.watching.PACKAGE", still_folder().resolve().parent)
     assert rules_file(str(still_folder())) is None

@@ -271,7 +271,7 @@ def test_a_folder_in_which_nothing_was_measured_yet(tmp_path: Path, capsys: pyte
     open_folder(tmp_path / "all", Experiment())
     code, _, error = run(capsys, "report", tmp_path / "all", "--output", tmp_path / "page.html")
     told = "there are no results in it yet; `bilevel reproduce` makes them"
-    assert (code, error) == (2, f"bilevel: {tmp_path / 'all'}: {told}\n")
+    assert (code, error) == (2, f"error: {tmp_path / 'all'}: {told}\n")
 
 
 def test_a_folder_is_reported_on_as_it_is_now(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_what_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, error = run(capsys, "report", tmp_path, "--output", tmp_path / "page.html")
     assert code == 2
-    assert error == "bilevel: matplotlib is missing; install it with: pip install 'bilevel[report]'\n"
+    assert error == "error: matplotlib is missing; install it with: pip install 'bilevel[report]'\n"
 
 
 def test_a_film_without_a_timeline_is_not_shown_and_a_broken_timeline_is_refused(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_where_it_cannot_be_helped_the_rule_is_named(
     files = tmp_path / "domain.pddl", tmp_path / "problem.pddl", "--rules", tmp_path / "some.rules"
     code, _, err = run(capsys, "solve", *files)
     assert code == 2
-    assert err.startswith(f"bilevel: {tmp_path / 'some.rules'}:3: whether this rule applies")
+    assert err.startswith(f"error: {tmp_path / 'some.rules'}:3: whether this rule applies")
     assert len(err.splitlines()) == 1
 
 

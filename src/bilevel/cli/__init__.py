@@ -1,0 +1,5 @@
+"""The command line: one module for a group of commands, which only parse and print."""
+
+from bilevel.cli.commands import COMMANDS, EXTRAS, load, main
+
+__all__ = ["COMMANDS", "EXTRAS", "load", "main"]

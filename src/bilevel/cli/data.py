@@ -1,0 +1,532 @@
+"""Commands about demonstrations: collect, import, check, replay, show and export data sets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bilevel.cli.options import (
+    COUNT,
+    FOLDER,
+    HERTZ,
+    N,
+    X,
+    argument,
+    command,
+    env_args_option,
+    folder_argument,
+    json_lines_option,
+    json_option,
+    named_after,
+    names_option,
+    option,
+    perception_option,
+    picture_option,
+    relabel_option,
+    required,
+    seed_option,
+    size_option,
+    task_argument,
+    task_of,
+    words,
+    workers_option,
+)
+from bilevel.cli.output import answer, count, progress_line
+from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:
+    from bilevel.demonstrations.checking import Contents, Kind, Report
+    from bilevel.demonstrations.dataset import Demonstrations, ImportReport
+    from bilevel.demonstrations.demonstration import Demonstration
+    from bilevel.learning.diagnosis import ControlFindings, Diagnosis
+
+MOST_KINDS = 5  # of changes that are told; all are in --json
+
+placed_task_option = option("--task", "TASK", "Where the task is, if it is not registered: file.py:task, module:task.")
+
+
+@command()
+@task_argument
+@required("--output", FOLDER, "Folder for the data set: a manifest, and a file per episode.")
+@option("--objects", COUNT, "How many objects the environment shall have, as the task counts them.", 3)
+@option("--episodes", COUNT, "How many episodes to keep.", 200)
+@seed_option
+@workers_option
+@option("--noise", X, "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
+@perception_option
+@env_args_option
+@json_option
+def collect(
+    task: str,
+    output: Path,
+    objects: int,
+    episodes: int,
+    seed: int,
+    workers: int | None,
+    noise: float | None,
+    perception: str,
+    env_args: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Let a task's expert demonstrate it, and keep the episodes that succeed: a data set.
+
+    Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
+    what is there. The files are the same for any number of workers.
+
+    \b
+    Example:
+      bilevel collect blocks --objects 3 --episodes 200 --seed 0 --output build/blocks
+    """
+    from bilevel.demonstrations.collect import collect
+    from bilevel.tasks.registry import find_task
+
+    began = time.perf_counter()
+    with progress_line(resumes=True) as callback:
+        data = collect(
+            find_task(task),
+            output,
+            objects=objects,
+            episodes=episodes,
+            seed=seed,
+            noise=noise,
+            perception=perception,
+            workers=workers,
+            callback=callback,
+            **env_args,
+        )
+    seconds, report = time.perf_counter() - began, data.collected
+    assert data.manifest is not None
+    assert report is not None
+    steps = sum(entry.steps for entry in data.manifest.files)
+    megabytes = sum((output / entry.file).stat().st_size for entry in data.manifest.files) / 1e6
+    values = {
+        "output": str(output),
+        "episodes": episodes,
+        "already_there": report.already_there,
+        "broken": list(report.broken),
+        "failed_attempts": report.failed_attempts,
+        "steps": steps,
+        "megabytes": round(megabytes, 2),
+        "seconds": round(seconds, 2),
+    }
+    there = f", {report.already_there} of them already there" if report.already_there else ""
+    reasons = ", ".join(f"{reason} {number}" for reason, number in report.failures.most_common())
+    failed = f"; {count(report.failed_attempts, 'failed attempt')} not kept" if report.failed_attempts else ""
+    answer(
+        values,
+        as_json,
+        *(f"{problem}; collected again" for problem in report.broken),
+        f"{count(episodes, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
+        f"why attempts failed: {reasons}" if reasons else "",
+        f"written to {output} in {seconds:.1f} s",
+    )
+
+
+@command()
+@folder_argument
+@option("--episode", N, "Only this one, counted from 0.", metavar="K")
+@placed_task_option
+@picture_option(
+    "--video",
+    "Write a video of the episode, with what the expert was doing as its caption (without a FILE: TASK.mp4 in this "
+    "folder).",
+)
+@option("--quality", ("fast", "smooth", "good"), "Of the video: good has shadows, fast has rough edges.", "smooth")
+@size_option
+@names_option
+@json_lines_option
+def replay(
+    folder: Path,
+    episode: int | None,
+    task: str | None,
+    video: Path | None,
+    quality: str,
+    size: tuple[int, int] | None,
+    names: bool,
+    as_json: bool,
+) -> int:
+    """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
+
+    Exits with 1, and says where the first difference is, if they are not.
+
+    \b
+    Example:
+      bilevel demonstrations replay build/blocks --episode 3 --video
+    """
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.demonstrations.replay import replay
+
+    data = Demonstrations.read(folder)
+    found_task = task_of(data.task, task, str(folder))
+    video = named_after(found_task.name, video, ".mp4")
+    with progress_line() as callback:
+        found = replay(
+            data,
+            found_task,
+            episode=episode,
+            video=video,
+            quality=quality,
+            size=size,
+            names=names,
+            callback=callback,
+        )
+    differing = {number: text for number, text in found.differences.items() if text}
+    if as_json:
+        for number, text in found.differences.items():
+            answer({"episode": number, "matches": text is None, "difference": text}, as_json)
+    else:
+        answer(
+            {},
+            as_json,
+            *(f"episode {number}: {text}" for number, text in differing.items()),
+            f"{count(found.differences, 'episode')}, {len(found.differences) - len(differing)} the same bit for bit",
+            *found.causes,
+            f"written to {video}" if video else "",
+        )
+    return 1 if differing else 0
+
+
+def _checked(number: int, data: Demonstrations) -> int:
+    if number >= len(data):
+        raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(data) - 1}")
+    return number
+
+
+@command()
+@folder_argument
+@option("--episode", N, "Tell this one, counted from 0.", metavar="K")
+@json_option
+def show(folder: Path, episode: int | None, as_json: bool) -> None:
+    """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps.
+
+    \b
+    Example:
+      bilevel demonstrations show build/blocks --episode 3
+    """
+    from bilevel.demonstrations.dataset import Demonstrations
+
+    data = Demonstrations.read(folder)
+    if episode is not None:
+        story = _story(data[_checked(episode, data)])
+        lines = (f"{timestep:6}  {what}" for timestep, what in story)
+        answer({"episode": episode, "story": story}, as_json, *lines)
+        return
+    assert data.manifest is not None
+    made_with, steps = data.manifest.versions, sum(entry.steps for entry in data.manifest.files)
+    output = data.manifest.command_for(folder)
+    answer(
+        {"command": output, "episodes": len(data), "steps": steps, "versions": made_with},
+        as_json,
+        output,
+        f"{count(data, 'episode')}, {steps} steps",
+        "objects of the first: " + ", ".join(f"{name} ({kind})" for name, kind in data[0].objects.items()),
+        "made with " + ", ".join(f"{name} {version}" for name, version in made_with.items()),
+    )
+
+
+def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
+    """Return what happened when, in order."""
+    story = [(timestep, f"goal: {', '.join(map(str, sorted(goal)))}") for timestep, goal in demonstration.goals]
+    story += [(timestep, f"event: {event}") for timestep, event in demonstration.events]
+    for action, steps in groupby(range(demonstration.steps), key=lambda step: demonstration.actions[step]):
+        story += [(next(steps), str(action))] if action else []
+    story.append((demonstration.steps, demonstration.outcome))
+    return sorted(story, key=lambda entry: entry[0])
+
+
+@command()
+@folder_argument
+@option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
+@option("--lerobot", FOLDER, "New folder for LeRobot.")
+@option("--rate", HERTZ, "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
+@option("--task", "TASK", "Where the task is, if it is not registered, so that Minari can make its environment again.")
+@json_option
+def export(
+    folder: Path, minari: str | None, lerobot: Path | None, rate: float | None, task: str | None, as_json: bool
+) -> None:
+    """Write a data set in another format: as one of Minari's, or of LeRobot's (v3.0).
+
+    Minari keeps its data sets in MINARI_DATASETS_PATH or ~/.minari/datasets; for LeRobot it is a folder of your choice.
+    In both, actions are the controls as they were executed; what the expert wanted and was doing is beside them.
+
+    \b
+    Example:
+      bilevel demonstrations export build/blocks --lerobot build/lerobot/blocks
+    """
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.demonstrations.lerobot_export import export_to_lerobot
+    from bilevel.demonstrations.minari_export import export_to_minari
+    from bilevel.tasks.registry import find_task, registered_task
+
+    if (minari is None) == (lerobot is None):
+        raise BadInput("say which format it shall be: either --minari NAMESPACE/NAME-vN or --lerobot DIR")
+    data = Demonstrations.read(folder)
+    with progress_line() as callback:
+        if minari:
+            found_task = find_task(task) if task else registered_task(data.task)
+            target = export_to_minari(data, minari, found_task, callback)
+            reader = f"minari.load_dataset({minari!r})"
+        else:
+            assert lerobot is not None
+            target = export_to_lerobot(data, lerobot, rate, callback)
+            reader = f"LeRobotDataset({'bilevel/' + data.task!r}, root={str(target)!r})"
+    values = {"minari": minari, "output": str(target), "episodes": len(data)}
+    answer(values, as_json, f"{count(data, 'episode')} written to {target}", f"read them with: {reader}")
+
+
+# Importing
+
+
+@command("import")
+@argument("source", str, "A file or a folder, or the name of a Minari data set.")
+@required("--output", FOLDER, "New folder for the data set.")
+@option("--task", "TASK", "The task to learn: its name, or file.py:task (by default the one that our export names).")
+@option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
+@option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
+@option(
+    "--hindsight",
+    "final|each|FILE:FUNCTION",
+    "What was brought about was the goal: what holds at the end (`final`), or each fact that comes true (`each`), of "
+    "those that the task's goals are made of; or a function finds the goals.",
+)
+@option(
+    "--controls-from",
+    "expert|FILE:FUNCTION",
+    "What makes controls where none were recorded, or others: the task's expert, or a function of a scene, the next "
+    "one, and what was recorded.",
+)
+@option("--rate", HERTZ, "Keep so many timesteps per second.")
+@option("--recorded-rate", HERTZ, "How many there are, if the recordings do not say.")
+@option(
+    "--combine",
+    ("mean", "sum", "last"),
+    "How the controls between two kept timesteps become one: mean of velocities, sum of displacements, last target.",
+    "mean",
+)
+@option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
+@option("--keep-failed", bool, "Keep failed episodes, too, up to where the most of the goal was achieved.")
+@words("--demonstrator", "NAME...", "Only the episodes of these demonstrators.")
+@option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
+@option("--objects", COUNT, "How many objects the environment has in which a policy will practise (by default 3).")
+@env_args_option
+@json_option
+def import_(
+    source: str, output: Path, task: str | None, form: Any, mask: str | None, env_args: dict[str, Any],
+    as_json: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
+
+    Afterwards the folder is there and whole, or nothing is. What was exported by `bilevel demonstrations export` comes
+    back as it was.
+
+    \b
+    Example:
+      bilevel import play.npz --task cubes.py:task --perceive cubes.py:from_vector --output build/cubes
+    """
+    from bilevel.demonstrations.importing.importer import import_demonstrations
+    from bilevel.tasks.registry import find_task
+
+    found_task = find_task(task) if task else None
+    with progress_line() as callback:
+        data = import_demonstrations(
+            source,
+            found_task,
+            output,
+            format=form,
+            mask=mask,
+            callback=callback,
+            arguments=env_args,
+            **options,
+        )
+    assert data.report is not None
+    _report_import(data.report, output, as_json)
+
+
+def _report_import(report: ImportReport, output: Path, as_json: bool) -> None:
+    demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
+    values = {
+        "output": str(output),
+        "read": report.read,
+        "kept": report.kept,
+        "steps": report.steps,
+        "dropped": dict(report.dropped),
+        "rate": report.rate,
+        "controls": dict(report.controls),
+        "demonstrators": demonstrators,
+        "notes": report.notes,
+    }
+    kept = f"{count(report.kept, 'demonstration')} kept, {report.steps} steps"
+    rate = f" at {report.rate:g} Hz" if report.rate else ""
+    controls = ", ".join(f"{what} ({number})" for what, number in report.controls.most_common())
+    answer(
+        values,
+        as_json,
+        f"{count(report.read, 'episode')} read, {kept}{rate}",
+        *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
+        f"controls: {controls}",
+        f"demonstrators: {_numbers(demonstrators)}" if demonstrators else "",
+        *report.notes,
+        f"written to {output}",
+    )
+
+
+# Checking
+
+
+@command()
+@folder_argument
+@relabel_option
+@json_option
+def check_data(folder: Path, task: str | None, as_json: bool) -> int:
+    """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
+
+    Also says what is in it: who showed what, which changes of the labels no action explains, and which action comes
+    nearest. Ends with whether rules and a network could be learned: yes, no, or doubtful, and why.
+
+    \b
+    Example:
+      bilevel demonstrations check build/blocks
+    """
+    from bilevel.learning.diagnosis import diagnose
+    from bilevel.tasks.registry import find_task
+
+    found_task = find_task(task) if task else None
+    with progress_line() as callback:
+        report, found = diagnose(folder, found_task, callback)
+    problems = report.problems
+    values = {**_report_values(report), **(_diagnosis_values(found) if found else {})}
+    verdict = count(problems, "problem") if problems else "all files are whole"
+    lines = [*_lines(report, found)] if found else []
+    verdicts = [f"rules: {found.for_rules}", f"network: {found.for_network}"] if found else []
+    answer(values, as_json, *problems, *lines, verdict, *verdicts)
+    return 1 if problems else 0
+
+
+def _report_values(report: Report) -> dict[str, Any]:
+    found, values = report.contents, {"problems": report.problems, "task": report.task}
+    if found is None:
+        return values
+    return values | {
+        "episodes": found.episodes,
+        "steps": found.steps,
+        "actions": dict(sorted(found.actions.items())),
+        "exogenous": found.exogenous,
+        "ambiguous": found.several,
+        "events": dict(sorted(found.events.items())),
+        "explained_steps": found.explained,
+        "agreeing_steps": found.agreeing,
+        "megabytes": round(report.megabytes, 2),
+    }
+
+
+def _diagnosis_values(found: Diagnosis) -> dict[str, Any]:
+    import msgspec
+
+    contents = found.contents
+    values = {
+        "rate": found.rate,
+        "groups": contents.groups,
+        "objects": contents.objects,
+        "goals": {name: {"wanted": n, "reached": contents.reached[name]} for name, n in contents.goals.items()},
+        "unreached": contents.unreached,
+        "reached_at_once": contents.reached_at_once,
+        "unexplained_changes": contents.unexplained,
+        "ambiguous_changes": contents.ambiguous,
+        "flickers": contents.flickers,
+        "rules": found.rules,
+        "controls": found.controls,
+        "verdicts": {
+            name: {"answer": verdict.answer, "reason": verdict.reason, "doubts": verdict.doubts}
+            for name, verdict in (("rules", found.for_rules), ("network", found.for_network))
+        },
+    }
+    return {name: msgspec.to_builtins(value, str_keys=True) for name, value in values.items()}
+
+
+def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what is in the data set, from what everybody wants to know to what is odd."""
+    found = contents = diagnosis.contents
+    rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
+    yield f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps"
+    yield f"{found.steps / max(1, found.episodes):.1f} steps an episode{rate}, {report.megabytes:.1f} MB"
+    groups = contents.groups
+    if [(group.demonstrator, group.outcome) for group in groups] != [("", "success")]:
+        shown = (
+            f"{group.demonstrator or 'unknown'}, {group.outcome}: {count(group.episodes, 'episode')}, "
+            f"{group.steps} steps"
+            for group in groups
+        )
+        yield f"shown by {'; '.join(shown)}"
+    yield f"objects: {', '.join(f'{name} {_span(*numbers)}' for name, numbers in contents.objects.items())}"
+    yield f"actions: {_numbers(found.actions)}"
+    events = f" (events: {_numbers(found.events)})" if found.events else ""
+    yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.several}"
+    yield from kind_lines([*contents.unexplained, *contents.ambiguous])
+    if contents.flickers:
+        yield f"flickers, undone after a few steps: {sum(kind.count for kind in contents.flickers)}"
+        yield from kind_lines(contents.flickers)
+    agreeing = f"; where it is the expert's: {found.agreeing}" if found.recorded else ""
+    yield f"steps with a high-level action: {found.explained}{agreeing}"
+    yield from _goals(contents)
+    yield from _controls(diagnosis.controls)
+
+
+def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
+    """Yield each kind of change, with its first example."""
+    for kind in kinds[:MOST_KINDS]:
+        reported = " (events)" if kind.reported == kind.count else ""
+        yield f"  {kind.count} × {kind.change}{reported}"
+        if reported:
+            continue
+        yield f"      first in episode {kind.episode} at step {kind.step}: {'; '.join(change_parts(kind))}"
+        if kind.actions:
+            yield f"      may be {' or '.join(kind.actions)}"
+        elif kind.nearest:
+            yield f"      nearest: {kind.nearest}, but {kind.lacks}"
+    if len(kinds) > MOST_KINDS:
+        yield f"  and {len(kinds) - MOST_KINDS} more kinds, see --json"
+
+
+def change_parts(kind: Kind) -> list[str]:
+    """Return which facts came and which went in the first example of a kind of change."""
+    return [f"{', '.join(facts)} {how}" for facts, how in ((kind.came, "came"), (kind.went, "went")) if facts]
+
+
+def _goals(contents: Contents) -> Iterator[str]:
+    goals = (f"{name} {contents.reached[name]} of {number}" for name, number in sorted(contents.goals.items()))
+    yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
+    if contents.unreached:
+        first = contents.unreached[0]
+        episodes = count(contents.unreached, "episode")
+        yield f"  {episodes} without, first episode {first.episode}: {', '.join(first.facts)} does not hold"
+        successes = sum(each.outcome == "success" for each in contents.unreached)
+        if successes:
+            yield f"  {successes} of these are said to be successes: is what was seen last on record?"
+    if contents.reached_at_once:
+        episodes = count(contents.reached_at_once, "episode")
+        yield f"  {episodes} in which nothing was to be done, first episode {contents.reached_at_once[0]}"
+
+
+def _controls(found: ControlFindings) -> Iterator[str]:
+    """Yield what strikes about single numbers of the controls."""
+    remarks = [f"number {index} is always {value:g}" for index, value in found.constant.items()]
+    remarks += [
+        f"number {index} leaves its bounds in {_share(n)} of the steps" for index, n in found.out_of_bounds.items()
+    ]
+    if remarks:
+        yield f"controls: {'; '.join(remarks)}"
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "under 1%"
+
+
+def _span(fewest: int, most: int) -> str:
+    return str(most) if fewest == most else f"{fewest} to {most}"
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in sorted(counts.items())) or "none"

@@ -1,0 +1,323 @@
+"""Commands about domains: check one against demonstrations, show it, learn one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bilevel.cli.data import change_parts, kind_lines
+from bilevel.cli.options import (
+    FILE,
+    FOLDER,
+    N,
+    Number,
+    argument,
+    command,
+    domain_argument,
+    folder_argument,
+    json_option,
+    option,
+    relabel_option,
+    required,
+)
+from bilevel.cli.output import answer, count, progress_line, tracked
+
+if TYPE_CHECKING:
+    from bilevel.demonstrations.checking import Kind
+    from bilevel.domain_learning.checked_schemas import Finding
+    from bilevel.domain_learning.checking import DomainReport
+    from bilevel.domain_learning.learning import DomainStudy
+    from bilevel.symbolic.domain import Domain, Outcome, Schema
+
+MOST_DROPPED = 5  # kinds that are told; all are in the file
+
+
+@command()
+@domain_argument
+@argument("data", FOLDER, "Folder of the data set.")
+@relabel_option
+@json_option
+def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
+    """Compare a domain with demonstrations, change by change; exits with 1 if they contradict it.
+
+    Says how many changes of the labels one action explains, several, an event, or nothing, with the first of each. Of
+    the domain, it says which precondition was contradicted or never tested, which effect did not come or is not listed,
+    and which action was never seen.
+
+    \b
+    Example:
+      bilevel domain check domain.pddl build/blocks
+    """
+    import msgspec
+
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.domain_learning.checking import check_domain
+    from bilevel.domain_learning.episodes import episodes_of
+    from bilevel.symbolic.pddl import read_domain
+    from bilevel.tasks.registry import find_task
+
+    read = read_domain(domain)
+    demonstrations = Demonstrations.read(data)
+    found_task = find_task(task) if task else None
+    with progress_line() as callback:
+        episodes = tracked(episodes_of(demonstrations, found_task), len(demonstrations), "checking", callback)
+        report = check_domain(read, iter(episodes))
+    values = {"fits": report.fits, "changes": report.changes, **msgspec.to_builtins(report)}
+    answer(values, as_json, *_report_lines(report))
+    return 0 if report.fits else 1
+
+
+def _report_lines(report: DomainReport) -> Iterator[str]:
+    """Yield what was found: the verdict, the changes in numbers, the domain's faults, then single changes."""
+    yield _verdict(report)
+    yield from _numbers(report)
+    undeclared = [
+        f"{each.reason}: {each.fact} in {count(each.states, 'state')}, {_first(each.episode, each.step)}"
+        for each in report.undeclared
+    ]
+    yield from _titled("facts that the domain does not know, left out of all else:", undeclared)
+    wrong, doubtful = ([each for each in report.findings if each.is_wrong is truth] for truth in (True, False))
+    yield from _titled("what is wrong with the domain:", _findings(wrong))
+    yield from _titled("what the data do not confirm:", _findings(doubtful))
+    for title, kinds in (
+        ("changes that nothing explains:", report.contradicted),
+        ("changes that several actions explain:", report.ambiguous),
+        ("flickers, undone after a few steps:", report.flickers),
+    ):
+        if kinds:
+            yield title
+            yield from kind_lines(kinds)
+
+
+def _verdict(report: DomainReport) -> str:
+    data = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}"
+    if not report.changes:
+        return f"{report.domain}: no label changes in {data}, so nothing is tested"
+    wrong = _total(report.contradicted)
+    explained = _share(report.changes - wrong, report.changes)
+    remark = f"; {wrong} {'contradicts' if wrong == 1 else 'contradict'} the domain" if wrong else ""
+    remark += "; it does not know all facts" if report.undeclared else ""
+    return f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
+
+
+def _numbers(report: DomainReport) -> Iterator[str]:
+    """Yield a row for each sort of change, with the first example."""
+    rows = [
+        ("by one action", report.explained),
+        ("by an event", report.by_event),
+        ("ambiguous", report.ambiguous),
+        ("contradicted", report.contradicted),
+        ("flickers", report.flickers),
+    ]
+    for name, kinds in rows:
+        if not kinds:
+            continue
+        first = min(kinds, key=lambda kind: (kind.episode, kind.step))
+        number = _total(kinds)
+        share = "" if name == "flickers" else _share(number, report.changes)
+        named = "" if kinds is report.ambiguous else " and ".join(first.actions)
+        example = f"{_first(first.episode, first.step)}{f': {named}' if named else ''}"
+        is_settled = kinds is report.explained and report.settled
+        settled = f"; {report.settled} settled over several steps" if is_settled else ""
+        yield f"  {name:<13}{number:>6}{share:>8}  {example}{settled}"
+    seen = {**report.actions, **report.events}.items()
+    yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in seen if number) or 'nothing'}"
+
+
+def _titled(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield title
+        yield from (f"  {line}" for line in lines)
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each finding, the names of actions in a column."""
+    width = max((len(finding.schema) for finding in findings), default=0)
+    return [f"{finding.schema:<{width}}  {_sentence(finding)}" for finding in findings]
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what was found, and where first."""
+    what, number, of = finding.what, finding.count, finding.of
+    came = f"came in only {of - number} of {of} occurrences" if number < of else f"never came in {of} occurrences"
+    held = f"{what} held before each of {of} occurrences, but not wherever the rest did"
+    possible = f", though it may be what happened in {count(number, 'ambiguous change')}" if number else ""
+    sentence = {
+        "contradicted precondition": f"precondition {what}: contradicted, in {number} of {of} occurrences",
+        "missing effect": f"effect {what}: {came}",
+        "unlisted effect": f"effect {what}: not listed, but it came in {number} of {of} occurrences",
+        "never seen": f"never seen{possible}",
+        "outcome never seen": f"outcome {what}: never seen in {of} occurrences",
+        "possible precondition": f"{held}: is it a precondition?",
+        "untested precondition": f"precondition {what}: never tested, it held in every state where the rest held",
+        "unseen effect": f"effect {what}: never seen, it was so already in all of {of} occurrences",
+    }[finding.sort]
+    if finding.episode is None or finding.step is None:
+        return sentence
+    return f"{sentence} ({_first(finding.episode, finding.step)})"
+
+
+def _first(episode: int, step: int) -> str:
+    return f"first in episode {episode} at step {step}"
+
+
+def _total(kinds: Sequence[Kind]) -> int:
+    return sum(kind.count for kind in kinds)
+
+
+def _share(part: int, whole: int) -> str:
+    """Return a share in per cent, which is 100 only of all."""
+    return f"{min(part / whole, 1.0 if part == whole else 0.999):.1%}"
+
+
+# Showing
+
+
+@command()
+@domain_argument
+@option("--format", ("english", "pddl", "json"), "How to print it.", "english", name="form")
+def show(domain: Path, form: str) -> None:
+    """Print a domain in plain English, as PDDL in a uniform layout, or as JSON.
+
+    \b
+    Example:
+      bilevel domain show domain.pddl
+    """
+    from bilevel.rules.explanation.domains import domain_in_english
+    from bilevel.symbolic.adl import read_adl_domain
+    from bilevel.symbolic.pddl import write_domain
+
+    read = read_adl_domain(domain)
+    if form == "json":
+        answer(_domain_values(read), True)
+    else:
+        print(domain_in_english(read) if form == "english" else write_domain(read), end="")
+
+
+def _domain_values(domain: Domain) -> dict[str, Any]:
+    """Return a domain as JSON has it; of one in ADL, the parameters alone."""
+    return {
+        "domain": domain.name,
+        "types": dict(domain.types),
+        "constants": dict(domain.constants),
+        "predicates": {name: [p.type for p in predicate.parameters] for name, predicate in domain.predicates.items()},
+        "actions": {name: _schema_values(schema) for name, schema in domain.schemas.items()},
+        "events": {name: _schema_values(event) for name, event in domain.events.items()},
+        "adl": bool(domain.adl),
+    }
+
+
+def _schema_values(schema: Schema) -> dict[str, Any]:
+    negative = [f"not {atom}" for atom in sorted(schema.negative_precondition)]
+    return {
+        "parameters": {parameter.name: parameter.type for parameter in schema.parameters},
+        "precondition": [*map(str, sorted(schema.precondition)), *negative],
+        "outcomes": [_outcome_values(outcome) for outcome in schema.outcomes],
+    }
+
+
+def _outcome_values(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "add": list(map(str, sorted(outcome.add))),
+        "delete": list(map(str, sorted(outcome.delete))),
+        "chosen": {variable.name: variable.type for variable in outcome.chosen},
+        "new": sorted(outcome.new),
+    }
+
+
+# Learning
+
+
+@command()
+@folder_argument
+@required("--output", FILE, "PDDL file for the domain; it is yours from then on.")
+@option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
+@option("--settling", N, "What changes within so many timesteps is one change.", 5)
+@option(
+    "--held-out",
+    Number("share", most=0.99),
+    "The share of the episodes to check the domain on, not to learn from.",
+    0.2,
+)
+@json_option
+def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float, as_json: bool) -> None:
+    """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.
+
+    Also finds what nature does by itself. If the file is there already, your names and comments in it are kept.
+
+    \b
+    Example:
+      bilevel domain learn build/cubes --output cubes.pddl
+    """
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.domain_learning.learned import DomainSettings
+    from bilevel.domain_learning.learning import learn_domain
+    from bilevel.files import require_writable, write_atomically
+    from bilevel.symbolic.expressions import read_text
+    from bilevel.symbolic.pddl import parse_domain
+    from bilevel.tasks.registry import find_task, registered_task
+
+    began = time.perf_counter()
+    former = read_text(output) if output.exists() else None
+    if former is not None:
+        parse_domain(former, str(output))
+    require_writable(output)
+    demonstrations = Demonstrations.read(folder)
+    found_task = find_task(task) if task else registered_task(demonstrations.task)
+    settings = DomainSettings(settling=settling)
+    study = learn_domain(demonstrations, found_task, held_out=held_out, settings=settings, former=former)
+    write_atomically(output, study.text)
+    seconds = time.perf_counter() - began
+    values = {"output": str(output), **_study_values(study), "seconds": round(seconds, 2)}
+    answer(values, as_json, *_study_lines(study), f"written to {output} in {seconds:.1f} s")
+
+
+def _study_values(study: DomainStudy) -> dict[str, Any]:
+    import msgspec
+
+    learned = study.learned
+    return {
+        "domain": study.domain.name,
+        "actions": {name: learned.counts[name] for name in study.domain.schemas},
+        "events": {name: learned.counts[name] for name in study.domain.events},
+        "untold": learned.untold,
+        "dropped": [{"change": each.text, "count": each.count} for each in learned.dropped],
+        "episodes": study.episodes,
+        "held_out": study.held_out,
+        "report": msgspec.to_builtins(study.report),
+    }
+
+
+def _study_lines(study: DomainStudy) -> Iterator[str]:
+    """Yield what was learned, and how well it explains what was held out."""
+    domain, learned, dropped = study.domain, study.learned, study.learned.dropped
+    known = f"{count(domain.schemas, 'action')}, {count(domain.events, 'event')}"
+    yield f"{domain.name}: {known}, learned from {count(study.episodes, 'episode')}"
+    for kind, schemas in (("", domain.schemas), ("event ", domain.events)):
+        for name, schema in schemas.items():
+            counts = learned.counts[name]
+            each = f" (outcomes: {', '.join(map(str, counts))})" if len(counts) > 1 else ""
+            yield f"  {kind}{name}({', '.join(p.name for p in schema.parameters)}): {sum(counts)} times{each}"
+    if dropped:
+        yield f"left out, as too rare: {count(sum(each.count for each in dropped), 'change')}"
+        yield from (f"  {each.count} × {each.text}" for each in dropped[:MOST_DROPPED])
+        if len(dropped) > MOST_DROPPED:
+            yield f"  and {len(dropped) - MOST_DROPPED} more kinds, see the end of the file"
+    if study.report:
+        yield from _held_out_lines(study.report)
+
+
+def _held_out_lines(report: DomainReport) -> Iterator[str]:
+    """Yield how many of the changes are explained, and the first of each kind that are not."""
+    changes = max(1, report.changes)
+    explained = _total(report.explained) + _total(report.by_event)
+    parts = {"explained": explained, "ambiguous": _total(report.ambiguous), "contradicted": _total(report.contradicted)}
+    shares = ", ".join(f"{number / changes:.1%} {what}" for what, number in parts.items())
+    yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out: {shares}"
+    firsts = {"explained": report.explained, "ambiguous": report.ambiguous, "contradicted": report.contradicted}
+    for what, kinds in firsts.items():
+        for kind in kinds[:1]:
+            by = f": {' or '.join(kind.actions)}" if kind.actions else ""
+            yield f"  {what}, {_first(kind.episode, kind.step)}: {'; '.join(change_parts(kind))}{by}"

@@ -1,0 +1,234 @@
+"""Commands that measure: evaluate a policy, compare two evaluations, list the methods."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bilevel.cli.options import (
+    COUNT,
+    FILE,
+    SEED,
+    Numbers,
+    argument,
+    command,
+    env_args_option,
+    estimation_option,
+    json_option,
+    log_option,
+    noise_option,
+    option,
+    perception_option,
+    planner_option,
+    planning_seconds_option,
+    recovery_option,
+    required,
+    workers_option,
+)
+from bilevel.cli.output import answer, count, progress_line
+
+if TYPE_CHECKING:
+    from bilevel.experiments.compare import Comparison, Pair, PairedRates
+    from bilevel.experiments.records import Record
+    from bilevel.progress import Progress
+
+MAX_SHOWN = 20  # episodes that changed, in words
+
+
+@command()
+@argument("task", str, "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
+@required("--output", FILE, "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
+@option(
+    "--policy",
+    "POLICY|expert",
+    "Folder of the policy, see `bilevel learn`; the name of a pretrained one, see `bilevel policies`; or the task's "
+    "expert (by default the pretrained policy of the task, if it has one).",
+)
+@option(
+    "--method",
+    "METHOD",
+    "Who acts, see `bilevel methods`: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, "
+    "smolvla, smolvla-metaworld or lama (by default as the policy was learned).",
+)
+@planner_option
+@planning_seconds_option
+@option("--objects", Numbers(), "How many objects, as the task counts them: 3, 1-10, or 1-3,10.", "1-10")
+@option("--episodes", COUNT, "How many episodes for each number of objects.", 10)
+@option("--seed", SEED, "Decides everything that is random; episodes are others than those of `bilevel collect`.", 0)
+@workers_option
+@noise_option
+@recovery_option
+@option("--keep-incidents", bool, "Keep the states with no applicable rule, for `bilevel learn --from-episodes`.")
+@perception_option
+@estimation_option
+@env_args_option
+@log_option
+@json_option
+def evaluate(
+    task: str | None, policy: str | None, output: Path, perception: str, env_args: dict[str, Any],
+    as_json: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.
+
+    Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
+    number of workers.
+
+    \b
+    Examples:
+      bilevel evaluate --policy build/policy --objects 1-10 --episodes 10 --output build/results.jsonl
+      bilevel evaluate cubes.py:task --policy build/policy --output build/cubes.jsonl
+    """
+    from bilevel.experiments.evaluate import evaluate
+
+    begun: list[int] = []  # how many records were there
+    with progress_line(resumes=True) as line:
+
+        def callback(progress: Progress) -> None:
+            begun.append(progress.done)
+            line(progress)
+
+        records = evaluate(policy, task, output=output, perception=perception, callback=callback, **options, **env_args)
+    _report(records, begun[0], output, policy is None, as_json)
+
+
+def _report(records: list[Record], kept: int, output: Path, is_usual: bool, as_json: bool) -> None:
+    from bilevel.experiments.statistics import summarise, summarise_by_objects, table
+
+    there = f", {kept} of them already there" if kept else ""
+    first = records[0]
+    usual = " with the pretrained policy" if first.policy and is_usual else ""
+    values = {
+        "output": str(output),
+        "task": first.task,
+        "method": first.method,
+        "policy": first.policy,
+        "already_there": kept,
+        "by_objects": {str(size): row.as_json() for size, row in summarise_by_objects(records).items()},
+        "total": summarise(records).as_json(),
+    }
+    head = f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}"
+    answer(values, as_json, head, *table(records), f"written to {output}")
+
+
+@command()
+@json_option
+def methods(as_json: bool) -> None:
+    """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here.
+
+    \b
+    Example:
+      bilevel methods
+    """
+    from bilevel.methods.methods import METHODS
+
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "title": method.title,
+            "about": method.about,
+            "training": method.training,
+            "planners": method.planners,
+            "missing": method.missing(),
+        }
+        for name, method in METHODS.items()
+    ]
+    formatter = click.HelpFormatter(max_width=110)
+    lines = []
+    for row in rows:
+        learned = "" if row["training"] is None else f"; learned, {row['training']}"
+        lacking = f"; not here: {row['missing']}" if row["missing"] else ""
+        lines.append((row["name"], f"{row['about']}{learned}{lacking}"))
+    formatter.write_dl(lines)
+    answer({"methods": rows}, as_json, formatter.getvalue().rstrip())
+
+
+# Comparing
+
+
+@command()
+@argument("first", FILE, "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
+@argument("second", FILE, "Other results, of the same task: B.", metavar="B.jsonl")
+@json_option
+def compare(first: Path, second: Path, as_json: bool) -> None:
+    """Compare two results of `bilevel evaluate`, episode by episode: which is better, and which episodes changed.
+
+    Episodes are paired by task, number of objects, seed and number; those that only one has are left out and counted.
+    The interval of a difference is Tango's score interval for pairs, the p value that of McNemar's exact test, and the
+    interval of the steps Student's.
+
+    \b
+    Example:
+      bilevel compare build/before.jsonl build/after.jsonl
+    """
+    from bilevel.experiments.compare import compare
+    from bilevel.experiments.records import read_records
+
+    found = compare(read_records(first), read_records(second))
+    changed = [_changed(pair, first, second) for pair in found.changed]
+    values = {
+        "first": str(first),
+        "second": str(second),
+        "task": found.pairs[0].first.task,
+        "only_first": found.only_first,
+        "only_second": found.only_second,
+        "differences": found.differences,
+        "total": found.total.as_json(),
+        "by_objects": {str(size): row.as_json() for size, row in found.by_objects.items()},
+        "changed": changed,
+    }
+    answer(values, as_json, f"A: {first}", f"B: {second}", *_comparison_lines(found), *_episode_lines(changed))
+
+
+def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
+    """Return how an episode that changed ended in both, and the command that shows where it fails."""
+    file, record = (first, pair.first) if pair.second.success else (second, pair.second)
+    replay = f"bilevel run --replay {shlex.quote(str(file))} --objects {record.objects} --episode {record.episode}"
+    return {
+        "objects": record.objects,
+        "episode": record.episode,
+        "seed": record.seed,
+        "first": pair.first.reason or pair.first.outcome,
+        "second": pair.second.reason or pair.second.outcome,
+        "replay": replay,
+    }
+
+
+def _comparison_lines(found: Comparison) -> list[str]:
+    from bilevel.experiments.compare import difference_lines, table
+
+    total = found.total
+    left_out = {"A": found.only_first, "B": found.only_second}
+    return [
+        f"{found.pairs[0].first.task}: {count(found.pairs, 'episode')} in both"
+        + "".join(f"; {number} only in {name}, left out" for name, number in left_out.items() if number),
+        *(f"  {line}" for line in difference_lines(found.differences)),
+        "" if found.differences else "nothing else that is recorded differs between them",
+        *table({**{str(size): row for size, row in found.by_objects.items()}, "total": total}),
+        f"differences are in percentage points, with Tango's interval for pairs; in total, p = {total.p_value:.3g} "
+        "by McNemar's exact test",
+        "all intervals are for these two policies, over episodes; what other training seeds give, they do not say",
+        _steps_line(total),
+    ]
+
+
+def _steps_line(total: PairedRates) -> str:
+    from bilevel.experiments.compare import signed
+
+    if total.mean_steps is None or total.steps_difference is None:
+        return "no episode is solved by both, so steps are not compared"
+    first, second = total.mean_steps
+    interval = signed(total.steps_difference, *total.steps_interval) if total.steps_interval else "no interval"
+    means = f"mean steps in the {count(total.both, 'episode')} that both solve: A {first:.1f}, B {second:.1f}"
+    return f"{means}; B − A {interval}"
+
+
+def _episode_lines(changed: list[dict[str, object]]) -> list[str]:
+    if not changed:
+        return ["no episode changed: each succeeds in both, or fails in both"]
+    lines = [f"{count(changed, 'episode')} changed; to see what happens where one fails:"]
+    lines += [f"  {each['first']} → {each['second']}: {each['replay']}" for each in changed[:MAX_SHOWN]]
+    more = len(changed) - MAX_SHOWN
+    return [*lines, f"  and {more} more: see --json"] if more > 0 else lines

@@ -1,0 +1,173 @@
+"""Commands that run experiments in a folder, and make pages of what was found there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from bilevel.cli.experiment_doors import Summary, run_hard, run_reproduction
+from bilevel.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    POSITIVE,
+    Numbers,
+    Whole,
+    argument,
+    command,
+    json_option,
+    option,
+    required,
+    words,
+)
+from bilevel.cli.output import answer, count, duration, progress_line, say
+from bilevel.symbolic.domain import BadInput
+
+OPTIONS = (  # of all commands that run an experiment in a folder
+    required("--output", FOLDER, "Where everything is kept: demonstrations, policies, episodes, and the report."),
+    option("--cluster", "ADDRESS", "Work on this Ray cluster, such as 10.0.0.1:6379 or auto, with the same results."),
+    option("--workers", COUNT, "How many units are worked on at the same time (by default one for each core)."),
+    words("--methods", "NAME...", "Methods, or rows of the table (by default the usual ones; a wrong name lists all)."),
+    words("--tasks", "NAME...", "Tasks of the tabletop (by default those of the paper, or of the suite)."),
+    option("--objects", Numbers(), "How many objects (by default 1-10; 10 in the hard suite, and 5 for perception)."),
+    option("--episodes", COUNT, "For each number of objects or point, with each seed (by default 10, or 4 if hard)."),
+    option("--seeds", COUNT, "How many networks of each kind, each in worlds of its own (by default 3)."),
+    option("--epochs", COUNT, "Of cloning in the paper's setting, whatever the method (by default 200)."),
+    option("--updates", COUNT, "The same in steps of training over all epochs (by default one pass an epoch)."),
+    option("--learning-rate", POSITIVE, "Of all networks at first; it falls to 0 along a cosine (by default 0.001)."),
+    option("--dagger-episodes", COUNT, "Rollouts in each round of DAgger, whatever the method (by default 60)."),
+    option("--demonstrations", Whole(2), "That each policy learns from (by default 200)."),
+    option("--quick", bool, "A smaller version, labelled as such, within half an hour; what you give besides counts."),
+    json_option,
+)
+
+
+def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all commands that run an experiment."""
+    return reduce(lambda decorated, add: add(decorated), reversed(OPTIONS), function)
+
+
+@command()
+@words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
+@experiment_options
+def reproduce(output: Path, as_json: bool, **options: Any) -> int:
+    """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.
+
+    It can be stopped or killed at any time: the same command goes on, here or on another machine that sees the folder.
+    Several of them may work in one folder at the same time, and share the work. Results do not depend on who did what.
+
+    \b
+    Examples:
+      bilevel reproduce --quick --output build/quick
+      bilevel reproduce --tasks blocks gacha --methods bison det-replan --output build/some
+      bilevel reproduce --cluster auto --output build/all
+    """
+    with progress_line(resumes=True) as callback:
+        summary = run_reproduction(output, callback=callback, **options)
+    return _report(summary, output, as_json)
+
+
+@command("hard")
+@words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
+@option("--no-report", bool, "Write no page, tables and figures.")
+@experiment_options
+def benchmark_hard(output: Path, as_json: bool, **options: Any) -> int:
+    """Measure how far each method gets as one thing after the other is made harder: a curve for each.
+
+    It works as `bilevel reproduce` does, and in the same folder uses the same policies: it can be stopped or killed at
+    any time, and the same command goes on. Axes that are asked for later are added to those that are there.
+
+    \b
+    Examples:
+      bilevel benchmark hard --output build/hard
+      bilevel benchmark hard --axes teleports control-noise --tasks blocks --output build/hard
+      bilevel benchmark hard --quick --output build/quick-hard
+    """
+    with progress_line(resumes=True) as callback:
+        summary = run_hard(output, callback=callback, **options)
+    return _report(summary, output, as_json)
+
+
+def _report(summary: Summary, output: Path, as_json: bool) -> int:
+    """Print what was done, and what was not; return the exit code."""
+    total = summary.done + summary.already_there + len(summary.missing)
+    lacking = f"incomplete: {len(summary.missing)} of {count(total, 'unit')} are missing"
+    values = {
+        "output": str(output),
+        "done": summary.done,
+        "already_there": summary.already_there,
+        "failed": summary.failed,
+        "not_done": [name for name in summary.missing if name not in summary.failed],
+        "complete": not summary.missing,
+        "left_out": summary.left_out,
+        "seconds": round(summary.seconds, 1),
+        "report": summary.report and str(summary.report),
+    }
+    there = f", {summary.already_there} were there" if summary.already_there else ""
+    answer(
+        values,
+        as_json,
+        *(f"left out: {line}" for line in summary.left_out),
+        f"{count(summary.done, 'unit')} of work done in {duration(summary.seconds)}{there}",
+        lacking if summary.missing else f"complete: all {count(total, 'unit')} are there",
+        f"report: {summary.report}" if summary.report else "",
+    )
+    if summary.failed and not as_json:
+        say(*(f"failed: {name}: {error}" for name, error in summary.failed.items()))
+    return 1 if summary.missing else 0
+
+
+@command("axes")
+@json_option
+def benchmark_axes(as_json: bool) -> None:
+    """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks.
+
+    \b
+    Example:
+      bilevel benchmark axes
+    """
+    from bilevel.experiments.hard.axes import AXES
+
+    rows = [
+        {"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": list(axis.tasks.values())}
+        for axis in AXES.values()
+    ]
+    lines = []
+    for axis in AXES.values():
+        lines += [f"{axis.name}: {axis.about}", f"    {', '.join(map(axis.show, axis.values))} {axis.title}"]
+        lines += [f"    on {', '.join(axis.tasks.values())}"]
+    answer({"axes": rows}, as_json, *lines)
+
+
+@command()
+@argument(
+    "source", FOLDER, "Folder of `bilevel reproduce` or `bilevel benchmark hard`, or a file of what was found alone."
+)
+@required("--output", FILE, "Where to write the page.")
+@option("--files", FOLDER, "Folder for tables and figures (by default beside the page: report-files for report.html).")
+@option("--page-only", bool, "Write no tables and figures.")
+@json_option
+def report(source: Path, output: Path, files: Path | None, page_only: bool, as_json: bool) -> None:
+    """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
+
+    The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
+    Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found has a page like it, with
+    -hard in its name where both have worked in one folder.
+
+    \b
+    Example:
+      bilevel report build/reproduction --output build/report.html
+    """
+    if page_only and files:
+        raise BadInput("--files and --page-only exclude each other")
+    from bilevel.experiments.report.writing import write_report
+    from bilevel.files import require_writable
+
+    require_writable(output)
+    folder = None if page_only else files or output.with_name(f"{output.stem}-files")
+    written = write_report(source, output, folder)
+    values = {"output": str(output), "folder": str(folder) if folder else None, "files": written}
+    beside = f"{count(written, 'file')} with tables and figures in {folder}" if folder else ""
+    answer(values, as_json, f"written to {output}", beside)

@@ -1,0 +1,325 @@
+"""Commands about policies: learn one, list the pretrained ones, show what is in one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bilevel.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    ON_OFF,
+    POSITIVE,
+    SEED,
+    N,
+    argument,
+    command,
+    folder_argument,
+    json_option,
+    log_option,
+    option,
+    required,
+    words,
+    workers_option,
+)
+from bilevel.cli.output import answer, count, progress_line, say
+
+if TYPE_CHECKING:
+    from bilevel.learning.networks import LearningConfig
+    from bilevel.policies.folder import Card, LearnedNetwork, LearnedPolicy
+
+
+@command()
+@folder_argument
+@required(
+    "--output",
+    FOLDER,
+    "New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors; and how it was trained, in "
+    "training.jsonl and, where matplotlib is installed, training.png.",
+    metavar="POLICY",
+)
+@option(
+    "--task",
+    "TASK",
+    "The task, for its labels and for DAgger (by default the one registered under the data set's name; without one, "
+    "the recorded labels are used, and there is no DAgger).",
+)
+@option(
+    "--method",
+    "METHOD",
+    "What to learn: bison, which det-plan, det-replan, ndt-plan and ndt-replan also run on; or pddl-nn or pure-nn, a "
+    "network that does all.",
+    "bison",
+)
+@option(
+    "--preset",
+    ("best", "paper"),
+    "`best` completes the rules, trains briefly, then lets the policy act and learns from what went wrong (DAgger); "
+    "`paper` clones for 200 epochs.",
+    "best",
+)
+@option("--seed", SEED, "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
+@option("--epochs", COUNT, "How often training goes over the demonstrations (by default as the preset says).")
+@option(
+    "--updates",
+    N,
+    "So many steps of training over all epochs, however many samples there are; 0 for one pass over the samples an "
+    "epoch (by default as the preset says: `best` 5000 without --epochs).",
+)
+@option("--relevance", ON_OFF, "Leave out arguments of actions that play no part in them (by default on with `best`).")
+@option(
+    "--symmetries", ON_OFF, "Train on mirrored samples, too, if the spec has symmetries (by default on with `best`)."
+)
+@option("--batch-size", COUNT, "How many samples each step of training is made of (by default 128).")
+@option("--learning-rate", POSITIVE, "Of training at first; it falls to 0 along a cosine (by default 0.001).")
+@option("--hidden", COUNT, "Width of the layers (by default 64 for bison; for rivals such that all are of one size).")
+@option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
+@option("--dagger-rounds", N, "How many rounds of DAgger; 0 for none (by default as the preset says).")
+@option("--completion", ON_OFF, "Add rules for what no demonstration shows (by default on with `best`).")
+@option(
+    "--algorithm",
+    ("single-goal", "printed"),
+    "How rules are learned: from one goal at a time; or by Algorithm 1 as the paper prints it, to see what comes of it "
+    "(with --preset paper, or without completion and DAgger).",
+    "single-goal",
+)
+@option(
+    "--recorded-actions",
+    ON_OFF,
+    "Whether steps before a change that no action explains, such as a teleport, count as what the expert was recorded "
+    "to be doing, or are left out (by default on with `best`).",
+)
+@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", type=FILE)
+@option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
+@workers_option
+@log_option
+@json_option
+def learn(
+    folder: Path, output: Path, task: str | None, method: str, preset: str, seed: int, workers: int | None,
+    from_episodes: tuple[Path, ...], learn_domain: bool, log: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.
+
+    Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
+
+    \b
+    Example:
+      bilevel learn build/blocks --output build/policy
+    """
+    from bilevel.demonstrations.dataset import Demonstrations
+    from bilevel.learning.learn import learn
+    from bilevel.learning.networks import PRESETS
+    from bilevel.tasks.registry import find_task
+
+    began = time.perf_counter()
+    config = _config(PRESETS[preset], method, **given)
+    with progress_line(resumes=True) as callback:
+        learned = learn(
+            Demonstrations.read(folder),
+            output,
+            task=find_task(task) if task else None,
+            method=method,
+            preset=preset,
+            seed=seed,
+            config=config,
+            from_episodes=from_episodes,
+            learn_domain=learn_domain,
+            workers=workers,
+            callback=callback,
+            log=log,
+        )
+    if remarks := () if as_json else learned.card.summary.get("remarks", ()):
+        say(*remarks)
+    _report(learned, output, method, as_json, time.perf_counter() - began)
+
+
+def _config(
+    config: LearningConfig, method: str, *, epochs: int | None, updates: int | None, relevance: bool | None,
+    symmetries: bool | None, batch_size: int | None, learning_rate: float | None, hidden: int | None, device: str,
+    dagger_rounds: int | None, completion: bool | None, algorithm: str, recorded_actions: bool | None,
+) -> LearningConfig:  # fmt: skip
+    """Return the preset with what was given instead."""
+    from msgspec.structs import replace
+
+    from bilevel.methods.methods import BILEVEL, find_method
+
+    training = {
+        "epochs": epochs,
+        "updates": 0 if updates is None and epochs is not None else updates,
+        "symmetries": symmetries,
+        "batch": batch_size,
+        "learning_rate": learning_rate,
+        "device": device,
+    }
+    both = {
+        "complete": completion,
+        "relevance": relevance,
+        "recorded_actions": recorded_actions,
+        "hidden" if find_method(method).training == BILEVEL else "end_to_end_hidden": hidden,
+    }
+    dagger = replace(config.dagger, **_given({"rounds": dagger_rounds}))
+    training_config = replace(config.training, **_given(training))
+    return replace(config, algorithm=algorithm, dagger=dagger, training=training_config, **_given(both))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return only the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _report(learned: LearnedNetwork, output: Path, method: str, as_json: bool, seconds: float) -> None:
+    found, rules = learned.card.summary, getattr(learned, "rules", None)
+    values = {
+        "output": str(output),
+        "task": learned.card.task,
+        "method": method,
+        "rules": rules and [str(rule) for rule in rules],
+        "digest": learned.digest,
+        **found,
+        "seconds": round(seconds, 1),
+    }
+    what = f"{count(rules, 'rule')}, a network" if rules is not None else "a network"
+    sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
+    others = method != learned.card.method
+    answer(
+        values,
+        as_json,
+        learned.texts().get("rules.txt", ""),
+        _domain_line(found.get("domain")),
+        _irrelevant_line(found.get("irrelevant", {})),
+        f"{what} of {learned.parameters} parameters; {sources}",
+        f"validation loss {found['validation_loss']:.5f}, best at epoch {found['best_epoch']}",
+        f"written to {output} in {seconds:.1f} s",
+        f"measure it with: bilevel evaluate --method {method} --policy {output} …" if others else "",
+    )
+
+
+def _domain_line(found: Mapping[str, Any] | None) -> str:
+    """Return what was learned of the domain, if anything was."""
+    if found is None:
+        return ""
+    seen = (f"{name} {sum(counts)}" for name, counts in found["seen"].items())
+    return f"the domain was learned: {', '.join(seen)}; {count(found['dropped'], 'change')} left out"
+
+
+def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
+    """Return which arguments of actions the network does not see, if any."""
+    named = ", ".join(f"{' '.join(parameters)} in {name}" for name, parameters in found.items())
+    return f"left out, as it plays no part in how the action is done: {named}" if named else ""
+
+
+# Listing
+
+
+@command()
+@argument("policy", str, "The name of a pretrained policy, or any policy's folder (by default a list).", required=False)
+@json_option
+def policies(policy: str | None, as_json: bool) -> None:
+    """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules.
+
+    \b
+    Examples:
+      bilevel policies
+      bilevel policies gacha
+    """
+    from bilevel.policies.folder import find_folder, pretrained_policies, read_policy
+
+    if policy is not None:
+        folder = find_folder(policy)
+        read = read_policy(folder)
+        answer(_row(policy, folder, read), as_json, *_card_lines(folder, read))
+        return
+    rows = [_row(name, folder, read_policy(folder)) for name, folder in pretrained_policies().items()]
+    answer({"policies": rows}, as_json, *(_table(rows) if rows else ["no task here has a pretrained policy"]))
+
+
+def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
+    """Return what is said of a policy: the sizes of its parts, its successes, and how it came about."""
+    from bilevel.experiments.statistics import wilson_interval
+
+    card, measured = policy.card, policy.card.measured
+    successes = {
+        str(objects): {
+            "successes": successes,
+            "episodes": episodes,
+            "interval": [round(bound, 4) for bound in wilson_interval(successes, episodes)],
+        }
+        for objects, (successes, episodes) in (measured.successes if measured else {}).items()
+    }
+    return {
+        "name": name,
+        "folder": str(folder),
+        "task": card.task,
+        "rules": len(policy.rules),
+        "parameters": policy.parameters,
+        "kilobytes": round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1000),
+        "objects": card.objects,
+        "successes": successes,
+        "evaluation": {"seed": measured.seed, "command": measured.command} if measured else None,
+        "demonstrations": card.summary.get("demonstrations"),
+        "seed": card.seed,
+        "settings": card.settings,
+        "versions": card.versions,
+        "digest": policy.digest,
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    sizes = sorted({size for row in rows for size in row["successes"]}, key=int)
+    lines = [["policy", "rules", "parameters", "KB", *(f"with {count(int(size), 'object')}" for size in sizes)]]
+    for row in rows:
+        numbers = [row["name"], str(row["rules"]), f"{row['parameters']:,}", str(row["kilobytes"])]
+        lines.append(numbers + [_success(row["successes"].get(size)) for size in sizes])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = (
+        [first.ljust(widths[0]), *(word.rjust(width) for word, width in zip(words, widths[1:], strict=True))]
+        for first, *words in lines
+    )
+    note = "in brackets 95% intervals (Wilson) of these policies, not of what another training seed would give"
+    return [*("  ".join(line).rstrip() for line in aligned), note]
+
+
+def _success(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "–"
+    low, high = (100 * bound for bound in found["interval"])
+    return f"{found['successes']}/{found['episodes']} ({low:.1f}–{high:.1f}%)"
+
+
+def _card_lines(folder: Path, policy: LearnedPolicy) -> list[str]:
+    """Return the card of a policy, for a person to read."""
+    row = _row("", folder, policy)
+    card = policy.card
+    lines = {
+        "task": card.task,
+        "folder": str(folder),
+        "data": _data(card),
+        "learned": _settings(card),
+        "network": f"{policy.parameters:,} parameters, {card.network.hidden} wide, {card.network.rounds} rounds",
+        **{f"n = {size}": _success(found) for size, found in row["successes"].items()},
+        "measured by": card.measured.command if card.measured else "nothing yet; see `bilevel evaluate`",
+        "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
+    }
+    width = max(map(len, lines))
+    return [*(f"{name:{width}}  {text}" for name, text in lines.items()), "", policy.texts()["rules.txt"].rstrip()]
+
+
+def _data(card: Card) -> str:
+    made = card.summary.get("demonstrations")
+    about = made if isinstance(made, dict) else {}
+    number = about.get("episodes", "an unknown number of")
+    command = about.get("command") or "not collected here"
+    return f"{number} demonstrations with {count(card.objects, 'object')}: {command}"
+
+
+def _settings(card: Card) -> str:
+    command = f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY"
+    parts = []
+    for part, number, noun in (("training", "epochs", "epoch"), ("dagger", "rounds", "DAgger round")):
+        found = card.settings.get(part)
+        if isinstance(found, dict) and isinstance(found.get(number), int):
+            parts.append(count(found[number], noun))
+    return f"{', '.join(parts)}: {command}" if parts else command

@@ -1,0 +1,328 @@
+"""What the options of several commands share: their types, options of several words, and reading files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:
+    from bilevel.symbolic.domain import Domain, Problem
+    from bilevel.symbolic.packed import PackedProblem
+    from bilevel.tasks.task import Task
+
+MOST = 1_000_000_000  # of whole numbers; more can only be a mistake
+MOST_SIZES = 10_000  # in a range of numbers of objects
+NAMELESS = Path()  # of an option that was given without the name of a file
+
+
+class Words(click.Option):
+    """An option that takes all words up to the next option: `--tasks blocks gacha`."""
+
+    def __init__(self, *parts: Any, **settings: Any) -> None:
+        super().__init__(*parts, **{**settings, "multiple": True})
+
+
+class Command(click.Command):
+    """A command whose options may be `Words`: each word is given to click with its option before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words as click does, after repeating the options that take several."""
+        several = {name for option in self.params if isinstance(option, Words) for name in option.opts}
+        words: list[str] = []
+        current = None
+        for word, following in zip(args, [*args[1:], "-"], strict=False):
+            if word.startswith("-") and word != "-":
+                current = word if word in several else None
+                if current and not following.startswith("-"):
+                    continue  # it stands before each of its words
+            words += [current, word] if current and not word.startswith("-") else [word]
+        return super().parse_args(ctx, words)
+
+
+def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Return the decorator that makes a command of a function."""
+    return click.command(name, cls=Command)
+
+
+def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any) -> Callable[..., Any]:
+    """Return the decorator that adds an option.
+
+    Its kind is a type, `bool` for a switch, the words to choose from, or the name of a text, such as "TASK".
+    """
+    names = (flag, further.pop("name")) if "name" in further else (flag,)
+    if kind is bool:
+        return click.option(*names, is_flag=True, help=text, **further)
+    if isinstance(kind, tuple):
+        kind = click.Choice(kind)
+    elif isinstance(kind, str):
+        further.setdefault("metavar", kind)
+        kind = str
+    return click.option(*names, type=kind, default=default, help=text, **further)
+
+
+def required(name: str, kind: Any, text: str, **further: Any) -> Callable[..., Any]:
+    """Return the decorator that adds an option which a command cannot do without."""
+    return click.option(name, type=kind, required=True, help=text, **further)
+
+
+def words(name: str, metavar: str, text: str, **further: Any) -> Callable[..., Any]:
+    """Return the decorator that adds an option of several words."""
+    return click.option(name, cls=Words, metavar=metavar, help=text, **further)
+
+
+def argument(name: str, kind: Any, text: str, **further: Any) -> Callable[..., Any]:
+    """Return the decorator that adds an argument, which is known by its place."""
+    return click.argument(name, type=kind, help=text, **further)
+
+
+# Types
+
+
+class Whole(click.ParamType[int]):
+    """A whole number from `least` to `most`."""
+
+    name = "n"
+
+    def __init__(self, least: int = 0, most: int = MOST) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        text = str(value)
+        if not (text.isascii() and text.removeprefix("-").isdecimal() and len(text) < 100):
+            self.fail(f"{value!r} is not a whole number.", param, ctx)
+        if not self.least <= int(text) <= self.most:
+            self.fail(f"must be at least {self.least} and at most {self.most}, but is {text}.", param, ctx)
+        return int(text)
+
+
+class Switch(click.Choice[str]):
+    """On or off; neither, unless it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(["on", "off"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return whether it is on."""
+        return super().convert(value, param, ctx) == "on"
+
+
+class Number(click.ParamType[float]):
+    """A finite number that is not negative; with `positive`, not 0 either."""
+
+    def __init__(self, name: str = "x", positive: bool = False, most: float = math.inf) -> None:
+        self.name, self.positive, self.most = name, positive, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        if not (number > 0 if self.positive else number >= 0) or not math.isfinite(number) or number > self.most:
+            least = "more than 0" if self.positive else "0 or more"
+            most = f" and at most {self.most:,}" if self.most < math.inf else ""
+            self.fail(f"must be {least}{most}, but is {value}.", param, ctx)
+        return number
+
+
+class Place(click.Path):
+    """A file or a folder on this machine: no URL."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(path_type=Path)
+        self.name = name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if "://" in str(value):
+            self.fail(f"{str(value)!r} is a URL; name a file or a folder of this machine.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Numbers of objects, such as 3, 1-10 or 1-3,10: in order, each of them once."""
+
+    name = "n-m"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers."""
+        numbers: set[int] = set()
+        for part in str(value).split(","):
+            first, dash, last = (word.strip() for word in part.partition("-"))
+            ends = first, last if dash else first
+            if not all(end.isascii() and end.isdecimal() and len(end) < 8 for end in ends):
+                self.fail(f"takes numbers and ranges, such as 3, 1-10 or 1-3,10, not {value!r}.", param, ctx)
+            low, high = map(int, ends)
+            if not 1 <= low <= high <= low + MOST_SIZES:
+                self.fail(f"{part!r} is no range of numbers from 1 on.", param, ctx)
+            numbers.update(range(low, high + 1))
+        return tuple(sorted(numbers))
+
+
+class Size(click.ParamType[tuple[int, int]]):
+    """The size of pictures, such as 1280x960."""
+
+    name = "widthxheight"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return the width and the height."""
+        width, _, height = str(value).lower().partition("x")
+        if not all(side.isascii() and side.isdecimal() and len(side) < 6 for side in (width, height)):
+            self.fail(f"takes WIDTHxHEIGHT, such as 1280x960, not {value!r}.", param, ctx)
+        return int(width), int(height)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return how it is written in the help."""
+        return "WIDTHxHEIGHT"
+
+
+FILE, FOLDER = Place("file"), Place("dir")
+N, COUNT, SEED, X, POSITIVE = Whole(), Whole(1), Whole(most=2**63 - 1), Number(), Number(positive=True)
+SECONDS, HERTZ = Number("seconds", positive=True, most=1_000_000), Number("hz", positive=True)
+ON_OFF = Switch()
+
+
+# Options and arguments of several commands
+
+json_option = option("--json", bool, "Print one JSON object instead of text.", name="as_json")
+json_lines_option = option("--json", bool, "Print one JSON object for each instead of text.", name="as_json")
+seed_option = option("--seed", SEED, "Decides everything that is random.", 0)
+domain_argument = argument("domain", FILE, "PDDL domain file.")
+problem_argument = argument("problem", FILE, "PDDL problem file.")
+folder_argument = argument("folder", FOLDER, "Folder of the data set.", metavar="DIR")
+task_argument = argument("task", str, "A task, such as blocks, or where it is: file.py:task, module:task.")
+relabel_option = option("--task", "TASK", "Label every timestep anew with this task (by default as was recorded).")
+env_args_option = words(
+    "--env-args",
+    "KEY=VALUE...",
+    "Further arguments of the task's environment, such as teleport_rate=0.001.",
+    callback=lambda ctx, param, value: env_arguments(value),
+)
+perception_option = option(
+    "--perception",
+    "NAME=VALUE,...",
+    "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
+    "swapped); success is judged on what is.",
+    default="",
+    show_default=False,
+)
+noise_option = option("--noise", X, "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0)
+recovery_option = option(
+    "--recovery",
+    "STRATEGY",
+    "What a bilevel policy does where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off (by default as the "
+    "policy says).",
+)
+estimation_option = option(
+    "--estimation",
+    "on|off|POLICY",
+    "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, as the "
+    "expert needs one (by default as the policy was learned).",
+)
+planner_option = option("--planner", "PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond.")
+planning_seconds_option = option("--planning-seconds", POSITIVE, "How long each plan may take (by default 100).")
+log_option = option(
+    "--log",
+    "tensorboard=DIR|wandb=PROJECT",
+    "Note what is measured on the way for TensorBoard or Weights & Biases; needs the extra of that name.",
+)
+workers_option = option(
+    "--workers",
+    COUNT,
+    "How many processes work at the same time, with the same results (by default one for each core, where that saves "
+    "time).",
+)
+size_option = option(
+    "--size", Size(), "Of the pictures, where the task can draw them so (by default 800x600 in the shipped worlds)."
+)
+names_option = option("--names", bool, "Write the names of things over them, in the pictures.")
+
+
+def picture_option(name: str, text: str) -> Callable[..., Any]:
+    """Return an option whose file may be left out: `named_after` names it."""
+    return option(name, FILE, text, is_flag=False, flag_value=str(NAMELESS), metavar="[FILE]")
+
+
+def named_after(task: str, file: Path | None, ending: str) -> Path | None:
+    """Return the file of an option; one that was given without a name is named after the task."""
+    if file != NAMELESS:
+        return file
+    place = task.partition("+")[0].partition(":")[0]
+    return Path((Path(place).stem if place.endswith(".py") else place.rpartition(".")[2]) + ending)
+
+
+def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of `--env-args`: values are JSON where possible, else text."""
+    from bilevel.json_files import is_too_deep
+    from bilevel.tasks.task import NOT_OF_ENVIRONMENTS
+
+    arguments: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
+        if name in NOT_OF_ENVIRONMENTS:
+            raise BadInput(f"--env-args: '{name}' is no argument of environments; see the options of the command")
+        if is_too_deep(value):
+            raise BadInput(f"--env-args: lists and objects are nested too deeply in '{name}'")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments
+
+
+# Reading files
+
+
+def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
+    """Read a domain and problems of it; where only `bilevel plan` reads such files, the error says so."""
+    from bilevel.symbolic.pddl import read_domain, read_problem
+
+    with _naming_planning(domain_path, problem_paths):
+        domain = read_domain(domain_path)
+        return domain, [read_problem(path, domain) for path in problem_paths]
+
+
+def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
+    """Read a domain and a problem, which is packed where it can be."""
+    from bilevel.symbolic.packed import read_packed
+    from bilevel.symbolic.pddl import read_domain, read_problem
+
+    with _naming_planning(domain_path, [problem_path]):
+        domain = read_domain(domain_path)
+        return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
+
+
+@contextmanager
+def _naming_planning(domain_path: Path, problem_paths: Sequence[Path]) -> Iterator[None]:
+    """Say of files that cannot be read if the command for planning reads them."""
+    try:
+        yield
+    except BadInput as error:
+        from bilevel.symbolic.adl import is_readable_for_planning
+
+        if problem_paths and is_readable_for_planning(domain_path, problem_paths[0]):
+            raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
+        raise
+
+
+def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task") -> Task:
+    """Return the task that `source` names, else the one that is registered by this name; `BadInput` without one."""
+    from bilevel.tasks.registry import find_task, registered_task
+
+    task = find_task(source) if source else registered_task(name)
+    if task is None:
+        of, _, labels = name.partition("+")
+        place = f"{of}+{Path(whose) / labels}.py" if labels else "file.py:task"
+        raise BadInput(f"{whose} is of the task '{name}', which is not registered here; {remedy} {place}")
+    return task

@@ -1,0 +1,113 @@
+"""What the commands print: answers as text or JSON, text of others made printable, and how far long work is."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from bilevel.progress import Callback, Progress
+
+Item = TypeVar("Item")
+
+LONGEST_LINE = 4000  # characters
+SHOWN_EVERY = 0.2  # seconds, on a terminal
+SAID_EVERY = 30.0  # seconds, where nobody looks at a terminal
+
+
+def printable(text: str, most: int = LONGEST_LINE) -> str:
+    """Return text of others as a terminal may show it: no control characters, and no line longer than `most`."""
+    return "\n".join(_printable_line(line, most) for line in text.split("\n"))
+
+
+def _printable_line(line: str, most: int) -> str:
+    cut = line if len(line) <= most else f"{line[:most]}… ({len(line):,} characters)"
+    if cut.isprintable():
+        return cut
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+
+
+def answer(values: Mapping[str, object], as_json: bool, *lines: str) -> None:
+    """Print what a command has found: as one JSON object, or as those lines of text that are not empty."""
+    if as_json:
+        print(json.dumps(values))
+    else:
+        print(*(printable(line) for line in lines if line), sep="\n")
+
+
+def say(*lines: str) -> None:
+    """Print lines that are no answer, on standard error."""
+    sys.stdout.flush()
+    print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
+
+
+def count(things: Sized | int, noun: str) -> str:
+    """Return `1 unit` or `2 units`."""
+    number = things if isinstance(things, int) else len(things)
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words that a person plans with."""
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90 * 60), ("h", 3600, 48 * 3600)):
+        if seconds < most:
+            return f"{seconds / length:.{int(unit == 'h')}f} {unit}"
+    return f"{seconds / 86400:.1f} days"
+
+
+@contextmanager
+def progress_line(resumes: bool = False, silent: bool = False) -> Iterator[Callback]:
+    """Give a callback that shows how far work is; where it `resumes`, Ctrl-C says so."""
+    line = ProgressLine(silent)
+    try:
+        yield line
+    except KeyboardInterrupt:
+        again = "; run the same command again to go on" if resumes else ""
+        raise KeyboardInterrupt(f"interrupted{f' while {line.text}' if line.text else ''}{again}") from None
+    finally:
+        line.clear()
+
+
+class ProgressLine:
+    """One line on standard error: on a terminal all the time, elsewhere now and then."""
+
+    def __init__(self, silent: bool = False) -> None:
+        self.text = ""
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._every = float("inf") if silent else SHOWN_EVERY if self._is_terminal else SAID_EVERY
+        self._shown = time.monotonic()
+        self._stage, self._began, self._first = "", self._shown, 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the progress, unless the line was shown a moment ago."""
+        now = time.monotonic()
+        if progress.stage != self._stage:
+            self._stage, self._began, self._first = progress.stage, now, progress.done
+        of = f" of {progress.total:,}" if progress.total is not None else ""
+        self.text = printable(progress.stage, 60) + (f", {progress.done:,}{of}" if of or progress.done else "")
+        if now - self._shown < self._every:
+            return
+        self._shown, done = now, progress.done - self._first
+        values = "".join(f"; {name} {value:.4g}" for name, value in progress.values.items())
+        left = (now - self._began) / done * (progress.total - progress.done) if done and progress.total else 0.0
+        line = f"{self.text}{values}{f'; about {duration(left)} left' if left else ''}"
+        print(f"\r\033[K{line}" if self._is_terminal else line, end="" if self._is_terminal else "\n",
+              file=sys.stderr, flush=True)  # fmt: skip
+
+    def clear(self) -> None:
+        """Remove the line from the terminal."""
+        if self._is_terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def tracked(items: Iterable[Item], total: int, stage: str, callback: Callback) -> Iterator[Item]:
+    """Yield the items, and tell the callback how many there were."""
+    from bilevel.progress import Progress
+
+    for number, item in enumerate(items, 1):
+        yield item
+        callback(Progress(stage, number, total))

@@ -1,0 +1,410 @@
+"""Commands about problems: solve one by rules, plan for it, validate a plan, write a problem."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bilevel.cli.options import (
+    COUNT,
+    FILE,
+    SECONDS,
+    SEED,
+    N,
+    Number,
+    argument,
+    command,
+    domain_argument,
+    json_option,
+    option,
+    problem_argument,
+    read_large,
+    required,
+    seed_option,
+)
+from bilevel.cli.output import answer, count, say
+from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from bilevel.planning.planner import ContingentPolicy, Deadline, PlanResult, PlanStep
+    from bilevel.planning.strong_cyclic import ActionGraph
+    from bilevel.rules.rule import Rule
+    from bilevel.rules.solving import Solution
+    from bilevel.symbolic.costs import Costs
+    from bilevel.symbolic.domain import Domain, Problem
+    from bilevel.symbolic.packed import PackedProblem
+
+FORMAT = 1  # of JSON files
+
+
+@command()
+@domain_argument
+@problem_argument
+@required("--rules", FILE, "Rule file.")
+@option("--plan", FILE, "Where to write the plan, in the format of the planning competitions.")
+@option("--seed", SEED, "Decides what nature does in a nondeterministic domain.", 0)
+@option("--max-steps", N, "Stop after so many actions (by default 10,000 and 1,000 more for each goal).")
+@option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
+@json_option
+def solve(
+    domain: Path,
+    problem: Path,
+    rules: Path,
+    plan: Path | None,
+    seed: int,
+    max_steps: int | None,
+    memoryless: bool,
+    as_json: bool,
+) -> int:
+    """Solve a problem by rules, without search.
+
+    Prints the plan, or writes it with --plan; exits with 1 and the reason when it stops short.
+
+    \b
+    Example:
+      bilevel solve domain.pddl huge.pddl --rules ferry.rules --plan huge.plan
+    """
+    from bilevel.rules.rule_file import read_rules
+    from bilevel.rules.solving import solve
+    from bilevel.symbolic.costs import read_costs
+    from bilevel.symbolic.packed_plans import plan_chunks
+
+    started = time.perf_counter()
+    read_domain, read_problem = read_large(domain, problem)
+    read = read_rules(rules, read_domain)
+    ready = time.perf_counter()
+    solution = solve(read_domain, read_problem, read, seed=seed, max_steps=max_steps, commit=not memoryless)
+    solved = time.perf_counter()
+    steps = len(solution.plan.actions)
+    reason = "" if solution.is_solved else _why_unsolved(read_domain, _unpacked(read_problem), read, solution)
+    if solution.is_solved and plan is not None:
+        from bilevel.files import write_atomically
+
+        write_atomically(plan, plan_chunks(solution.plan, read_costs(domain, problem)))
+    if as_json:
+        values = {
+            "outcome": solution.stop.name.lower().replace("_", "-"),
+            "steps": steps,
+            "open_goals": solution.open_goals,
+            "reason": reason,
+            "reading_seconds": round(ready - started, 4),
+            "solving_seconds": round(solved - ready, 4),
+            "writing_seconds": round(time.perf_counter() - solved, 4),
+            "plan": str(plan) if plan and solution.is_solved else None,
+        }
+        answer(values, as_json)
+    elif solution.is_solved:
+        for block in plan_chunks(solution.plan, read_costs(domain, problem)) if plan is None else ():
+            print(block.decode(), end="")
+        say(f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
+    else:
+        say(reason)
+    return 0 if solution.is_solved else 1
+
+
+def _why_unsolved(domain: Domain, problem: Problem, rules: Sequence[Rule], solution: Solution) -> str:
+    """Return why solving stopped short: with the rules that came closest, where none applies."""
+    from bilevel.rules.explanation.why_not import why_not
+    from bilevel.rules.solving import Stop, final_state
+
+    head = f"not solved: {solution.stop.value} after {len(solution.plan.actions)} steps"
+    head += f", {solution.open_goals} of {len(problem.goal)} goals open"
+    if solution.stop is Stop.NO_RULE:
+        state, objects = final_state(domain, problem, solution.plan)
+        return f"{head}; closest:\n{why_not(rules, domain, state, problem.goal, objects)}"
+    return f"{head}: {solution.detail}" if solution.detail else head
+
+
+def _unpacked(problem: Problem | PackedProblem) -> Problem:
+    from bilevel.symbolic.packed import PackedProblem
+
+    return problem.unpacked if isinstance(problem, PackedProblem) else problem
+
+
+@command()
+@domain_argument
+@problem_argument
+@argument("plan", FILE, "Plan file: one (action argument ...) a line.")
+@json_option
+def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
+    """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not.
+
+    Where actions have costs, it also says what the plan costs. A cost in the last line of the file must be right.
+
+    \b
+    Example:
+      bilevel validate domain.pddl problem.pddl found.plan
+    """
+    from bilevel.symbolic.costs import wrong_claim
+    from bilevel.symbolic.packed import PackedProblem
+    from bilevel.symbolic.packed_plans import validate_packed
+    from bilevel.symbolic.plans import read_plan, validate
+
+    read_domain, read_problem = read_large(domain, problem)
+    is_packed = isinstance(read_problem, PackedProblem)
+    verdict = validate_packed(read_domain, read_problem, plan) if is_packed else None  # type: ignore[arg-type]
+    if verdict is None:
+        verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
+    text, cost, is_valid = str(verdict), None, verdict.is_valid
+    if is_valid:
+        cost, remark = _cost(domain, problem, plan, read_domain)
+        wrong = wrong_claim(plan, verdict.steps, cost)
+        text, is_valid = (f"not valid: {wrong}", False) if wrong else (text + remark, True)
+    values = {"valid": is_valid, "steps": verdict.steps, "cost": None if cost is None else float(cost), "text": text}
+    answer(values, as_json, text)
+    return 0 if is_valid else 1
+
+
+def _cost(domain: Path, problem: Path, plan: Path, read_domain: Domain) -> tuple[Decimal | None, str]:
+    """Return what the plan costs, and that in words, where its actions have costs and these are known."""
+    from bilevel.symbolic.costs import digits, read_costs
+    from bilevel.symbolic.plans import read_plan
+
+    costs = read_costs(domain, problem)
+    if costs is None:
+        return None, ""
+    try:
+        cost = costs.total(read_plan(plan, read_domain).actions)
+    except BadInput as error:
+        return None, f"; cost unknown: {error}"
+    return cost, f" at a cost of {digits(cost)}"
+
+
+@command()
+@argument("name", str, "The family of problems, such as blocks or gacha; a wrong name lists them.")
+@required("--output", FILE, "Where to write the problem; its domain is written beside it.")
+@option("--objects", N, "How large: the number of blocks, items or colours.", 10)
+@seed_option
+@json_option
+def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> None:
+    """Write a random problem of one of the shipped domains, of any size.
+
+    \b
+    Example:
+      bilevel problem blocks --objects 10000 --output blocks-10000.pddl
+    """
+    import random
+
+    from bilevel.files import write_atomically
+    from bilevel.symbolic.expressions import read_text
+    from bilevel.symbolic.pddl import write_problem
+    from bilevel.tabletop.problems import domain_text, generate_problem, shipped_domain
+
+    made = generate_problem(name, objects, random.Random(seed))
+    domain = shipped_domain(made.domain_name)
+    text = domain_text(domain.name)
+    beside = output.parent / f"{domain.name}-domain.pddl"
+    if beside == output or (beside.is_file() and read_text(beside) != text):
+        raise BadInput(f"{beside}: the domain belongs here, but there is another file; choose another folder")
+    write_atomically(beside, text)
+    write_atomically(output, write_problem(made, domain))
+    values = {"problem": str(output), "domain": str(beside), "objects": len(made.objects)}
+    answer(values, as_json, f"wrote {output} and {beside}")
+
+
+# Planning
+
+
+class Found(NamedTuple):
+    """A plan or a policy: as text, how large it is, its graph, which is large for long plans, and all else as JSON."""
+
+    text: str
+    size: str
+    graph: Callable[[], ActionGraph]
+    values: dict[str, Any]
+
+
+@command()
+@domain_argument
+@problem_argument
+@option(
+    "--planner",
+    ("auto", "fast-downward", "lama", "search", "fond"),
+    "For plans: `search` is built in, `fast-downward` and its quick variant `lama` need the extra `planners`. For "
+    "policies: `fond`, built in. `auto` is `fond` for a nondeterministic domain; for any other it is `search`, and "
+    "Fast Downward, where it is installed, for what that cannot do.",
+    "auto",
+)
+@option("--timeout", SECONDS, "Give up after so many seconds.", 60.0)
+@option("--memory", Number("gb", positive=True), "Give up when planning takes more gigabytes of memory.", 4.0)
+@option("--output", FILE, "Where to write it instead of printing it: .json, .svg or .dot for a drawing, else text.")
+@option("--max-states", COUNT, "Check a policy state by state up to so many states, else decision by decision.", 20_000)
+@json_option
+def plan(
+    domain: Path,
+    problem: Path,
+    planner: str,
+    timeout: float,
+    memory: float,
+    output: Path | None,
+    max_states: int,
+    as_json: bool,
+) -> int:
+    """Plan: a sequence of actions or, where the domain is nondeterministic, a policy for whatever nature does.
+
+    A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
+    shown. Exits with 1 where there is no plan or policy, or none was found in time.
+
+    \b
+    Examples:
+      bilevel plan domain.pddl problem.pddl
+      bilevel plan tireworld.pddl p1.pddl --output policy.svg
+    """
+    from bilevel.files import require_writable, write_atomically
+    from bilevel.planning.planner import Deadline, Status
+    from bilevel.planning.planners import plan as find_plan
+    from bilevel.symbolic.adl import read_for_planning
+    from bilevel.symbolic.costs import read_costs
+
+    read_domain, read_problem = read_for_planning(domain, problem)
+    if output is not None:
+        require_writable(output)
+    deadline, started = Deadline(timeout), time.perf_counter()
+    result = find_plan(
+        read_domain,
+        read_problem,
+        planner=planner,
+        time_limit=timeout,
+        memory_limit=memory * 1e9,
+    )
+    seconds = time.perf_counter() - started
+    found = None
+    if result.policy is not None:
+        found = _found_policy(read_domain, read_problem, result.policy, deadline, max_states)
+    elif result.status is Status.SOLVED:
+        found = _found_plan(read_domain, read_problem, result.steps, read_costs(domain, problem))
+    if found and output is not None:
+        write_atomically(output, _rendered(found, output, read_domain, read_problem))
+    message = _message(result, read_problem, timeout, memory)
+    if as_json:
+        nothing: dict[str, Any] = {"sizes": {}, "checked": None, "remarks": [], "plan": None, "policy": None}
+        head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4)}
+        written = str(output) if found and output else None
+        answer({**head, **nothing, **(found.values if found else {}), "output": written}, as_json)
+    elif found is None:
+        say(message)
+    else:
+        if output is None:
+            print(found.text, end="", flush=True)
+        say(f"found in {seconds:.2f} s: {found.size}", *found.values["remarks"])
+    return 0 if found else 1
+
+
+def _message(result: PlanResult, problem: Problem, timeout: float, memory: float) -> str:
+    """Return what the planner says; `BadInput` where it failed."""
+    from bilevel.planning.planner import Status
+
+    if result.status is Status.ERROR:
+        raise BadInput(f"the planner failed on problem '{problem.name}': {result.message}")
+    return {
+        Status.TIMED_OUT: f"not found in time ({timeout:g} s)",
+        Status.OUT_OF_MEMORY: f"not found within {memory:g} GB of memory; --memory sets the limit",
+    }.get(result.status, result.message)
+
+
+def _found_policy(
+    domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline, max_states: int
+) -> Found:
+    """Return a policy that was checked."""
+    from dataclasses import replace
+
+    from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
+
+    check = check_policy(domain, problem, policy.choose, max_states, deadline)
+    if check.kind is PolicyKind.UNKNOWN and is_proved(domain, problem, policy, deadline):
+        check = replace(check, kind=PolicyKind.STRONG_CYCLIC, reason=f"decision by decision, as {check.reason}")
+    if check.is_refuted:
+        raise BadInput(f"the planner failed on problem '{problem.name}': its policy is {check}")
+    items = policy_items(policy)
+    sizes = {"states": len(check.graph.choices), "decisions": len(items)}
+    remarks = [str(check), *map(str, policy.placeholders)]
+    values = {"sizes": sizes, "checked": check.kind.value, "remarks": remarks, "policy": items}
+    return Found(policy_text(items), count(items, "decision"), lambda: check.graph, values)
+
+
+def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep], costs: Costs | None) -> Found:
+    """Return a plan; in a nondeterministic domain it may turn out otherwise."""
+    from bilevel.planning.strong_cyclic import graph_of_plan
+
+    items = plan_items(steps)
+    hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
+    sizes = {"states": len(items) + 1, "steps": len(items)}
+    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [hope], "plan": items}
+    return Found(
+        plan_text(domain, steps, costs), count(items, "step"), lambda: graph_of_plan(domain, problem, steps), values
+    )
+
+
+def _rendered(found: Found, path: Path, domain: Domain, problem: Problem) -> str:
+    """Return it in the format that the file's name asks for."""
+    headline = f"{problem.name}: {found.size}"
+    match path.suffix.lower():
+        case ".json":
+            head = {"format": FORMAT, "domain": domain.name, "problem": problem.name}
+            items = {kind: found.values[kind] for kind in ("plan", "policy") if kind in found.values}
+            return json.dumps({**head, **items}, ensure_ascii=False, indent=2) + "\n"
+        case ".svg":
+            from bilevel.planning.policy_drawing import draw_policy
+
+            return draw_policy(found.graph(), headline)
+        case ".dot":
+            from bilevel.planning.policy_drawing import policy_dot
+
+            return policy_dot(found.graph(), headline)
+    return found.text
+
+
+def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
+    """Return one line per decision: `2: if tails(penny) & not lost() do flip(penny)`; the number is the distance."""
+    width = len(str(max((item["distance"] for item in decisions), default=0)))
+    lines = []
+    for item in decisions:
+        condition = " & ".join([*item["if"], *(f"not {atom}" for atom in item["if_not"])])
+        lines.append(f"{item['distance']:{width}}: if {condition or 'true'} do {item['do']}")
+    return "\n".join([*lines, f"; {count(lines, 'decision')}; the first whose condition holds counts\n"])
+
+
+def plan_text(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None = None) -> str:
+    """Return a plan as the planning competitions write it; comments say which outcomes it counts on."""
+    from bilevel.symbolic.adl_actions import is_own, users_action
+    from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
+
+    steps = [step for step in steps if not is_own(step.action.name)]
+    moves = {
+        number: NaturesMove(step.outcome, dict(step.choice))
+        for number, step in enumerate(steps)
+        if not domain.schemas[step.action.name].is_deterministic
+    }
+    return write_plan(Plan([users_action(step.action) for step in steps], moves), costs)
+
+
+def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
+    """Return the decisions as JSON has them, in the words of the user's domain."""
+    from bilevel.symbolic.adl_actions import DUE, is_own, users_action
+
+    return [
+        {
+            "if": [str(atom) for atom in sorted(decision.condition.positive)],
+            "if_not": [str(atom) for atom in sorted(decision.condition.negative - {DUE})],
+            "do": str(users_action(decision.action)),
+            "distance": decision.distance,
+        }
+        for decision in policy.decisions
+        if not is_own(decision.action.name)
+    ]
+
+
+def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
+    """Return the steps as JSON has them; outcomes count from 1, as in a plan file."""
+    from bilevel.symbolic.adl_actions import is_own, users_action
+
+    return [
+        {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}
+        for step in steps
+        if not is_own(step.action.name)
+    ]

@@ -1,0 +1,121 @@
+"""Commands about tasks, and about models that are run on them: check a task; set up, fetch and check SmolVLA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bilevel.cli.options import (
+    COUNT,
+    FOLDER,
+    argument,
+    command,
+    env_args_option,
+    json_option,
+    option,
+    task_argument,
+)
+from bilevel.cli.output import answer, count
+from bilevel.symbolic.domain import BadInput
+
+
+@command()
+@task_argument
+@option("--objects", COUNT, "How many objects; 3, or the most that the task takes.")
+@option("--seeds", COUNT, "How many episodes with random controls, and how many with the expert.", 3)
+@env_args_option
+@json_option
+def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], as_json: bool) -> int:
+    """Say what is wrong with a task, in words, before anything is learned.
+
+    Makes the environment, resets and steps it with several seeds, with random controls and with the expert. Exits with
+    1 if learning would fail.
+
+    \b
+    Example:
+      bilevel check examples/own_world/own_world.py:task
+    """
+    from bilevel.learning.task_checking import check_task
+    from bilevel.tasks.registry import find_task
+
+    found_task = find_task(task)
+    findings = check_task(found_task, objects=objects, seeds=seeds, **env_args)
+    errors = [finding for finding in findings if finding.is_error]
+    found = [{"error": finding.is_error, "message": finding.message} for finding in findings]
+    verdict = count(errors, "error") if errors else "no errors: a policy can be learned"
+    advice = f"; {count(findings[len(errors) :], 'piece')} of advice" if len(findings) > len(errors) else ""
+    values = {"task": found_task.name, "learnable": not errors, "findings": found}
+    answer(values, as_json, *map(str, findings), f"{found_task.name}: {verdict}{advice}")
+    return 1 if errors else 0
+
+
+@command("set-up")
+@option("--environment", FOLDER, "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
+@option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
+def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
+    """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.
+
+    \b
+    Example:
+      bilevel vla set-up
+    """
+    from bilevel.methods import smolvla
+
+    folder = environment or smolvla.environment_folder()
+    smolvla.run_all(smolvla.setup_commands(folder, torch_index))
+    smolvla.require_environment(folder)
+    print(f"lerobot {smolvla.lerobot_version(folder)} is in {folder}")
+    if folder != smolvla.environment_folder():
+        print(f"set BILEVEL_VLA={folder.absolute()} to use it")
+
+
+@command("fetch")
+@argument("method", str, "smolvla or smolvla-metaworld.")
+def fetch_vla(method: str) -> None:
+    """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
+
+    Nothing else here ever downloads a model.
+
+    \b
+    Example:
+      bilevel vla fetch smolvla-metaworld
+    """
+    from bilevel.methods.smolvla import MODELS, fetch_commands, run_all
+
+    if method not in MODELS:
+        raise BadInput(f"unknown model '{method}'; known models: {', '.join(MODELS)}")
+    run_all(fetch_commands(method))
+
+
+@command("check")
+@option("--folder", FOLDER, "A copy of the model to look at, instead of Hugging Face's cache.")
+@json_option
+def check_vla(folder: Path | None, as_json: bool) -> int:
+    """Say which of the methods smolvla and smolvla-metaworld can be run here, and what is missing for the others.
+
+    The exit code is 1 if one cannot be run.
+
+    \b
+    Example:
+      bilevel vla check
+    """
+    from bilevel.methods.smolvla import MODELS, environment_folder
+
+    reasons = {method: _missing(method, folder) for method in MODELS}
+    found = {method: reason or "ready" for method, reason in reasons.items()}
+    lines = (f"{method}: not run: {reason}" if reason else f"{method}: ready" for method, reason in reasons.items())
+    answer({"environment": str(environment_folder()), **found}, as_json, *lines)
+    return 1 if any(reasons.values()) else 0
+
+
+def _missing(method: str, folder: Path | None) -> str | None:
+    """Return what it takes to run a method, on the worlds that come with the package, and is not here."""
+    from bilevel.methods.smolvla import find_vla
+    from bilevel.tabletop import opengl
+
+    try:
+        find_vla(method, folder)
+        opengl.backend()
+    except BadInput as error:
+        return str(error)
+    return None

@@ -1,1 +1,0 @@
-"""The commands, each a dataclass that is its command line and runs itself."""

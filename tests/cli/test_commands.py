@@ -1,0 +1,189 @@
+"""Each real command, once, at tiny size: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tiny_task
+from bilevel.cli.options import Words, command
+from bilevel.cli.output import printable
+from bilevel.demonstrations.dataset import Demonstrations
+from bilevel.policies.folder import read_policy
+from bilevel.tabletop.problems import domain_text
+from command_line import refused, run, run_json, run_well
+from tiny_demonstrations import shown
+from tiny_policies import learned_folder, still_folder
+
+TINY = f"{tiny_task.__file__}:TINY"
+PROBLEM = """
+(define (problem small) (:domain blocks)
+  (:objects b1 b2 - block p1 p2 - place)
+  (:init (clear b1) (clear b2) (clear p1) (clear p2) (gripper-free))
+  (:goal (and (at b1 p2) (at b2 p1))))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a domain and a problem, in which commands are given."""
+    (tmp_path / "domain.pddl").write_text(domain_text("blocks"))
+    (tmp_path / "problem.pddl").write_text(PROBLEM)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# Symbols
+
+
+@pytest.mark.usefixtures("folder")
+def test_rules_are_learned_shown_verified_and_solve_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    files = "domain.pddl", "problem.pddl"
+    learned = run_well(capsys, "rules", "learn", *files, "--output", "b.rules", "--planner", "search")
+    assert Path("b.rules").read_text() in learned
+    assert "1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)" in learned
+    assert "2 rules from" in learned
+    for form in ("text", "markdown", "latex", "english"):
+        assert "place" in run_well(capsys, "rules", "show", "b.rules", "--format", form)
+    assert run_well(capsys, "rules", "verify", "b.rules", *files).startswith("small: solved always")
+    solve = ("solve", *files, "--rules", "b.rules")
+    assert run(capsys, *solve, "--plan", "new/small.plan")[::2][0] == 0
+    assert Path("new/small.plan").read_text().splitlines()[:2] == ["(pick b1)", "(place b1 p2)"]
+    assert run_well(capsys, "validate", *files, "new/small.plan") == "valid: 4 steps reach the goal\n"
+    code, _, err = run(capsys, *solve, "--max-steps", 1)
+    assert (code, "the bound on steps is reached after 1 steps" in err) == (1, True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_answer_that_is_no_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.plan").write_text("(pick b1)\n(pick b2)\n")
+    code, out, _ = run(capsys, "validate", "domain.pddl", "problem.pddl", "bad.plan")
+    assert (code, "step 2, pick(b2)" in out) == (1, True)
+    Path("one.rules").write_text("variables: ?b - block\n1: clear(?b) & gripper-free() & goal at(?b, ?p) -> pick(?b)\n")
+    words = ("solve", "domain.pddl", "problem.pddl", "--rules", "one.rules")
+    code, _, err = run(capsys, *words)
+    assert (code, "no rule applies after 1 steps, 2 of 2 goals open; closest:" in err) == (1, True)
+    code, out, _ = run(capsys, *words, "--json")
+    assert (code, json.loads(out)["outcome"]) == (1, "no-rule")
+    grow = ("--grow", "block=2", "place=2", "--starts", "initial")
+    code, out, _ = run(capsys, "rules", "verify", "one.rules", "domain.pddl", "problem.pddl", *grow)
+    assert (code, "counterexample" in out) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["blocks", "gacha"])
+@pytest.mark.usefixtures("folder")
+def test_generated_problems_can_be_solved(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    run_well(capsys, "problem", name, "--objects", 3, "--output", "p.pddl")
+    files = f"{name}-domain.pddl", "p.pddl"
+    run_well(capsys, "rules", "learn", *files, "--output", "r.rules", "--orders", 8)
+    run_well(capsys, "solve", *files, "--rules", "r.rules", "--plan", "p.plan", "--seed", 5)
+    run_well(capsys, "validate", *files, "p.plan")
+
+
+# Data, policies and measurements
+
+
+@pytest.mark.usefixtures("folder")
+def test_from_demonstrations_to_a_policy_and_its_evaluation(capsys: pytest.CaptureFixture[str]) -> None:
+    collect = ("collect", TINY, "--objects", 1, "--episodes", 3, "--output", "data")
+    assert run_well(capsys, *collect).startswith("3 episodes, ")
+    assert "3 episodes, 3 of them already there" in run_well(capsys, *collect)
+    assert run_json(capsys, *collect)["already_there"] == 3
+    assert "all files are whole" in run_well(capsys, "demonstrations", "check", "data", "--task", TINY)
+    replayed = run_well(capsys, "demonstrations", "replay", "data", "--task", TINY)
+    assert replayed.startswith("3 episodes, 3 the same bit for bit\n")
+    assert "pick(parcel1)" in run_well(capsys, "demonstrations", "show", "data", "--episode", 0)
+    assert "3 episodes" in run_well(capsys, "demonstrations", "show", "data")
+    rules = run_well(capsys, "rules", "learn", "--demonstrations", "data", "--output", "tiny.rules")
+    assert "# learned from 3 demonstrations of tiny, 3 traces" in rules
+    brief = ("--preset", "paper", "--epochs", 2, "--hidden", 8, "--task", TINY)
+    learned = run_well(capsys, "learn", "data", *brief, "--output", "policy")
+    assert learned.startswith(read_policy(Path("policy")).texts()["rules.txt"])
+    assert "written to policy in " in learned
+    one = ("--objects", "1", "--episodes", "2")
+    evaluate = ("evaluate", TINY, "--policy", "policy", *one, "--output", "a.jsonl")
+    assert run_well(capsys, *evaluate).startswith("tiny, bison: 2 episodes\n")
+    assert run_json(capsys, *evaluate)["already_there"] == 2
+    expert = run_well(capsys, "evaluate", TINY, "--policy", "expert", *one, "--output", "b.jsonl")
+    assert expert.startswith("tiny, expert: 2 episodes\n")
+    assert "tiny: 2 episodes in both" in run_well(capsys, "compare", "a.jsonl", "b.jsonl")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_data_set_is_exported_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
+    data = shown().folder
+    assert "3 episodes written to robot" in run_well(capsys, "demonstrations", "export", data, "--lerobot", "robot")
+    words = ("import", "robot", "--task", TINY, "--output", "back", "--demonstrator", "nobody-else")
+    assert "3 episodes read" in run_well(capsys, *words[:-2])
+    assert len(Demonstrations.read(Path("back"))) == 3
+    refusal = refused(capsys, "demonstrations", "export", data, "--lerobot", "http://here")
+    assert "'http://here' is a URL" in refusal
+    assert not Path("http:").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_wrong_with_a_replay_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("slower.py").write_text(
+        "from dataclasses import replace\nfrom gymnasium.wrappers import TransformAction\n"
+        "from tiny_task import TINY, make_env\n"
+        "def make_slower(objects, slip_rate=0.0):\n    env = make_env(objects, slip_rate)\n"
+        "    return TransformAction(env, lambda action: action * 0.9, env.action_space)\n"
+        "task = replace(TINY, make_env=make_slower, save=None)\n"
+    )
+    code, out, _ = run(capsys, "demonstrations", "replay", shown().folder, "--task", "slower.py:task")
+    assert (code, "episode 0: first differs at step 1: 'agent' by " in out) == (1, True)
+    assert "3 episodes, 0 the same bit for bit" in out
+
+
+def test_a_task_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no errors: a policy can be learned" in run_well(capsys, "check", TINY, "--objects", 1, "--seeds", 1)
+
+
+def test_methods_policies_axes_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "det-replan" in run_well(capsys, "methods")
+    assert "blocks" in run_well(capsys, "policies")
+    assert "-> pick(?p)" in run_well(capsys, "policies", learned_folder())
+    assert "teleports" in run_well(capsys, "benchmark", "axes")
+    assert run(capsys, "vla", "check")[0] in (0, 1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_evaluation_refuses_what_makes_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("evaluate", TINY, "--policy", still_folder(), "--objects", 1, "--episodes", 1, "--output", "r.jsonl")
+    assert "'draw'; it takes: slip_rate" in refused(capsys, *words, "--env-args", "draw=uniform")
+    assert "--recovery takes off, or some of" in refused(capsys, *words, "--recovery", "pray")
+    assert "unknown method 'magic'" in refused(capsys, *words, "--method", "magic")
+    run_well(capsys, *words)
+    assert "made with another --noise" in refused(capsys, *words, "--noise", 0.5)
+
+
+# What the commands are built from
+
+
+def test_an_option_of_several_words_takes_all_up_to_the_next_option(capsys: pytest.CaptureFixture[str]) -> None:
+    import click
+
+    @command()
+    @click.argument("first", required=False)
+    @click.option("--names", cls=Words)
+    @click.option("--flag", is_flag=True)
+    def shown(first: str | None, names: tuple[str, ...], flag: bool) -> None:
+        print(first, names, flag)
+
+    for words, said in (
+        (["a", "--names", "b", "c", "--flag"], "a ('b', 'c') True"),
+        (["--names", "b", "--flag", "a"], "a ('b',) True"),
+        (["--names=b", "--names", "c", "d"], "None ('b', 'c', 'd') False"),
+        (["a"], "a () False"),
+    ):
+        shown.main(words, standalone_mode=False)
+        assert capsys.readouterr().out == f"{said}\n"
+    with pytest.raises(click.UsageError, match="requires an argument"):
+        shown.main(["--names"], standalone_mode=False)
+
+
+def test_text_of_others_is_made_printable_and_short() -> None:
+    assert printable("a\x1b[2J\tb\r\nc é") == "a\\x1b[2J\\tb\\r\nc é"
+    assert printable("é" * 1_000_000).startswith("é" * 4000 + "… (1,000,000 characters)")

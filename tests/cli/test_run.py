@@ -1,0 +1,154 @@
+"""`bilevel run`: what it tells, explains, shows and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import pytest
+
+import drawn_task
+import tiny_task
+from bilevel.cli.options import NAMELESS, named_after
+from command_line import refused, run, run_json, run_well
+from tiny_policies import PICK, PUT, RULES_TEXT, learned_folder, moving_as_the_expert, still_folder, still_policy
+
+TINY = f"{tiny_task.__file__}:TINY"
+DRAWN = f"{drawn_task.__file__}:DRAWN"
+ONE = ("--objects", 1, "--seed", 1)
+
+
+@pytest.fixture
+def skilled() -> Iterator[Path]:
+    """A policy whose network moves as the expert does."""
+    with moving_as_the_expert():
+        yield still_folder()
+
+
+def test_a_run_tells_every_action_and_event_with_its_step(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "run", TINY, "--policy", "expert", "--objects", 2, "--seed", 1)
+    told = [line.split(maxsplit=1)[1] for line in out.splitlines()]
+    assert (code, told[:2]) == (0, ["pick(parcel1)", "put(parcel1, spot1)"])
+    assert sorted(told[2:]) == ["(arrival parcel2)", "pick(parcel2)", "put(parcel2, spot2)"]
+    assert err == f"success after {err.split()[2]} steps\n"
+
+
+def test_the_seed_decides_everything_and_noise_changes_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    calm, noisy = (run_json(capsys, "run", TINY, "--noise", noise) for noise in (0, 0.7))
+    assert run_json(capsys, "run", TINY, "--noise", 0.7) == noisy
+    assert noisy["steps"] != calm["steps"]
+    assert run_json(capsys, "run", TINY, "--seed", 1)["steps"] != calm["steps"]
+
+
+def test_each_decision_is_told_with_its_rule_binding_and_sentence(
+    capsys: pytest.CaptureFixture[str], skilled: Path
+) -> None:
+    lines = run_well(capsys, "run", TINY, *ONE, "--policy", skilled, "--explain").splitlines()
+    assert lines[0] == "     0  pick(parcel1)"
+    indent, binding = 10 * " ", "with ?p = parcel1, ?s = spot1"
+    assert lines[1:3] == [f"{indent}rule {PICK}", indent + binding]
+    assert lines[5:7] == [f"{indent}rule {PUT}", indent + binding]
+    assert run_well(capsys, "run", TINY, *ONE, "--policy", skilled).splitlines() == [lines[0], lines[4]]
+    found = run_json(capsys, "run", TINY, *ONE, "--policy", skilled, "--explain")
+    assert [decision["rule"] for decision in found["decisions"]] == [PICK, PUT]
+    assert found["decisions"][0]["sentence"] == lines[3].strip()
+    _, _, err = run(capsys, "run", TINY, "--policy", "expert", *ONE, "--explain")
+    assert err.splitlines()[0] == "the expert has no rules to explain what it does"
+
+
+def test_a_failure_is_told_and_exits_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", still_folder())
+    assert (code, out.split()) == (1, ["0", "pick(parcel1)"])
+    assert err.splitlines()[0] == "step limit after 400 steps"
+    assert "it is stuck: nothing that it does has an effect any more" in err
+    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", still_folder(), "--json")
+    found = json.loads(out)
+    assert (code, err, found["outcome"], found["reason"]) == (1, "", "step limit", "stall")
+    still_policy(rules=RULES_TEXT.replace(PICK, "")).write(tmp_path)
+    code, out, err = run(capsys, "run", TINY, *ONE, "--policy", tmp_path, "--recovery", "off")
+    assert (code, out, err.splitlines()[0]) == (1, "", "no action after 0 steps")
+    assert err.splitlines()[-1] == "  rule 1 put(parcel1, spot1): carrying(parcel1) does not hold"
+
+
+def test_a_trace_is_a_table_with_a_row_for_each_step(
+    capsys: pytest.CaptureFixture[str], skilled: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "new" / "trace.csv"
+    _, _, err = run(capsys, "run", TINY, *ONE, "--policy", skilled, "--trace", trace)
+    steps = int(err.split()[2])
+    with trace.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == list(range(steps + 1))
+    assert (rows[0]["action"], rows[-1]["outcome"]) == ("pick(parcel1)", "success")
+    assert err.splitlines()[-1] == f"written to {trace}"
+
+
+def test_an_episode_of_an_evaluation_runs_again_as_it_was(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    noisy = ("--noise", 0.3, "--env-args", "slip_rate=0.01", "--perception", "noise=0.001")
+    evaluate = ("evaluate", TINY, "--policy", "expert", "--objects", "1-2", "--episodes", 2, *noisy)
+    run_well(capsys, *evaluate, "--output", results)
+    replay = ("run", TINY, "--replay", results, "--objects", 2, "--episode", 1)
+    code, _, err = run(capsys, *replay)
+    assert (code, err.splitlines()[-1]) == (0, "as recorded")
+    assert run_json(capsys, *replay)["as_recorded"]
+    for given in (("--seed", 0), ("--seed", 1), ("--noise", 0), ("--method", "expert")):
+        assert refused(capsys, *replay, *given) == (
+            f"{given[0]} does not go with --replay, which runs the episode as it was recorded"
+        )
+    assert "not registered here; say where" in refused(capsys, "run", *replay[2:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "name a TASK, such as blocks"),
+        ((TINY, "--episode", 1), "--episode needs --replay FILE"),
+        (("cubes",), "unknown task 'cubes'; known tasks: blocks, blocks-noisy,"),
+        ((TINY, "--objects", "13"), "the task 'tiny' takes 1 to 12 objects, not 13"),
+        ((TINY, "--window", "--video", "out.mp4"), "--window and --video do not go together; choose one"),
+        ((TINY, "--view", "--json"), "--view does not go together with --video, --sheet or --json; choose one"),
+        ((TINY, "--names"), "--names and --size are about pictures: add --video, --sheet or --view"),
+        ((TINY, "--policy", "novice"), "novice: there is no such folder; `bilevel learn` makes one"),
+        ((TINY, "--policy", "./expert"), "expert: there is no such folder"),
+        ((TINY, "--method", "det-plan"), "the method 'det-plan' needs a --policy; `bilevel learn` makes one"),
+        (("gacha", "--policy", learned_folder()), "the policy was learned on 'tiny': its domain lacks "),
+        ((DRAWN, "--video", "/dev/null/out.mp4"), "/dev/null/out.mp4: cannot be written: "),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[object, ...],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert reason in refused(capsys, "run", *arguments)
+
+
+def test_a_video_and_a_sheet_show_the_episode(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("run", DRAWN, "--policy", "expert", *ONE, "--sheet", "new/out.png", "--video")
+    code, _, err = run(capsys, *words)
+    steps = int(err.split()[2])
+    assert (code, err.splitlines()[1:]) == (0, ["written to drawn_task.mp4", "written to new/out.png"])
+    with av.open("drawn_task.mp4") as container:
+        frames = [(frame.width, frame.height) for frame in container.decode(video=0)]
+    assert frames == [(drawn_task.WIDTH, drawn_task.HEIGHT)] * (steps + 30)  # a second of how it ended
+    assert Path("new/out.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("task", "file"),
+    [("gacha", "gacha.mp4"), ("a/cubes.py:task+labels.py", "cubes.mp4"), ("package.worlds:task", "worlds.mp4")],
+)
+def test_a_file_is_named_after_the_task(task: str, file: str) -> None:
+    assert named_after(task, NAMELESS, ".mp4") == Path(file)
+    assert named_after(task, Path("mine.mp4"), ".mp4") == Path("mine.mp4")
+    assert named_after(task, None, ".mp4") is None
