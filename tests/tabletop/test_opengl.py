@@ -31,7 +31,6 @@ def no_memory() -> Iterator[None]:
         ("", {"osmesa", "glfw"}, "osmesa"),
         ("on", {"glfw"}, "glfw"),
         ("OSMesa ", {"egl", "osmesa"}, "osmesa"),
-        ("glx", {"egl", "glfw"}, "glfw"),
     ],
 )
 def test_the_first_that_works_is_taken_unless_the_user_wants_another(
@@ -48,7 +47,6 @@ def test_the_first_that_works_is_taken_unless_the_user_wants_another(
     [
         ("", "neither EGL nor OSMesa works here; on Debian: apt-get install libegl1 .* libosmesa6"),
         ("egl", "MUJOCO_GL=egl does not work here; on Debian: apt-get install libegl1"),
-        ("vulkan", "MUJOCO_GL=vulkan does not work here"),
         ("off", "switched off by MUJOCO_GL=off"),
     ],
 )

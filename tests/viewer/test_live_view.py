@@ -169,9 +169,9 @@ def test_a_push_perturbs_what_is_executed_and_a_number_can_be_held() -> None:
 
 
 def test_objects_move_where_the_task_has_a_way() -> None:
-    def displace(env: Any, name: str, point: tuple[float, float] | None) -> bool:
+    def displace(env: Any, name: str) -> bool:
         world: Delivery = env.unwrapped
-        world.parcels[0, :2] = (0.9, 0.9) if point is None else point
+        world.parcels[0, :2] = 0.25, 0.5
         return True
 
     with live(replace(DRAWN, displace=displace)) as watched:
@@ -187,7 +187,7 @@ def test_objects_move_where_the_task_has_a_way() -> None:
         features = {thing.name: thing.features for thing in after.now.seen}
         assert (features["parcel1"]["x"], features["parcel1"]["y"]) == (0.25, 0.5)
         assert after.beats[-1].events == ["you move parcel1"]
-    with live(replace(DRAWN, displace=lambda env, name, point: False)) as watched:
+    with live(replace(DRAWN, displace=lambda env, name: False)) as watched:
         at_step(watched, 0)
         watched.view.tell(Move("parcel1"))
         eventually(lambda: news(watched).notice == "parcel1 cannot be put there")

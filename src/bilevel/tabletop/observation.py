@@ -6,14 +6,12 @@ columns to the features of the world's spec. `Slots.scene` makes a scene of it, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Features, LabelOnly, Mirror, Position, Scalar, Spec, Symmetry, Transpose
 
@@ -64,14 +62,7 @@ class Slots(Roster):
     def __init__(self, spec: Spec, names: Mapping[str, Iterable[str]]) -> None:
         """`names` are those of the slots, by the types of what is seen there."""
         assert all(spec.column[name] == COLUMN[name] for name in spec.columns if name in COLUMN), spec.columns
-        for kind in names:
-            if kind not in spec.objects:
-                raise BadInput(f"there are slots of the type '{kind}', which the spec does not have")
-        slots = [(name, kind) for kind, members in names.items() for name in members]
-        for name, number in Counter(name for name, _ in slots).items():
-            if number > 1:
-                raise BadInput(f"there are {number} slots of the name '{name}'")
-        super().__init__(dict(slots))
+        super().__init__({name: kind for kind, members in names.items() for name in members})
         self.spec = spec
         self._has_serials = "serial" in spec.column
         self._seen: dict[bytes, tuple[Roster, NDArray[np.intp] | None]] = {}

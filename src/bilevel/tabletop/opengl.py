@@ -18,10 +18,7 @@ from bilevel.symbolic.domain import BadInput
 PACKAGES = "libegl1 libgl1-mesa-dri libgles2 libglx-mesa0 (or libosmesa6)"  # Debian's; newer ones have no OSMesa
 BACKENDS = ("egl", "osmesa", "cgl", "glfw")  # modules of mujoco, in the order in which they are tried
 
-# What else MUJOCO_GL may say.
-WINDOW_SYSTEMS = ("glx", "wgl")  # both through GLFW
-ANY = ("", "1", "on", "true", "enable", "enabled")
-NONE = ("0", "off", "false", "disable", "disabled")
+NONE = ("0", "off", "false", "disable", "disabled")  # what MUJOCO_GL may say, to have no pictures
 
 # Run in a process of its own: PyOpenGL cannot change its mind once it has tried one library, and drivers may crash.
 _PROBE = """
@@ -59,12 +56,10 @@ def backend() -> str:
     wish = os.environ.get("MUJOCO_GL", "").lower().strip()
     if wish in NONE:
         raise BadInput(f"pictures are switched off by MUJOCO_GL={wish}; unset it to have them")
-    wanted = "glfw" if wish in WINDOW_SYSTEMS else wish
-    candidates = BACKENDS if wanted in ANY else (wanted,)
-    for candidate in candidates:
-        if candidate in BACKENDS and works(candidate):
+    for candidate in (wish,) if wish in BACKENDS else BACKENDS:
+        if works(candidate):
             return candidate
-    cause = "neither EGL nor OSMesa works here" if wanted in ANY else f"MUJOCO_GL={wish} does not work here"
+    cause = f"MUJOCO_GL={wish} does not work here" if wish in BACKENDS else "neither EGL nor OSMesa works here"
     raise BadInput(f"no pictures: {cause}; on Debian: apt-get install {PACKAGES}")
 
 

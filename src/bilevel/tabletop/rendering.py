@@ -100,17 +100,6 @@ class Canvas:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._renderer)
         atexit.register(_close, ref(self))  # after the context, so that it happens before EGL itself is shut down
 
-    def point_at(self, across: float, down: float, height: float) -> NDArray[np.float64]:
-        """Return (3,): what is seen at this point of the last picture at this height; nan where that is nowhere.
-
-        A point is given in parts of the picture's width and height, from its top left.
-        """
-        position, ahead, right, up = self._eye()
-        ray = ahead + (across - 0.5) * right + (0.5 - down) * up
-        distance = (height - position[2]) / ray[2] if ray[2] else np.nan
-        found: NDArray[np.float64] = position + (distance if distance > 0 else np.nan) * ray
-        return found
-
     def draw(self, data: Any) -> Image:
         """Return a picture of the simulation as it is now."""
         everything = mujoco.mjtCatBit.mjCAT_ALL.value

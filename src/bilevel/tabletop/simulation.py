@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.memory import give_back, require_memory
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.furniture import BLOCK, FLOOR, Colour, Furnishing
 from bilevel.tabletop.layout import Floats
 from bilevel.tabletop.opengl import mujoco
 
-NEEDED = 128  # mebibytes, for a world at most: without, MuJoCo ends the whole process
 SUBSTEPS = 5  # simulation steps per control, so a control lasts 12.5 ms
 REACH = 0.018  # metres that a control of 1 moves the hand's target
 LOWEST = (-0.5, 0.29, 0.045)  # where the hand's target may be
@@ -43,9 +41,7 @@ class Simulation:
 
     def __init__(self, furnishing: Furnishing) -> None:
         blocks, spots, joints = furnishing.blocks, furnishing.spots, furnishing.joints
-        require_memory(NEEDED)
         self.model = model = mujoco.MjModel.from_xml_string(furnishing.xml())
-        give_back()  # what MuJoCo's threads needed to compile it, up to a megabyte for each world
         self.data = mujoco.MjData(model)
         self._warnings = [self.data.warning[kind] for kind in _UNSTABLE]
         self._positions = np.array([model.joint(name).qposadr[0] for name in blocks], int)[:, None] + np.arange(3)

@@ -282,31 +282,16 @@ class Tabletop(gymnasium.Env[Observation, NDArray[np.float32]]):
                 moved = True
         return moved
 
-    def displace(self, name: str, point: tuple[float, float] | None = None) -> bool:
-        """Put a block elsewhere, as somebody's hand might; return whether there is such a block, and room.
-
-        The point is one of the picture, in parts of its width and height from the top left; without one, the block is
-        put where nothing is.
-        """
+    def displace(self, name: str) -> bool:
+        """Put a block elsewhere, as somebody's hand might; return whether there is such a block, and room."""
         row = self.slots.row_of(name, self._observation)
         if row is None or self.slots.names[row] not in self._block_names:
             return False
-        block = row - self._blocks.start
-        places = self.vacancy() if point is None else self._place_at(point, block)
+        places = self.vacancy()
         for x, y in places:
-            self.simulation.put(block, (x, y, BLOCK))
+            self.simulation.put(row - self._blocks.start, (x, y, BLOCK))
             self.simulation.settle()
         return len(places) > 0
-
-    def _place_at(self, point: tuple[float, float], block: int) -> Floats:
-        """(places, 2): the place on the table where a point of the picture is; none where another block is."""
-        from bilevel.tabletop.rendering import Canvas
-
-        if not isinstance(self._picture, Canvas):
-            return np.empty((0, 2))
-        places = self._picture.point_at(*point, BLOCK)[None, :2].clip(*WORK_AREA)
-        others = np.delete(self.simulation.blocks(), block, axis=0)[:, :2]
-        return clear_of(places[np.isfinite(places).all(axis=1)], others)
 
     def teleport(self, at_goal: Bools) -> bool:
         """Let some of the blocks at their goals teleport to where nothing is; return whether one did."""

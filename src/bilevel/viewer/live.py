@@ -248,12 +248,9 @@ class LiveView:
     def _move(self, name: str, point: tuple[float, float] | None) -> None:
         displace = self._env.task.displace
         is_there = displace is not None and name in self._env.true_scene
-        if displace and is_there and call("displace(env, {1!r}, {2})", displace, self._env.env, name, point):
+        if displace and is_there and call("displace(env, {1!r})", displace, self._env.env, name):
             self._episode.remark(f"you move {name}")
-            drawn = self._draw()  # which knows where things were seen last
-            if drawn and point:
-                drawn = Drawn(drawn.pixels, {**drawn.places, name: point})
-            self._board.redraw(drawn)
+            self._board.redraw(self._draw())
         else:
             self._board.say(f"{name} cannot be put there")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partialmethod
 
 import numpy as np
 
@@ -18,24 +19,7 @@ from bilevel.tasks.scene import Scene
 class Swap(Blocks):
     """n blocks and n places, told of in other words."""
 
-    def __init__(
-        self,
-        objects: int = 3,
-        *,
-        start: str = TANGLED,
-        teleport_rate: float = 0.0,
-        render_mode: str | None = None,
-        quality: str = "fast",
-        picture_size: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(
-            objects,
-            start=start,
-            teleport_rate=teleport_rate,
-            render_mode=render_mode,
-            quality=quality,
-            picture_size=picture_size,
-        )
+    __init__ = partialmethod(Blocks.__init__, start=TANGLED)
 
 
 # What is said of it
