@@ -97,7 +97,7 @@ ONLY_IN = {
     "wandb": ("metrics",),
     "minari": ("demonstrations.minari_export", "demonstrations.importing.minari_reader"),
     "h5py": ("demonstrations.minari_export", "demonstrations.importing"),
-    "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_frames"),
+    "pyarrow": ("demonstrations.lerobot_export", "demonstrations.importing.lerobot_reader"),
     "matplotlib": ("planning", "experiments.report", "learning.training_curve"),
     "jinja2": ("experiments.report",),
     "ray": ("experiments.reproduction.ray_backend", "parallel"),

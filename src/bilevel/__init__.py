@@ -21,6 +21,8 @@ __version__ = "0.3.0"
 if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.collect import collect as collect
     from bilevel.demonstrations.dataset import Demonstrations as Demonstrations
+    from bilevel.demonstrations.importing.array_reader import recordings_in_memory as recordings_in_memory
+    from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
     from bilevel.domain_learning.learning import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
     from bilevel.learning.learn import learn as learn
@@ -63,6 +65,8 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
 _MODULES = {
     "demonstrations.collect": ["collect"],
     "demonstrations.dataset": ["Demonstrations"],
+    "demonstrations.importing.array_reader": ["recordings_in_memory"],
+    "demonstrations.importing.importer": ["import_demonstrations"],
     "domain_learning.learning": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],
     "learning.learn": ["learn"],

@@ -26,7 +26,7 @@ def test_rules_are_learned_from_vectors(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_code_of_the_example() -> None:
-    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
     _, _, rest = page.partition("```python\n")
     shown, _, _ = rest.partition("```")
     assert shown.startswith("def from_vector")

@@ -7,7 +7,7 @@ list of all files. What a file holds depends on the settings and its number alon
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,7 @@ from bilevel.demonstrations.dataset import (
     read_manifest,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, all_objects, changes, encode_demonstration
+from bilevel.demonstrations.demonstration import KEYFRAME, Demonstration, encode_demonstration
 from bilevel.files import folder_lock, write_atomically
 from bilevel.json_files import Damaged
 from bilevel.parallel import parallel
@@ -46,7 +46,7 @@ from bilevel.symbolic.domain import Action, BadInput, Facts
 from bilevel.symbolic.pddl import write_domain
 from bilevel.tasks.controls import Control
 from bilevel.tasks.perception import PERFECT, Perception, read_perception
-from bilevel.tasks.scene import Array, Scene
+from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import OBJECTS, Snapshot, Task, TaskError
 from bilevel.versions import differences, versions
@@ -276,18 +276,13 @@ class Recording:
             self._snapshots.append(self._env.save())
         scenes = [*(step.scene for step in self._transitions), episode.scene]
         events = [*(step.events for step in self._transitions), episode.events]
-        objects = all_objects(scenes)
-        features, visible = in_rows(scenes, objects)
-        return Demonstration(
-            objects=objects,
-            agent=np.stack([scene.values for scene in scenes]),
-            features=features,
-            visible=visible,
-            controls=self._array([step.control for step in self._transitions]),
+        return Demonstration.of(
+            scenes,
+            self._states,
+            self._goals,
+            self._array([step.control for step in self._transitions]),
             executed=self._array([step.executed for step in self._transitions]),
             actions=tuple(self._actions),
-            states=changes(self._states),
-            goals=changes(self._goals),
             events=tuple((now, event) for now, each in enumerate(events) for event in each),
             outcome=episode.outcome,
             seed=seed,
@@ -298,19 +293,6 @@ class Recording:
     def _array(self, controls: Sequence[Control]) -> NDArray[Any]:
         kind = self._env.controls
         return np.array(controls, kind.dtype).reshape(-1, *kind.shape)
-
-
-def in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
-    row = {name: index for index, name in enumerate(objects)}
-    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
-    visible = np.zeros(features.shape[:2], np.bool_)
-    for now, scene in enumerate(scenes):
-        if now == 0 or scene.roster is not scenes[now - 1].roster:
-            rows = [row[name] for name in scene.roster.names]
-        features[now, rows] = scene.features
-        visible[now, rows] = True
-    return features, visible
 
 
 def _stacked(snapshots: Sequence[Snapshot]) -> dict[str, NDArray[Any]]:

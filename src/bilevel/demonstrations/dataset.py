@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -35,6 +36,7 @@ from bilevel.versions import differences
 FORMAT = 2
 MANIFEST, DOMAIN = "manifest.json", "domain.pddl"
 MOST_EPISODES = 100_000  # their numbers have five digits
+OWN = "bilevel"  # the folder, in what is exported for others, with the data set itself
 
 
 @dataclass
@@ -57,6 +59,7 @@ class ImportReport:
     rate: float | None = None
     controls: Counter[str] = field(default_factory=Counter)  # of episodes, by where they come from
     dropped: Counter[str] = field(default_factory=Counter)  # by the reason
+    clipped: int = 0  # numbers of controls that were out of bounds
     unachieved: int = 0  # demonstrations that are said to be successes, though the task's goal does not hold at the end
     demonstrators: Counter[str] = field(default_factory=Counter)  # of what was kept
     notes: list[str] = field(default_factory=list)
@@ -140,6 +143,13 @@ class Demonstrations(Sequence[Demonstration]):
         found = copy(self)
         found._most = number
         return found
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy the data set to a new folder, if it is in one and all of it is meant."""
+        if self.folder and self.manifest and len(self) == len(self.manifest.files):
+            folder.mkdir(exist_ok=True)
+            for name in (MANIFEST, DOMAIN, *(entry.file for entry in self.manifest.files)):
+                shutil.copyfile(self.folder / name, folder / name)
 
     @property
     def objects(self) -> int:

@@ -55,6 +55,25 @@ class Demonstration:
     own_goals: bool = False  # whether only `goals` tells what was wanted, and not the task's `goal(scene)`
     has_controls: bool = True  # else `controls` and `executed` are zeros, as nobody recorded what was done
 
+    @classmethod
+    def of(
+        cls, scenes: Sequence[Scene], states: list[Facts], goals: list[Facts], controls: NDArray[Any], **further: Any
+    ) -> Demonstration:
+        """Return the demonstration in which these scenes were seen and so labelled; `further` are other fields."""
+        objects = all_objects(scenes)
+        features, visible = _in_rows(scenes, objects)
+        defaults: dict[str, Any] = {"executed": controls, "actions": (None,) * len(controls)}
+        return cls(
+            objects=objects,
+            agent=np.stack([scene.values for scene in scenes]),
+            features=features,
+            visible=visible,
+            controls=controls,
+            states=changes(states),
+            goals=changes(goals),
+            **(defaults | further),
+        )
+
     def __repr__(self) -> str:
         return f"Demonstration({len(self.objects)} objects, {self.steps:,} steps, {self.outcome})"
 
@@ -184,6 +203,19 @@ def all_objects(scenes: Sequence[Scene]) -> dict[str, str]:
     return dict(sorted(types.items(), key=lambda item: order[item[1]]))
 
 
+def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array, NDArray[np.bool_]]:
+    """Return features (timesteps, objects, columns) and what is visible (timesteps, objects), a row for each object."""
+    row = {name: index for index, name in enumerate(objects)}
+    features = np.zeros((len(scenes), len(objects), len(scenes[0].spec.columns)), np.float32)
+    visible = np.zeros(features.shape[:2], np.bool_)
+    for now, scene in enumerate(scenes):
+        if now == 0 or scene.roster is not scenes[now - 1].roster:
+            rows = [row[name] for name in scene.roster.names]
+        features[now, rows] = scene.features
+        visible[now, rows] = True
+    return features, visible
+
+
 # As a file
 
 ARRAYS = ("agent", "features", "visible", "controls", "executed")
@@ -212,14 +244,7 @@ class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def encode_demonstration(demonstration: Demonstration) -> bytes:
-    """Return the bytes of a demonstration's file."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **demonstration_arrays(demonstration))  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def demonstration_arrays(demonstration: Demonstration) -> dict[str, NDArray[Any]]:
-    """Return a demonstration as plain arrays by their names, what is no array as the bytes of JSON in `metadata`."""
+    """Return the bytes of a demonstration's file: plain arrays, what is none as JSON in the one called `metadata`."""
     actions = {action: number for number, action in enumerate(dict.fromkeys(filter(None, demonstration.actions)))}
     all_facts = [
         fact for changes in (demonstration.states, demonstration.goals) for _, facts in changes for fact in facts
@@ -242,16 +267,15 @@ def demonstration_arrays(demonstration: Demonstration) -> dict[str, NDArray[Any]
     arrays: dict[str, NDArray[Any]] = {name: getattr(demonstration, name) for name in ARRAYS}
     arrays[ACTION] = np.array([-1 if action is None else actions[action] for action in demonstration.actions], np.int32)
     arrays[METADATA] = np.frombuffer(msgspec.json.encode(metadata), np.uint8)
-    return arrays | {SNAPSHOT + name: part for name, part in demonstration.snapshots.items()}
+    arrays |= {SNAPSHOT + name: part for name, part in demonstration.snapshots.items()}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
 
 
 def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
-    return demonstration_from(_load(data), spec, controls)
-
-
-def demonstration_from(arrays: Mapping[str, NDArray[Any]], spec: Spec, controls: Controls) -> Demonstration:
-    """Return the demonstration in the arrays that `demonstration_arrays` gave; `BadInput` where they make none."""
+    arrays = _load(data)
     _check_names(arrays)
     metadata = decode(arrays[METADATA].tobytes(), Metadata, "the metadata makes no sense")
     demonstration = Demonstration(

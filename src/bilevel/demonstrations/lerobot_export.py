@@ -4,16 +4,14 @@ A frame is what was seen and what was done then: `observation.state` is the agen
 a row for each object, one after the other, and `observation.visible` says which of them were seen. There are as many
 rows as the most objects that a demonstration has. `action` is the control that was executed, `expert_control` what the
 expert wanted, to be imitated, and `subtask_index` what it was doing, such as pick(block1): LeRobot gives its text as
-`subtask`. The text of the task is the goal at the end. What else there is, meta/bilevel.json keeps: `bilevel import`
-gives the demonstrations back as they were, but for snapshots.
+`subtask`. The text of the task is the goal at the end. The folder `bilevel` in it, at which LeRobot does not look, is
+the data set itself: `bilevel import` gives it back.
 """
 
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +21,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bilevel.demonstrations import lerobot_format as names
-from bilevel.demonstrations.dataset import Demonstrations
-from bilevel.demonstrations.demonstration import METADATA, Demonstration, demonstration_arrays
-from bilevel.demonstrations.lerobot_format import Feature, Info, OurEpisode, Ours
-from bilevel.demonstrations.lerobot_statistics import Statistics, joined, statistics_of
-from bilevel.files import write_atomically
+from bilevel.demonstrations.dataset import OWN, Demonstrations
+from bilevel.demonstrations.demonstration import Demonstration
+from bilevel.demonstrations.importing.lerobot_reader import (
+    ACTION,
+    EPISODE,
+    EPISODES,
+    FILE,
+    FRAME,
+    INDEX,
+    INFO,
+    SUCCESS,
+    TASK,
+    TASKS,
+    TIME,
+    Feature,
+    Info,
+)
+from bilevel.files import new_folder, write_atomically
 from bilevel.json_files import encode
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
-from bilevel.tasks.scene_env import SUCCESS
+from bilevel.tasks import scene_env
 
-FILE_BYTES = 100 * 2**20  # of frames, not compressed, after which LeRobot begins another file
 USUAL_RATE = 10.0  # Hz
 NOTHING = ""  # the subtask where the expert does not say what it is doing
+SUBTASKS, STATS, SUBTASK, EXPERT_CONTROL = "meta/subtasks", "meta/stats.json", "subtask_index", "expert_control"
+QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
+FIRST = FILE.format(chunk_index=0, file_index=0)
 
 Columns = dict[str, NDArray[Any]]  # (frames, ...) each
 
@@ -47,41 +59,46 @@ def export_to_lerobot(
     rate: float | None = None,
     callback: Callback = silent,
 ) -> Path:
-    """Write a data set as a new folder of LeRobot's and return it.
+    """Write a data set as a new folder of LeRobot's, and return it; `BadInput` where there is something already.
 
-    Afterwards either all of it is there or, with `BadInput` or an interruption, nothing. The `rate` is how many
-    timesteps there are in a second; unless told, it is what the data set says, or else 10.
+    The `rate` is how many timesteps there are in a second; unless told, it is what the data set says, or else 10.
     """
     source = demonstrations.manifest.source if demonstrations.manifest else None
     rate = rate if rate is not None else (source and source.rate) or USUAL_RATE
     if not (math.isfinite(rate) and rate > 0):
         raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
-    with _appearing(Path(output)) as folder:
-        _Export(demonstrations, folder, rate).write(callback)
+    if "://" in str(output):
+        raise BadInput(f"{output}: names no folder; write it on this machine, then upload it")
+    rows = max((len(demonstration.objects) for demonstration in demonstrations), default=0)
+    features = _features(demonstrations, rows)
+    tasks, subtasks = _Numbers(), _Numbers({NOTHING: 0})
+    parts: list[Columns] = []
+    for number, demonstration in enumerate(demonstrations):
+        if demonstration.steps == 0:
+            raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
+        columns = _frames(number, demonstration, rows, rate, tasks, subtasks)
+        axes = {name: [] if feature.shape == [1] else feature.shape for name, feature in features.items()}
+        parts.append({name: columns[name].reshape(demonstration.steps, *axes[name]) for name in features})
+        callback(Progress("exporting", number + 1, len(demonstrations)))
+    frames = {name: np.concatenate([part[name] for part in parts]) for name in features}
+    frames[INDEX] = np.arange(len(frames[INDEX]))
+    info = Info(
+        total_episodes=len(parts),
+        total_frames=len(frames[INDEX]),
+        total_tasks=len(tasks),
+        fps=int(rate) if rate == int(rate) else rate,
+        splits={"train": f"0:{len(parts)}"},
+        features=features,
+    )
+    with new_folder(Path(output)) as folder:
+        _write_table(folder / "data" / FIRST, pa.table({name: _column(array) for name, array in frames.items()}))
+        _write_table(folder / EPISODES / FIRST, pa.Table.from_pylist(_index(parts, list(tasks))))
+        _write_table(folder / f"{TASKS}.parquet", _texts_table(tasks, TASK))
+        _write_table(folder / f"{SUBTASKS}.parquet", _texts_table(subtasks, SUBTASK))
+        write_atomically(folder / STATS, encode({name: _statistics(array) for name, array in frames.items()}))
+        write_atomically(folder / INFO, encode(info))
+        demonstrations.copy_to(folder / OWN)
     return Path(output)
-
-
-@contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """A folder beside the target to be written to; it becomes the target if all goes well, else it goes."""
-    if target.exists():
-        raise BadInput(f"{target}: is there already; choose another folder or remove it")
-    if any("\ud800" <= letter <= "\udfff" for letter in str(target)):
-        raise BadInput(f"{target}: cannot be written: its name is not in UTF-8, which parquet files need")
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    try:
-        unfinished.mkdir(parents=True)
-    except FileExistsError:
-        raise BadInput(f"{unfinished}: an export is under way, or was killed; in that case remove the folder") from None
-    except OSError as error:
-        raise BadInput(f"{target}: cannot be written: {error.strerror}") from None
-    try:
-        yield unfinished
-        unfinished.rename(target)
-    except OSError as error:
-        raise BadInput(f"{target}: cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 class _Numbers(dict[str, int]):
@@ -92,168 +109,79 @@ class _Numbers(dict[str, int]):
         return self[text]
 
 
-class _Export:
-    """One data set on its way into a folder."""
+def _features(demonstrations: Demonstrations, rows: int) -> dict[str, Feature]:
+    """Return the columns, in order; those of objects and controls only where there are any."""
+    spec, controls = demonstrations.spec, demonstrations.controls
+    size = math.prod(controls.shape) if all(each.has_controls for each in demonstrations) else 0
+    of_objects = [f"object{row}.{column}" for row in range(rows) for column in spec.columns]
+    found = {
+        "observation.state": Feature("float32", [len(spec.agent)], list(spec.agent)),
+        "observation.environment_state": Feature("float32", [len(of_objects)], of_objects),
+        "observation.visible": Feature("float32", [rows], [f"object{row}" for row in range(rows)]),
+        ACTION: Feature(controls.dtype, [size]),
+        EXPERT_CONTROL: Feature(controls.dtype, [size]),
+        SUBTASK: Feature("int64", [1]),
+        "next.reward": Feature("float32", [1]),
+        "next.done": Feature("bool", [1]),
+        SUCCESS: Feature("bool", [1]),
+        TIME: Feature("float32", [1]),
+        **{name: Feature("int64", [1]) for name in (FRAME, EPISODE, INDEX, TASK)},
+    }
+    return {name: feature for name, feature in found.items() if feature.shape != [0]}
 
-    def __init__(self, demonstrations: Demonstrations, folder: Path, rate: float) -> None:
-        self.demonstrations, self.folder, self.rate = demonstrations, folder, rate
-        self.rows, self.has_controls = 0, True
-        for number, demonstration in enumerate(demonstrations):
-            if demonstration.steps == 0:
-                raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
-            self.rows = max(self.rows, len(demonstration.objects))
-            self.has_controls &= demonstration.has_controls
-        self.tasks, self.subtasks = _Numbers(), _Numbers({NOTHING: 0})
-        self.features = self._features()
-        self.index: list[dict[str, Any]] = []  # a row for each episode
-        self.ours: list[OurEpisode] = []
-        self.frames = 0
 
-    def write(self, callback: Callback) -> None:
-        """Write all files."""
-        statistics = [
-            self._write_index_row(number, place, columns) for number, place, columns in self._write_frames(callback)
-        ]
-        _write_table(self.folder / names.EPISODES / _file(0), pa.Table.from_pylist(self.index))
-        for name, texts, column in (
-            (names.TASKS, self.tasks, names.TASK),
-            (names.SUBTASKS, self.subtasks, names.SUBTASK),
-        ):
-            _write_table(self.folder / f"{name}.parquet", _texts_table(texts, column))
-        stats = {name: {key: each.tolist() for key, each in of.items()} for name, of in joined(statistics).items()}
-        self._write_json(names.STATS, stats)
-        self._write_json(names.INFO, self._info())
-        write_atomically(self.folder / names.OURS, msgspec.json.encode(self._about_us()))
+def _frames(
+    number: int, demonstration: Demonstration, rows: int, rate: float, tasks: _Numbers, subtasks: _Numbers
+) -> Columns:
+    """Return the frames of one episode, and number its texts."""
+    steps, more = demonstration.steps, rows - len(demonstration.objects)
+    last, frame = np.arange(steps) == steps - 1, np.arange(steps)
+    success = last & (demonstration.outcome == scene_env.SUCCESS)
+    goal = " & ".join(map(str, sorted(demonstration.goals[-1][1])))
+    doing = [subtasks[str(action) if action else NOTHING] for action in demonstration.actions]
+    return {
+        "observation.state": demonstration.agent[:-1],
+        "observation.environment_state": np.pad(demonstration.features[:-1], ((0, 0), (0, more), (0, 0))),
+        "observation.visible": np.pad(demonstration.visible[:-1], ((0, 0), (0, more))).astype(np.float32),
+        ACTION: demonstration.executed,
+        EXPERT_CONTROL: demonstration.controls,
+        SUBTASK: np.array(doing, np.int64),
+        "next.reward": success.astype(np.float32),
+        "next.done": last,
+        SUCCESS: success,
+        TIME: (frame / rate).astype(np.float32),
+        FRAME: frame,
+        EPISODE: np.full(steps, number),
+        INDEX: frame,
+        TASK: np.full(steps, tasks[goal]),
+    }
 
-    def _write_json(self, name: str, value: object) -> None:
-        write_atomically(self.folder / name, encode(value))
 
-    def _write_frames(self, callback: Callback) -> Iterator[tuple[int, tuple[int, int], Columns]]:
-        """Write the frames of all episodes, in files of a bounded size; give each one's number, file and columns."""
-        total, place, size = len(self.demonstrations), 0, 0
-        writer: pq.ParquetWriter | None = None
-        try:
-            for number, demonstration in enumerate(self.demonstrations):
-                columns = self._columns(number, demonstration)
-                table = pa.table({name: _column(array) for name, array in columns.items()})
-                if writer is None or size + table.nbytes > FILE_BYTES:
-                    place, size = place + (writer is not None), 0
-                    if writer is not None:
-                        writer.close()
-                    writer = _writer(self.folder / "data" / _file(place), table.schema)
-                writer.write_table(table)
-                size += table.nbytes
-                yield number, divmod(place, 1000), columns
-                callback(Progress("exporting", number + 1, total))
-        finally:
-            if writer is not None:
-                writer.close()
-
-    def _columns(self, number: int, demonstration: Demonstration) -> Columns:
-        """Return the frames of one episode, and note what is not in them."""
-        steps, more = demonstration.steps, self.rows - len(demonstration.objects)
-        last = np.arange(steps) == steps - 1
-        success = last & (demonstration.outcome == SUCCESS)
-        goal = demonstration.goals[-1][1]
-        frame = np.arange(steps)
-        subtasks = [self.subtasks[str(action) if action else NOTHING] for action in demonstration.actions]
-        columns = {
-            names.STATE: demonstration.agent[:-1],
-            names.OBJECTS: np.pad(demonstration.features[:-1], ((0, 0), (0, more), (0, 0))).reshape(steps, -1),
-            names.VISIBLE: np.pad(demonstration.visible[:-1], ((0, 0), (0, more))).astype(np.float32),
-            names.ACTION: demonstration.executed.reshape(steps, -1),
-            names.EXPERT_CONTROL: demonstration.controls.reshape(steps, -1),
-            names.SUBTASK: np.array(subtasks, np.int64),
-            names.REWARD: success.astype(np.float32),
-            names.DONE: last,
-            names.SUCCESS: success,
-            names.TIME: (frame / self.rate).astype(np.float32),
-            names.FRAME: frame,
-            names.EPISODE: np.full(steps, number),
-            names.INDEX: self.frames + frame,
-            names.TASK: np.full(steps, self.tasks[" & ".join(map(str, sorted(goal))) or self.demonstrations.task]),
+def _index(parts: list[Columns], tasks: list[str]) -> list[dict[str, Any]]:
+    """Return what the index says of each episode: where it is, and how long."""
+    ends = np.cumsum([len(part[FRAME]) for part in parts]).tolist()
+    return [
+        {
+            EPISODE: number,
+            "tasks": [tasks[part[TASK][0]]],
+            "length": len(part[FRAME]),
+            "data/chunk_index": 0,
+            "data/file_index": 0,
+            "dataset_from_index": end - len(part[FRAME]),
+            "dataset_to_index": end,
+            "meta/episodes/chunk_index": 0,
+            "meta/episodes/file_index": 0,
         }
-        self.frames += steps
-        self.ours.append(
-            OurEpisode(
-                agent=demonstration.agent[-1].tolist(),
-                features=demonstration.features[-1].tolist(),
-                visible=demonstration.visible[-1].tolist(),
-                metadata=msgspec.Raw(demonstration_arrays(demonstration)[METADATA].tobytes()),
-            )
-        )
-        return {name: columns[name].reshape(steps, *_axes(self.features[name])) for name in self.features}
-
-    def _write_index_row(self, number: int, place: tuple[int, int], columns: Columns) -> Statistics:
-        """Note where an episode is, with its statistics, and return these."""
-        statistics = {name: statistics_of(array) for name, array in columns.items()}
-        chunk, file = place
-        length = len(columns[names.FRAME])
-        self.index.append(
-            {
-                names.EPISODE: number,
-                "tasks": [list(self.tasks)[columns[names.TASK][0]]],
-                "length": length,
-                "data/chunk_index": chunk,
-                "data/file_index": file,
-                "dataset_from_index": int(columns[names.INDEX][0]),
-                "dataset_to_index": int(columns[names.INDEX][0]) + length,
-                "meta/episodes/chunk_index": 0,
-                "meta/episodes/file_index": 0,
-                **{f"stats/{name}/{key}": each.tolist() for name, of in statistics.items() for key, each in of.items()},
-            }
-        )
-        return statistics
-
-    def _features(self) -> dict[str, Feature]:
-        """Return the columns, in order; those of objects and controls only where there are any."""
-        spec, controls = self.demonstrations.spec, self.demonstrations.controls
-        size = math.prod(controls.shape)
-        of_objects = [f"object{row}.{column}" for row in range(self.rows) for column in spec.columns]
-        found = {
-            names.STATE: Feature("float32", [len(spec.agent)], list(spec.agent)),
-            names.OBJECTS: Feature("float32", [len(of_objects)], of_objects),
-            names.VISIBLE: Feature("float32", [self.rows], [f"object{row}" for row in range(self.rows)]),
-            names.ACTION: Feature(controls.dtype, [size]),
-            names.EXPERT_CONTROL: Feature(controls.dtype, [size]),
-            names.SUBTASK: Feature("int64", [1]),
-            names.REWARD: Feature("float32", [1]),
-            names.DONE: Feature("bool", [1]),
-            names.SUCCESS: Feature("bool", [1]),
-            names.TIME: Feature("float32", [1]),
-            **{name: Feature("int64", [1]) for name in names.INDICES if name != names.TIME},
-        }
-        missing = () if self.has_controls else (names.ACTION, names.EXPERT_CONTROL)
-        return {name: feature for name, feature in found.items() if feature.shape != [0] and name not in missing}
-
-    def _info(self) -> Info:
-        episodes = len(self.index)
-        return Info(
-            total_episodes=episodes,
-            total_frames=self.frames,
-            total_tasks=len(self.tasks),
-            fps=int(self.rate) if self.rate == int(self.rate) else self.rate,
-            splits={"train": f"0:{episodes}"},
-            features=self.features,
-        )
-
-    def _about_us(self) -> Ours:
-        manifest = self.demonstrations.manifest
-        settings, versions = (manifest.settings, manifest.versions) if manifest else (None, {})
-        return Ours(1, self.demonstrations.spec.as_json(), self.demonstrations.controls, settings, versions, self.ours)
+        for number, (part, end) in enumerate(zip(parts, ends, strict=True))
+    ]
 
 
-# Tables
-
-
-def _file(place: int) -> str:
-    chunk, file = divmod(place, 1000)
-    return names.FILE.format(chunk_index=chunk, file_index=file)
-
-
-def _axes(feature: Feature) -> Sequence[int]:
-    """A feature of the shape (1,) is a plain number."""
-    return () if feature.shape == [1] else feature.shape
+def _statistics(array: NDArray[Any]) -> dict[str, list[float]]:
+    """Return the statistics of a column, by which LeRobot normalises what its policies see and do."""
+    numbers = np.asarray(array, np.float64).reshape(len(array), -1)
+    found = {"min": numbers.min(0), "max": numbers.max(0), "mean": numbers.mean(0), "std": numbers.std(0)}
+    found |= {name: np.quantile(numbers, share, axis=0) for name, share in QUANTILES.items()}
+    return {**{name: values.tolist() for name, values in found.items()}, "count": [len(numbers)]}
 
 
 def _column(array: NDArray[Any]) -> pa.Array:
@@ -266,15 +194,10 @@ def _texts_table(texts: Mapping[str, int], column: str) -> pa.Table:
     table = pa.table({column: list(texts.values()), "__index_level_0__": list(texts)})
     plain = {"field_name": column, "name": column, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
     index = {"field_name": "__index_level_0__", "name": None, "pandas_type": "unicode", "numpy_type": "object"}
-    about = {"index_columns": ["__index_level_0__"], "columns": [plain, {**index, "metadata": None}]}
-    return table.replace_schema_metadata({"pandas": msgspec.json.encode({**about, "column_indexes": []})})
-
-
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(path, schema, compression="snappy")
+    columns = {"index_columns": ["__index_level_0__"], "columns": [plain, {**index, "metadata": None}]}
+    return table.replace_schema_metadata({"pandas": msgspec.json.encode({**columns, "column_indexes": []})})
 
 
 def _write_table(path: Path, table: pa.Table) -> None:
-    with _writer(path, table.schema) as writer:
-        writer.write_table(table)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, compression="snappy")

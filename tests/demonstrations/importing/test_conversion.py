@@ -94,7 +94,7 @@ def test_numbers_that_are_not_finite_are_named_with_their_step() -> None:
     episode = raw(0)
     scenes = episode.scenes
     scenes[4].values[1] = np.nan
-    with pytest.raises(BadInput, match=r"^episode 0, step 4: the agent's 'y' is not a finite number"):
+    with pytest.raises(BadInput, match=r"step 4, episode 0: the agent's 'y' is not a finite number"):
         import_arrays([scenes], [episode.actions], task=TINY)
     controls = np.array(episode.actions)
     controls[7, 2] = np.inf
@@ -126,7 +126,9 @@ def test_names_that_seem_to_change_are_noted() -> None:
 
 def test_labels_outside_the_domain_are_refused() -> None:
     wrong = replace(TINY, label=lambda scene: [Atom("nowhere")])
-    assert refusal(raw(0), task=wrong).startswith("episode 0, step 0: label(scene) gave nowhere(), but the domain")
+    assert refusal(raw(0), task=wrong).startswith(
+        "seed 0, step 0, episode 0: label(scene) gave nowhere(), but the domain"
+    )
 
 
 # What was wanted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bilevel.demonstrations.importing.conversion import Combine, every, thin
 from bilevel.demonstrations.importing.recorded import RecordedEpisode
-from bilevel.demonstrations.importing.timing import Combine, every, thin
 from bilevel.symbolic.domain import BadInput
 
 EPISODE = RecordedEpisode("one", list("abcdefgh"), np.array([[1.0, 0], [2, 0], [3, 1], [4, 1], [5, 0], [6, 0], [7, 1]]))

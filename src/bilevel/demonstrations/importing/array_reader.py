@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, Timesteps
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, timesteps
 from bilevel.symbolic.domain import BadInput
 
 OBSERVATIONS, NEXT, ACTIONS = "observations", "next_observations", "actions"
@@ -46,9 +46,9 @@ def recordings_in_memory(
             name = f"episode {number}"
             yield RecordedEpisode(
                 name,
-                Timesteps(seen, f"{name}: its observations"),
+                seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations"),
                 None if controls is None else np.asarray(controls[number]),
-                None if infos is None else Timesteps(infos[number], f"{name}: its infos"),
+                None if infos is None else infos[number],
                 None if successes is None else bool(successes[number]),
                 "" if demonstrators is None else demonstrators[number],
                 0 if seeds is None else seeds[number],
@@ -68,15 +68,9 @@ def read_npz(path: Path) -> Recordings:
 
 
 def _load(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
-    """Return the arrays in a file, all or those of some names; `BadInput` where it is none of plain arrays."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: np.asarray(archive[name]) for name in archive.files if not names or name in names}
-    except FileNotFoundError:
-        raise BadInput(f"{path}: there is no such file") from None
-    except Exception as error:  # numpy, zipfile and zlib raise a dozen kinds
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else "it may be truncated"
-        raise BadInput(f"{path}: no whole npz archive of plain arrays: {reason}") from None
+    """Return the arrays in a file, all or those of some names."""
+    with reading(path), np.load(path, allow_pickle=False) as archive:
+        return {name: np.asarray(archive[name]) for name in archive.files if not names or name in names}
 
 
 def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
@@ -84,7 +78,7 @@ def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
     marks = [arrays[name] for name in ENDS if name in arrays]
     if not marks:
         return []
-    if len({mark.shape for mark in marks}) > 1 or marks[0].ndim != 1:
+    if len({mark.shape for mark in marks}) > 1 or marks[0].ndim != 1 or any(m.dtype.kind not in "fiub" for m in marks):
         raise BadInput(f"{path}: {' and '.join(ENDS)} must have one number for each timestep")
     ends = np.flatnonzero(np.any(np.array(marks) != 0, axis=0)).tolist()
     last = len(marks[0]) - 1
@@ -95,31 +89,29 @@ def _episodes(arrays: Mapping[str, NDArray[Any]], path: Path) -> Iterator[Record
     seen, after = (_parts(arrays, name) for name in (OBSERVATIONS, NEXT))
     if seen is None:
         raise BadInput(f"{path}: there is no array '{OBSERVATIONS}'; there are: {', '.join(arrays) or 'none'}")
-    observations = Timesteps(seen, f"{path}: the observations")
+    observations = timesteps(seen, f"{path}: the observations")
+    following = None if after is None else timesteps(after, f"{path}: the {NEXT}")
     total = len(observations)
-    following = None if after is None else Timesteps(after, f"{path}: the {NEXT}")
-    for name in (name for name in (ACTIONS, *ENDS) if name in arrays):
-        if len(arrays[name]) != total:
-            raise BadInput(f"{path}: {total} observations, but '{name}' has {len(arrays[name])} rows")
-    if following is not None and len(following) != total:
-        raise BadInput(f"{path}: {total} observations, but '{NEXT}' has {len(following)} rows")
-    controls = arrays.get(ACTIONS)
-    info = Timesteps(
-        {
-            name.removeprefix("infos/"): array
-            for name, array in arrays.items()
-            if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
-        },
-        f"{path}: the infos",
-    )
+    lengths = {name: len(np.atleast_1d(arrays[name])) for name in (ACTIONS, *ENDS) if name in arrays}
+    for name, length in (lengths | ({} if following is None else {NEXT: len(following)})).items():
+        if length != total:
+            raise BadInput(f"{path}: {total} observations, but '{name}' has {length} rows")
+    others = {
+        name.removeprefix("infos/"): array
+        for name, array in arrays.items()
+        if name.split("/")[0] not in NOT_INFO and array.ndim and len(array) == total
+    }
+    infos, controls = timesteps(others, f"{path}: the infos") if others else None, arrays.get(ACTIONS)
     start = 0
     for number, end in enumerate(_ends(arrays, path) or [total - 1]):
-        timesteps = slice(start, end + 1)
-        rows, infos = observations[timesteps], info[timesteps]
-        if following is not None:
-            rows, infos = [*rows, following[end]], [*infos, {}]
-        chosen = None if controls is None else controls[timesteps]
-        yield RecordedEpisode(f"{path.name}, episode {number}", rows, chosen, infos if len(info) else None)
+        now = slice(start, end + 1)
+        last = [] if following is None else [following[end]]
+        yield RecordedEpisode(
+            f"{path.name}, episode {number}",
+            observations[now] + last,
+            None if controls is None else controls[now],
+            None if infos is None else infos[now] + [{} for _ in last],
+        )
         start = end + 1
 
 

@@ -1,223 +1,171 @@
-"""From a recorded episode to demonstrations of a task: what is seen, what was wanted, and what was done."""
+"""Parts of an import: fewer timesteps, controls as the task has them, and goals in hindsight.
+
+Play has no goals: there, what a demonstrator brought about is what it wanted. A user's function of an episode's scenes
+says which stretches of it are demonstrations, and of what:
+
+    def hindsight(scenes):
+        for start, end, cube in releases(scenes):
+            yield start, end, [Atom("on", (cube, "table"))]  # facts that were wanted
+            yield start, end, [with_target(scene, cube) for scene in scenes[start : end + 1]]  # or goal(scene) sees it
+
+Where goals are facts about objects that are there anyway, `final_facts` or `each_fact` will do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bilevel.demonstrations.collect import in_rows
-from bilevel.demonstrations.demonstration import Demonstration, all_objects, changes
-from bilevel.demonstrations.importing.controls import ControlSource, places
-from bilevel.demonstrations.importing.hindsight import Hindsight, Stretch, stretches
 from bilevel.demonstrations.importing.recorded import RecordedEpisode
-from bilevel.demonstrations.importing.timing import Combine, thin
-from bilevel.demonstrations.traces import explain
-from bilevel.symbolic.domain import BadInput, Facts
-from bilevel.tasks.checking import CheckedEpisode, Findings, check_facts, check_scenes
+from bilevel.symbolic.domain import Atom, BadInput, Facts
+from bilevel.tasks.checking import SETTLING
+from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SUCCESS
-from bilevel.tasks.task import Task, TaskError, call
+from bilevel.tasks.task import Labels, call
 
-FAILURE = "failure"  # the outcome of an episode that was kept although it failed
+ROUNDING = 1e-5  # of the range of a control: so far out of bounds is not out of bounds
+
+Hindsight = Callable[[Sequence[Scene]], Iterable[Any]]
+Combine = Literal["mean", "sum", "last"]
+COMBINED: dict[Combine, Callable[[NDArray[Any]], Any]] = {
+    "mean": lambda controls: controls.mean(axis=0),
+    "sum": lambda controls: controls.sum(axis=0),
+    "last": lambda controls: controls[-1],
+}
+
+# Fewer timesteps
 
 
-class Dropped(Exception):
-    """Why an episode, or a stretch of it, is no demonstration."""
+def every(recorded: float | None, wanted: float | None) -> int:
+    """Return k where every k-th timestep is to be kept, so that there are `wanted` ones per second."""
+    if wanted is None:
+        return 1
+    if not wanted > 0:
+        raise BadInput(f"--rate is in Hz, and more than 0, not {wanted:g}")
+    if recorded is None:
+        raise BadInput("the recordings do not say how many timesteps there are per second: give --recorded-rate HZ")
+    k = round(recorded / wanted)
+    if k < 1 or abs(recorded / wanted - k) > 1e-6 * k:
+        fitting = ", ".join(f"{recorded / divisor:g}" for divisor in range(1, 6))
+        raise BadInput(f"{wanted:g} Hz is no whole part of the recorded {recorded:g} Hz; that would be: {fitting}, ...")
+    return k
+
+
+def thin(episode: RecordedEpisode, k: int, combine: Combine, switches: Sequence[int] = ()) -> RecordedEpisode:
+    """Return an episode with every k-th timestep, and the last one, wherever that is; controls are combined.
+
+    The numbers of a control that are `switches` are the last ones of each stretch, as nothing lies between open and
+    closed; so are controls that are whole numbers.
+    """
+    last, controls = len(episode.observations) - 1, episode.controls
+    if k == 1 or last < 1:
+        return episode
+    kept = [*range(0, last, k), last]
+    if controls is not None:
+        latest = controls[np.array(kept[1:]) - 1]
+        if controls.dtype.kind == "f" or controls.ndim > 1:
+            combined = np.array([COMBINED[combine](controls[start:end]) for start, end in pairwise(kept)])
+            if controls.ndim == 2 and switches:
+                combined[:, list(switches)] = latest[:, list(switches)]
+            latest = combined
+        controls = latest
+    infos = None if episode.infos is None else [episode.infos[now] for now in kept]
+    return replace(episode, observations=[episode.observations[now] for now in kept], controls=controls, infos=infos)
+
+
+# Controls
+
+
+def as_controls(recorded: NDArray[Any], controls: Controls, where: str) -> tuple[NDArray[Any], int]:
+    """Return controls, (steps, ...), as the task has them, within bounds, and how many numbers were out of bounds."""
+    size = controls.size if isinstance(controls, BoxControls) else 1
+    given = math.prod(recorded.shape[1:])
+    if given != size:
+        remedy = "give --controls-from file.py:function, which makes those of the task"
+        raise BadInput(f"{where}: a control has {given} numbers, but the task takes {size}; {remedy}")
+    flat = recorded.reshape(len(recorded), size).astype(np.float64)
+    for step in np.flatnonzero(~np.isfinite(flat).all(axis=1)):
+        raise BadInput(f"{where}, step {step}: the control is {flat[step].tolist()}, which is not finite")
+    if isinstance(controls, BoxControls):
+        low, high = np.array(controls.low), np.array(controls.high)
+        outside = np.maximum(low - flat, flat - high) > ROUNDING * (high - low)
+        return np.clip(flat, low, high).astype(controls.dtype).reshape(-1, *controls.shape), int(outside.sum())
+    last = controls.start + controls.n - 1
+    for step in np.flatnonzero((flat != np.floor(flat)) | (flat < controls.start) | (flat > last)):
+        what = f"the control is {flat[step, 0]:g}, but the task takes whole numbers, {controls.start} to {last}"
+        raise BadInput(f"{where}, step {step}: {what}")
+    return flat[:, 0].astype(controls.dtype), 0
+
+
+# Goals in hindsight
 
 
 @dataclass(frozen=True)
-class Conversion:
-    """How recorded episodes are turned into demonstrations of a task."""
+class Stretch:
+    """Timesteps `start` to `end` of an episode, both included, and what was wanted, where the scenes do not say so."""
 
-    task: Task
-    controls: ControlSource
-    perceive: Callable[..., Scene] | None = None
-    hindsight: Hindsight | None = None
-    keep_failed: bool = False
-    every: int = 1
-    combine: Combine = "mean"
-    notes: list[str] = field(default_factory=list)  # what looks strange, but is no error
-
-    def demonstrations(self, episode: RecordedEpisode) -> Iterator[Demonstration | Dropped]:
-        """Give the demonstrations in an episode, mostly one, and the reason for each that is none."""
-        switches = () if self.controls.function else self.task.switches
-        episode = thin(aligned(episode), self.every, self.combine, switches)
-        if len(episode.observations) < 2:
-            yield Dropped("without a step")
-            return
-        scenes = self._scenes(episode)
-        if self.hindsight is None:
-            found = [Stretch(0, len(scenes) - 1, scenes)]
-        else:
-            found = stretches(self.hindsight, scenes, episode.name)
-            if not found:
-                yield Dropped("in which hindsight found nothing")
-        for stretch in found:
-            try:
-                yield self._demonstration(episode, stretch)
-            except Dropped as reason:  # noqa: PERF203
-                yield reason
-
-    def _scenes(self, episode: RecordedEpisode) -> list[Scene]:
-        infos = episode.infos or [{} for _ in episode.observations]
-        perceive = perceiving(self.task, self.perceive)
-        scenes = []
-        for now, (observation, info) in enumerate(zip(episode.observations, infos, strict=True)):
-            if isinstance(observation, Scene) and self.perceive is None:
-                scenes.append(observation)
-            else:
-                scenes.append(perceive(f"{episode.name}, step {now}", observation, dict(info)))
-        return scenes
-
-    def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
-        """Label a stretch of an episode, find where it ends, and add the controls."""
-        labels, scenes = self.task.labels, list(stretch.scenes)
-        seen = _Seen("", 0, scenes, name=episode.name)
-        self._check(check_scenes, self.task, seen)
-        states = [labels.state(scene) for scene in scenes]
-        if stretch.goal is None:
-            goals = [labels.goal(scene) for scene in scenes]
-        else:
-            goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
-        seen.states, seen.goals = states, goals
-        self._check(check_facts, self.task.domain, seen)
-        end, achieved, outcome = self._end(episode, states, goals)
-        scenes, states = scenes[: end + 1], states[: end + 1]
-        goals = goals[: end + 1] if achieved is None else [self._about_seen(achieved, scene) for scene in scenes]
-        demonstration = self._without_controls(episode, scenes, states, goals, outcome)
-        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.start + end]
-        controls = self.controls.controls(
-            scenes, recorded, lambda: explain(demonstration, self.task.domain, states, goals).actions, episode.name
-        )
-        own_goals = stretch.goal is not None or achieved is not None
-        if controls is None:
-            return replace(demonstration, own_goals=own_goals)
-        return replace(demonstration, controls=controls, executed=controls, has_controls=True, own_goals=own_goals)
-
-    def _without_controls(
-        self,
-        episode: RecordedEpisode,
-        scenes: Sequence[Scene],
-        states: Sequence[Facts],
-        goals: Sequence[Facts],
-        outcome: str,
-    ) -> Demonstration:
-        objects, kind, steps = all_objects(scenes), self.controls.reader.controls, len(scenes) - 1
-        features, visible = in_rows(scenes, objects)
-        nothing = np.zeros((steps, *kind.shape), kind.dtype)
-        return Demonstration(
-            objects=objects,
-            agent=np.stack([scene.values for scene in scenes]),
-            features=features,
-            visible=visible,
-            controls=nothing,
-            executed=nothing,
-            actions=(None,) * steps,
-            states=changes(states),
-            goals=changes(goals),
-            outcome=outcome,
-            seed=episode.seed,
-            demonstrator=episode.demonstrator,
-            has_controls=False,
-        )
-
-    def _check(self, check: Callable[..., None], about: object, seen: _Seen) -> None:
-        """`BadInput` with the first error that a check finds; what is no error becomes a note."""
-        found = _Findings()
-        check(about, seen, found)
-        for finding in found.in_order():
-            if finding.is_error:
-                raise BadInput(finding.message)
-            if not self.notes:
-                self.notes.append(finding.message)
-
-    def _about_seen(self, goal: Facts, scene: Scene) -> Facts:
-        """Return the part of a goal that is about what is seen: nobody wants anything of what is not there yet."""
-        known = self.task.domain.constants
-        return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
-
-    def _end(
-        self, episode: RecordedEpisode, states: Sequence[Facts], goals: Sequence[Facts]
-    ) -> tuple[int, Facts | None, str]:
-        """Return the last timestep to keep, the goal if it is reduced to what was achieved, and the outcome."""
-        last = len(states) - 1
-        if not any(goals):
-            raise Dropped("without a goal (see --hindsight)")
-        if self.hindsight is not None:
-            if not goals[-1] <= states[-1]:
-                raise Dropped("in which what hindsight wants is not achieved")
-            if goals[-1] <= states[0]:
-                raise Dropped("in which nothing was achieved")
-            return last, None, SUCCESS
-        if succeeded(episode, states[-1], goals[-1]):
-            return last, None, SUCCESS
-        if not self.keep_failed:
-            raise Dropped("that failed (see --keep-failed)")
-        holding = [len(goal & state) for goal, state in zip(goals, states, strict=True)]
-        best = holding.index(max(holding))
-        if best == 0:
-            raise Dropped("that failed, and in which nothing was achieved")
-        return best, goals[best] & states[best], FAILURE
+    start: int
+    end: int
+    scenes: Sequence[Scene]
+    goal: Facts | None = None
 
 
-def aligned(episode: RecordedEpisode) -> RecordedEpisode:
-    """Return an episode with one more observation than it has controls; `BadInput` for other lengths."""
-    observations, controls, infos = episode.observations, episode.controls, episode.infos
-    if infos is not None and len(infos) != len(observations):
-        raise BadInput(f"{episode.name}: {len(infos)} infos, but {len(observations)} observations")
-    if controls is None or len(observations) == len(controls) + 1:
-        return episode
-    if len(observations) != len(controls):
-        lengths = f"{len(observations)} observations, but {len(controls)} controls"
-        raise BadInput(f"{episode.name}: {lengths}; there must be one more, or as many")
-    return replace(episode, controls=controls[: max(0, len(observations) - 1)])
+def stretches(hindsight: Hindsight, scenes: Sequence[Scene], where: str) -> list[Stretch]:
+    """Return what a user's function makes of an episode; `BadInput` where that makes no sense."""
+    what = f"{where}: hindsight(scenes)"
+    return [_stretch(each, scenes, what) for each in call(what, lambda: list(hindsight(scenes)))]
 
 
-def succeeded(episode: RecordedEpisode, state: Facts, goal: Facts) -> bool:
-    """Return whether an episode succeeded: as was recorded, or else by whether the goal holds at the end."""
-    if episode.success is not None:
-        return episode.success
-    final: Mapping[str, Any] = episode.infos[-1] if episode.infos else {}
-    for key in ("success", "is_success"):
-        if key in final:
-            return bool(np.all(final[key]))
-    return goal <= state
+def _stretch(given: Any, scenes: Sequence[Scene], what: str) -> Stretch:
+    try:
+        start, end, wanted = given
+        start, end, parts = int(start), int(end), list(wanted)
+    except (TypeError, ValueError):
+        form = "start, end, and scenes or facts"
+        raise BadInput(f"{what} must give {form}, but gave {type(given).__name__} {given!r:.60}") from None
+    if not 0 <= start < end < len(scenes):
+        raise BadInput(f"{what} gave timesteps {start} to {end}, but the episode has 0 to {len(scenes) - 1}")
+    if parts and all(isinstance(part, Scene) for part in parts):
+        if len(parts) != end - start + 1:
+            raise BadInput(f"{what} gave {len(parts)} scenes for timesteps {start} to {end}, both included")
+        return Stretch(start, end, parts)
+    if not all(isinstance(part, Atom) for part in parts):
+        raise BadInput(f"{what} gave neither scenes nor facts, but {parts[0]!r:.60}")
+    return Stretch(start, end, scenes[start : end + 1], frozenset(parts))
 
 
-def perceiving(task: Task, perceive: Callable[..., Scene] | None) -> Callable[[str, Any, dict[str, Any]], Scene]:
-    """Return the function from the place, a recorded observation and its info to a scene.
+def final_facts(labels: Labels, predicates: frozenset[str]) -> Hindsight:
+    """Return the hindsight that wanted the facts of these predicates that hold at the end of the episode."""
+    return lambda scenes: [(0, len(scenes) - 1, _facts(labels, scenes[-1], predicates))]
 
-    It is the user's, of an observation, or of that and its info; or else the task's, which is given no environment.
+
+def each_fact(labels: Labels, predicates: frozenset[str]) -> Hindsight:
+    """Return the hindsight that cuts an episode wherever facts of these predicates come true, and wanted just these.
+
+    They must stay true for some steps; what comes after the last of them is left out.
     """
-    if perceive is not None:
-        function, number = perceive, min(places(perceive), 2)
-        return lambda where, *seen: call(f"{where}: perceive", function, *seen[:number])
 
-    def by_task(where: str, observation: Any, info: dict[str, Any]) -> Scene:
-        try:
-            return call(f"{where}: perceive(observation, info, None)", task.perceive, observation, info, None)
-        except TaskError as error:
-            reason = "what was recorded may be other than what the task sees: give --perceive file.py:function"
-            raise TaskError(f"{error}; {reason}") from None
+    def hindsight(scenes: Sequence[Scene]) -> Iterable[Any]:
+        facts = [_facts(labels, scene, predicates) for scene in scenes]
+        start = 0
+        for now in range(1, len(scenes)):
+            lasting = frozenset.intersection(*facts[now : now + SETTLING + 1])
+            achieved = lasting - facts[now - 1]
+            if achieved:
+                yield start, now, achieved
+                start = now
 
-    return by_task
-
-
-@dataclass
-class _Seen(CheckedEpisode):
-    """An episode to be checked; messages name it as its reader does."""
-
-    name: str = field(default="")
-
-    def at(self, step: int) -> str:
-        return f"{self.name}, step {step}"
+    return hindsight
 
 
-class _Findings(Findings):
-    """Names that seem to change are no error here: who has only recordings can seldom do anything about it."""
+def _facts(labels: Labels, scene: Scene, predicates: frozenset[str]) -> Facts:
+    return frozenset(fact for fact in labels.state(scene) if fact.predicate in predicates)
 
-    def error(self, about: Hashable, message: str) -> None:
-        (super().advise if about == "names" else super().error)(about, message)
+
+BY_FACTS = {"final": final_facts, "each": each_fact}  # as the command line names them

@@ -2,51 +2,67 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bilevel.demonstrations.collect import collection_settings
 from bilevel.demonstrations.dataset import (
     DOMAIN,
     MANIFEST,
     MOST_EPISODES,
-    CollectionSettings,
+    OWN,
     Demonstrations,
     ImportReport,
     Manifest,
     Source,
+    env_args,
     file_name,
     make_entry,
     write_manifest,
 )
-from bilevel.demonstrations.demonstration import Demonstration, encode_demonstration
-from bilevel.demonstrations.importing.controls import RECORDED, UNKNOWN, ControlReader, ControlSource
-from bilevel.demonstrations.importing.conversion import Conversion, Dropped
-from bilevel.demonstrations.importing.hindsight import BY_FACTS, Hindsight
-from bilevel.demonstrations.importing.recorded import OwnExport, RecordedEpisode, Recordings
-from bilevel.demonstrations.importing.timing import Combine, every
+from bilevel.demonstrations.demonstration import Demonstration, all_objects, encode_demonstration
+from bilevel.demonstrations.importing.conversion import (
+    BY_FACTS,
+    Combine,
+    Hindsight,
+    Stretch,
+    as_controls,
+    every,
+    stretches,
+    thin,
+)
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
 from bilevel.files import new_folder, write_atomically
 from bilevel.progress import Callback, Progress, silent
-from bilevel.symbolic.domain import BadInput
+from bilevel.rules.traces import traces_from_states
+from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.symbolic.pddl import write_domain
-from bilevel.tasks.controls import Control, Controls
-from bilevel.tasks.registry import find_function, registered_task
+from bilevel.tasks.checking import CheckedEpisode, Findings, check_facts, check_scenes
+from bilevel.tasks.controls import Control
+from bilevel.tasks.registry import find_function
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
-from bilevel.tasks.task import OBJECTS, Expert, Task
+from bilevel.tasks.task import Expert, Task, TaskError, call
 from bilevel.versions import versions
 
 EXPERT = "expert"
+FAILURE = "failure"  # the outcome of an episode that was kept although it failed
+RECORDED, MADE, ASKED, UNKNOWN = "as recorded", "made by the function", "asked of the expert", "none"  # controls
 GOAL_SEEDS = range(5)  # of environments that are asked which predicates a goal has
 
 Format = Literal["npz", "minari", "lerobot", "robomimic"]
+READERS: Mapping[Format, str] = {"npz": "array", "minari": "minari", "lerobot": "lerobot", "robomimic": "robomimic"}
 MINARI_NAME = re.compile(r"([\w-]+/)*[\w-]+-v\d+")
-HDF5 = (".hdf5", ".h5")
 
 
 @dataclass(frozen=True)
@@ -89,10 +105,7 @@ class ImportOptions:
         words += [] if self.combine == "mean" else ["--combine", self.combine]
         words += [f"--{name.replace('_', '-')}" for name in ("clip", "keep_failed") if getattr(self, name)]
         words += ["--demonstrator", *self.demonstrator] if self.demonstrator else []
-        words += (
-            ["--env-args", *(f"{name}={value}" for name, value in self.arguments.items())] if self.arguments else []
-        )
-        return words
+        return words + env_args(self.arguments)
 
 
 def import_demonstrations(
@@ -109,24 +122,48 @@ def import_demonstrations(
 
     The `source` is a file, a folder, the name of a data set of Minari's, or recordings in memory. Its format is
     recognised unless given; a `mask` names some of the episodes of a robomimic file. The `options` are those of
-    `ImportOptions`. What we exported ourselves says which task it is of. Afterwards the folder is there and whole or,
-    with `BadInput` or an interruption, not there; the `report` of the demonstrations says what became of each episode.
+    `ImportOptions`. Afterwards the folder is there and whole or, with `BadInput` or an interruption, not there; the
+    `report` of the demonstrations says what became of each episode. What we exported is copied as it was.
 
         data = import_demonstrations("play.npz", task, "build/cubes", perceive=from_vector)
     """
+    if isinstance(source, str | Path) and (own := _own_data_set(str(source))):
+        return _copied(own, output)
     recordings = source if isinstance(source, Recordings) else read_recordings(str(source), format, mask)
+    if task is None:
+        raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
     given = ImportOptions(**options)
-    words = given.words() + (["--mask", mask] if mask else [])
-    importer = _Importer(recordings, task or _own_task(recordings), given)
+    run = _Import(recordings, task, given)
     if output is None:
-        items = tuple(importer.demonstrations(callback))
-        importer.finish()
-        data = importer.in_memory(items)
+        data = run.in_memory(callback)
     else:
         with new_folder(Path(output)) as folder:
-            importer.write(folder, words, callback)
+            run.write(folder, given.words() + (["--mask", mask] if mask else []), callback)
         data = Demonstrations.read(output)
-    data.report = importer.report
+    data.report = run.report
+    return data
+
+
+def _own_data_set(source: str) -> Path | None:
+    """Return the data set that an export of ours was made of, if the source is one."""
+    folder = Path(source)
+    if MINARI_NAME.fullmatch(source) and not folder.exists():
+        from bilevel.demonstrations.importing.minari_reader import minari_folder
+
+        folder = minari_folder(source)
+    return folder / OWN if (folder / OWN / MANIFEST).is_file() else None
+
+
+def _copied(own: Path, output: Path | str | None) -> Demonstrations:
+    """Return the data set in an export of ours, or a copy of it."""
+    data = Demonstrations.read(own)
+    if output is not None:
+        with new_folder(Path(output)) as folder:
+            data.copy_to(folder)
+        data = Demonstrations.read(output)
+    assert data.manifest is not None
+    steps = sum(entry.steps for entry in data.manifest.files)
+    data.report = ImportReport(read=len(data), kept=len(data), steps=steps, notes=["copied as they were exported"])
     return data
 
 
@@ -138,21 +175,10 @@ def read_recordings(source: str, format: Format | None = None, mask: str | None 
     chosen = format or recognise(source)
     if mask is not None and chosen != "robomimic":
         raise BadInput(f"--mask is for robomimic's files, and {source} is read as {chosen}")
-    if chosen == "minari":
-        from bilevel.demonstrations.importing.minari_reader import read_minari
-
-        return read_minari(source)
-    if chosen == "lerobot":
-        from bilevel.demonstrations.importing.lerobot_reader import read_lerobot
-
-        return read_lerobot(Path(source))
-    if chosen == "robomimic":
-        from bilevel.demonstrations.importing.robomimic_reader import read_robomimic
-
-        return read_robomimic(Path(source), mask)
-    from bilevel.demonstrations.importing.array_reader import read_npz
-
-    return read_npz(Path(source))
+    reader = import_module(f"bilevel.demonstrations.importing.{READERS[chosen]}_reader")
+    further = (mask,) if chosen == "robomimic" else ()
+    recordings: Recordings = getattr(reader, f"read_{chosen}")(source if chosen == "minari" else Path(source), *further)
+    return recordings
 
 
 def recognise(source: str) -> Format:
@@ -160,19 +186,14 @@ def recognise(source: str) -> Format:
     path = Path(source)
     if (path / MANIFEST).is_file():
         raise BadInput(f"{source}: is a data set of demonstrations already; use it as it is")
-    if path.is_dir():
-        if (path / "data" / "metadata.json").is_file():
-            return "minari"
-        if (path / "meta" / "info.json").is_file():
-            return "lerobot"
-        if any(path.glob("*.npz")):
-            return "npz"
-    elif path.suffix == ".npz":
-        return "npz"
-    elif path.suffix in HDF5:
-        return "robomimic"
-    elif not path.exists() and MINARI_NAME.fullmatch(source):
+    if (path / "data" / "metadata.json").is_file() or (not path.exists() and MINARI_NAME.fullmatch(source)):
         return "minari"
+    if (path / "meta" / "info.json").is_file():
+        return "lerobot"
+    if path.suffix in (".hdf5", ".h5"):
+        return "robomimic"
+    if path.suffix == ".npz" or (path.is_dir() and any(path.glob("*.npz"))):
+        return "npz"
     what = "its format is none that is known here" if path.exists() else "there is no such file, folder or data set"
     raise BadInput(f"{source}: {what}; formats: {', '.join(get_args(Format))}")
 
@@ -180,30 +201,30 @@ def recognise(source: str) -> Format:
 # One import
 
 
-class _Importer:
+class Dropped(Exception):
+    """Why an episode, or a stretch of it, is no demonstration."""
+
+
+class _Import:
     """One import: what the task needs to know, and the report."""
 
     def __init__(self, recordings: Recordings, task: Task, options: ImportOptions) -> None:
         self.recordings, self.task, self.options = recordings, task, options
-        self.settings = _settings(recordings.own, task, options)
+        objects = min(3, task.max_objects or 3) if options.objects is None else options.objects
+        self.settings = collection_settings(task, objects, **options.arguments)
         with closing(SceneEnv(task, **self.settings.arguments)) as env:
             self.controls = env.controls
-            hindsight = self._hindsight(env)
-        if recordings.own:
-            _require_fitting(recordings.own, task, self.controls, options)
+            self.hindsight = self._hindsight(env)
         rate = recordings.rate if options.recorded_rate is None else options.recorded_rate
-        k = every(rate, options.rate)
-        self.report = ImportReport(rate=None if rate is None else rate / k, notes=list(recordings.notes))
-        self.reader = ControlReader(self.controls, options.clip)
-        self.conversion = Conversion(
-            task,
-            self._control_source(),
-            _function(options.perceive),
-            hindsight,
-            options.keep_failed,
-            k,
-            options.combine,
-        )
+        self.every = every(rate, options.rate)
+        self.report = ImportReport(rate=None if rate is None else rate / self.every, notes=list(recordings.notes))
+        self.perceive = _function(options.perceive)
+        wanted = options.controls_from
+        self.make_control: Any = None if wanted == EXPERT else _function(wanted)
+        self.ask = task.expert.control if isinstance(task.expert, Expert) else None
+        if wanted == EXPERT and self.ask is None:
+            reason = "an Expert with a `control`, which is not made for one environment"
+            raise BadInput(f"--controls-from {EXPERT}: the task '{task.name}' lacks {reason}")
 
     def _hindsight(self, env: SceneEnv) -> Hindsight | None:
         wanted = self.options.hindsight
@@ -216,67 +237,10 @@ class _Importer:
             raise BadInput(f"--hindsight {wanted} needs goals: goal(scene) gave no facts in the task's environment")
         return BY_FACTS[str(wanted)](self.task.labels, predicates)
 
-    def _control_source(self) -> ControlSource:
-        """Return where controls come from; the expert can be asked if it needs no environment to look into."""
-        wanted, expert = self.options.controls_from, self.task.expert
-        control = expert.control if isinstance(expert, Expert) else None
-        if wanted != EXPERT:
-            return ControlSource(self.reader, _function(wanted), control, still=self.task.still)
-        if control is None:
-            reason = "an Expert with a `control`, which is not made for one environment"
-            raise BadInput(f"--controls-from {EXPERT}: the task '{self.task.name}' lacks {reason}")
-        return ControlSource(self.reader, None, control, True, self.task.still)
-
-    def demonstrations(self, callback: Callback) -> Iterator[Demonstration]:
-        """Give what is kept, one by one, and note in the report what is not."""
-        for recorded in self.recordings.episodes:
-            self.report.read += 1
-            for found in self._found(recorded):
-                if isinstance(found, Dropped):
-                    self.report.dropped[str(found)] += 1
-                    continue
-                self._note(found)
-                yield found
-            callback(Progress("importing", self.report.read, self.recordings.total))
-
-    def _found(self, recorded: RecordedEpisode | Demonstration) -> Iterator[Demonstration | Dropped]:
-        wanted = self.options.demonstrator
-        if wanted and recorded.demonstrator not in wanted:
-            return iter([Dropped("of other demonstrators")])
-        if isinstance(recorded, Demonstration):
-            self.report.controls[RECORDED if recorded.has_controls else UNKNOWN] += 1
-            return iter([recorded])
-        self.report.controls[self.conversion.controls.origin(recorded.controls)] += 1
-        return self.conversion.demonstrations(recorded)
-
-    def _note(self, kept: Demonstration) -> None:
-        self.report.kept += 1
-        self.report.steps += kept.steps
-        self.report.demonstrators[kept.demonstrator] += 1
-        achieved = kept.goals[-1][1] <= kept.states[-1][1]
-        self.report.unachieved += kept.outcome == SUCCESS and not achieved
-        if self.report.kept > MOST_EPISODES:
-            raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most that a data set holds")
-
-    def finish(self) -> None:
-        """Complete the report; `BadInput` where controls are out of bounds, or nothing is left."""
-        self.reader.require_within_bounds()
-        notes = self.report.notes
-        notes += self.conversion.notes
-        if self.reader.outside:
-            notes.append(f"{self.reader.outside} of {self.reader.total} numbers of controls were clipped")
-        if self.report.unachieved:
-            what = f"{self.report.unachieved} of {self.report.kept} were recorded as successes"
-            notes.append(f"{what}, but the task's goal does not hold at their end: do label and goal fit?")
-        if not self.report.kept:
-            reasons = ", ".join(f"{number} {reason}" for reason, number in self.report.dropped.most_common())
-            what = f"of {self.report.read} episodes none can be used" if self.report.read else "there is no episode"
-            raise BadInput(f"{self.recordings.place}: {what}{': ' if reasons else ''}{reasons}")
-
-    def in_memory(self, items: Sequence[Demonstration]) -> Demonstrations:
-        """Return what was kept as demonstrations without a folder."""
+    def in_memory(self, callback: Callback) -> Demonstrations:
+        """Return what is kept as demonstrations without a folder."""
         return Demonstrations(
-            items,
+            tuple(self.demonstrations(callback)),
             task=self.task.name,
             spec=self.task.spec,
             domain=self.task.domain,
@@ -291,10 +255,9 @@ class _Importer:
             data = encode_demonstration(demonstration)
             write_atomically(folder / file_name(index), data)
             entries.append(make_entry(index, demonstration, data))
-        self.finish()
         write_atomically(folder / DOMAIN, write_domain(self.task.domain))
         report, recordings = self.report, self.recordings
-        options = tuple(map(shlex.quote, words))
+        options, dropped = tuple(map(shlex.quote, words)), dict(report.dropped)
         manifest = Manifest(
             settings=self.settings,
             episodes=len(entries),
@@ -303,9 +266,230 @@ class _Importer:
             controls=self.controls,
             versions=versions(self.task.packages),
             files=tuple(entries),
-            source=Source(recordings.format, recordings.place, options, report.rate, report.read, dict(report.dropped)),
+            source=Source(recordings.format, recordings.place, options, report.rate, report.read, dropped),
         )
         write_manifest(folder, manifest)
+
+    def demonstrations(self, callback: Callback) -> Iterator[Demonstration]:
+        """Give what is kept, one by one, and complete the report; `BadInput` where nothing is left."""
+        report, wanted = self.report, self.options.demonstrator
+        for episode in self.recordings.episodes:
+            report.read += 1
+            if wanted and episode.demonstrator not in wanted:
+                report.dropped["of other demonstrators"] += 1
+            else:
+                yield from self._kept(episode)
+            callback(Progress("importing", report.read, self.recordings.total))
+        if not report.kept:
+            reasons = ", ".join(f"{number} {reason}" for reason, number in report.dropped.most_common())
+            what = f"of {report.read} episodes none can be used" if report.read else "there is no episode"
+            raise BadInput(f"{self.recordings.place}: {what}{': ' if reasons else ''}{reasons}")
+        if report.clipped:
+            report.notes.append(f"{report.clipped} numbers of controls were clipped")
+        if report.unachieved:
+            what = f"{report.unachieved} of {report.kept} were recorded as successes"
+            report.notes.append(f"{what}, but the task's goal does not hold at their end: do label and goal fit?")
+
+    def _kept(self, episode: RecordedEpisode) -> Iterator[Demonstration]:
+        report = self.report
+        report.controls[self._origin(episode)] += 1
+        for found in self._found(episode):
+            if isinstance(found, Dropped):
+                report.dropped[str(found)] += 1
+                continue
+            report.kept += 1
+            report.steps += found.steps
+            report.demonstrators[found.demonstrator] += 1
+            report.unachieved += found.outcome == SUCCESS and not found.goals[-1][1] <= found.states[-1][1]
+            if report.kept > MOST_EPISODES:
+                raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most that a data set holds")
+            yield found
+
+    def _found(self, episode: RecordedEpisode) -> Iterator[Demonstration | Dropped]:
+        """Give the demonstrations in an episode, mostly one, and the reason for each that is none."""
+        switches = () if self.make_control else self.task.switches
+        episode = thin(episode, self.every, self.options.combine, switches)
+        if len(episode.observations) < 2:
+            yield Dropped("without a step")
+            return
+        scenes = self._scenes(episode)
+        if self.hindsight is None:
+            found = [Stretch(0, len(scenes) - 1, scenes)]
+        else:
+            found = stretches(self.hindsight, scenes, episode.name)
+            if not found:
+                yield Dropped("in which hindsight found nothing")
+        for stretch in found:
+            try:
+                yield self._demonstration(episode, stretch)
+            except Dropped as reason:  # noqa: PERF203
+                yield reason
+
+    # What was seen
+
+    def _scenes(self, episode: RecordedEpisode) -> list[Scene]:
+        """Return what was seen: as the user's function sees it, or else the task's, which is given no environment."""
+        scenes, places = [], 0 if self.perceive is None else min(_places(self.perceive), 2)
+        for now, observation in enumerate(episode.observations):
+            info = {} if episode.infos is None else dict(episode.infos[now])
+            where = f"{episode.name}, step {now}: perceive"
+            if self.perceive is not None:
+                scenes.append(call(where, self.perceive, *(observation, info)[:places]))
+            elif isinstance(observation, Scene):
+                scenes.append(observation)
+            else:
+                try:
+                    scenes.append(
+                        call(f"{where}(observation, info, None)", self.task.perceive, observation, info, None)
+                    )
+                except TaskError as error:
+                    reason = "what was recorded may be other than what the task sees: give --perceive file.py:function"
+                    raise TaskError(f"{error}; {reason}") from None
+        return scenes
+
+    # What was wanted
+
+    def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
+        """Return the demonstration in a stretch of an episode: labelled, up to where it ends, with its controls."""
+        labels, scenes = self.task.labels, list(stretch.scenes)
+        seen = CheckedEpisode(episode.name, episode.seed, scenes)
+        self._check(check_scenes, self.task, seen)
+        seen.states = states = [labels.state(scene) for scene in scenes]
+        if stretch.goal is None:
+            goals = [labels.goal(scene) for scene in scenes]
+        else:
+            goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
+        seen.goals = goals
+        self._check(check_facts, self.task.domain, seen)
+        end, achieved, outcome = self._end(episode, states, goals)
+        scenes, states = scenes[: end + 1], states[: end + 1]
+        goals = goals[: end + 1] if achieved is None else [self._about_seen(achieved, scene) for scene in scenes]
+        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.start + end]
+        controls = self._controls(episode, recorded, scenes, states, goals)
+        nothing = np.zeros((end, *self.controls.shape), self.controls.dtype)
+        return Demonstration.of(
+            scenes,
+            states,
+            goals,
+            nothing if controls is None else controls,
+            outcome=outcome,
+            seed=episode.seed,
+            demonstrator=episode.demonstrator,
+            own_goals=stretch.goal is not None or achieved is not None,
+            has_controls=controls is not None,
+        )
+
+    def _check(self, check: Callable[..., None], what: object, seen: CheckedEpisode) -> None:
+        """`BadInput` with the first error that a check finds; what is no error becomes a note."""
+        found = _Findings()
+        check(what, seen, found)
+        for finding in found.in_order():
+            if finding.is_error:
+                raise BadInput(finding.message)
+            if finding.message not in self.report.notes:
+                self.report.notes.append(finding.message)
+
+    def _about_seen(self, goal: Facts, scene: Scene) -> Facts:
+        """Return the part of a goal that is about what is seen: nobody wants anything of what is not there yet."""
+        known = self.task.domain.constants
+        return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
+
+    def _end(
+        self, episode: RecordedEpisode, states: Sequence[Facts], goals: Sequence[Facts]
+    ) -> tuple[int, Facts | None, str]:
+        """Return the last timestep to keep, the goal if it is reduced to what was achieved, and the outcome."""
+        last = len(states) - 1
+        if not any(goals):
+            raise Dropped("without a goal (see --hindsight)")
+        if self.hindsight is not None:
+            if not goals[-1] <= states[-1]:
+                raise Dropped("in which what hindsight wants is not achieved")
+            if goals[-1] <= states[0]:
+                raise Dropped("in which nothing was achieved")
+            return last, None, SUCCESS
+        if _succeeded(episode, states[-1], goals[-1]):
+            return last, None, SUCCESS
+        if not self.options.keep_failed:
+            raise Dropped("that failed (see --keep-failed)")
+        holding = [len(goal & state) for goal, state in zip(goals, states, strict=True)]
+        best = holding.index(max(holding))
+        if best == 0:
+            raise Dropped("that failed, and in which nothing was achieved")
+        return best, goals[best] & states[best], FAILURE
+
+    # What was done
+
+    def _origin(self, episode: RecordedEpisode) -> str:
+        """Return where the controls of an episode come from."""
+        if self.make_control is not None:
+            return MADE
+        if episode.controls is not None and self.options.controls_from != EXPERT:
+            return RECORDED
+        return UNKNOWN if self.ask is None else ASKED
+
+    def _controls(
+        self,
+        episode: RecordedEpisode,
+        recorded: NDArray[Any] | None,
+        scenes: Sequence[Scene],
+        states: Sequence[Facts],
+        goals: Sequence[Facts],
+    ) -> NDArray[Any] | None:
+        """Return the controls that lead from scene to scene, if they are known."""
+        origin, where = self._origin(episode), episode.name
+        if origin == UNKNOWN:
+            return None
+        if origin == MADE:
+            recorded = _as_array(self._made(where, recorded, scenes), where)
+        elif origin == ASKED:
+            recorded = _as_array(self._asked(where, scenes, states, goals), where)
+        assert recorded is not None
+        controls, outside = as_controls(recorded, self.controls, where)
+        if outside and not self.options.clip:
+            what = f"{outside} of {recorded.size} numbers of controls are out of the action space's bounds"
+            raise BadInput(f"{where}: {what}; --clip moves them to the bounds")
+        self.report.clipped += outside
+        return controls
+
+    def _made(self, where: str, recorded: NDArray[Any] | None, scenes: Sequence[Scene]) -> list[Control]:
+        """Return the controls that the user's function makes of two scenes, and of what was recorded between them."""
+        places = min(_places(self.make_control), 3)
+        known = [None] * len(scenes) if recorded is None else recorded
+        return [
+            call(f"{where}, step {step}: controls(scene, next_scene)", self.make_control, *given[:places])
+            for step, given in enumerate(zip(scenes, scenes[1:], known, strict=False))
+        ]
+
+    def _asked(
+        self, where: str, scenes: Sequence[Scene], states: Sequence[Facts], goals: Sequence[Facts]
+    ) -> list[Control]:
+        """Return the expert's controls for what was being done.
+
+        Where nobody knows that, the control is one that does nothing: `still`, or else the one in the middle.
+        """
+        still, ask = self.task.still, self.ask
+        assert ask is not None
+        if still is None:
+            still = self.controls.decode(np.zeros(self.controls.size, np.float32))
+        actions = traces_from_states(self.task.domain, states, goals, all_objects(scenes)).actions[:-1]
+        return [
+            call(f"{where}, step {step}: control(scene, {action})", ask, scene, action) if action else still
+            for step, (scene, action) in enumerate(zip(scenes, actions, strict=False))
+        ]
+
+
+def _as_array(controls: list[Control], where: str) -> NDArray[Any]:
+    try:
+        return np.array([np.asarray(control, np.float64) for control in controls])
+    except (TypeError, ValueError):
+        raise BadInput(f"{where}: the controls that were made are not numbers, all of one shape") from None
+
+
+class _Findings(Findings):
+    """Names that seem to change are no error here: who has only recordings can seldom do anything about it."""
+
+    def error(self, about: Hashable, message: str) -> None:
+        (super().advise if about == "names" else super().error)(about, message)
 
 
 def _function(given: Callable[..., Any] | str | None) -> Any:
@@ -313,36 +497,18 @@ def _function(given: Callable[..., Any] | str | None) -> Any:
     return find_function(given) if isinstance(given, str) else given
 
 
-def _own_task(recordings: Recordings) -> Task:
-    """Return the task that an export of ours is of."""
-    settings = recordings.own.settings if recordings.own else None
-    if settings is None:
-        raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
-    task = registered_task(settings.task)
-    if task is None:
-        what = f"is of the task '{settings.task}', which is not registered here"
-        raise BadInput(f"{recordings.place} {what}; add --task file.py:task")
-    return task
+def _places(function: Any) -> int:
+    """Return how many arguments a function takes by their places."""
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(parameter.kind in by_place for parameter in inspect.signature(function).parameters.values())
 
 
-def _settings(own: OwnExport | None, task: Task, options: ImportOptions) -> CollectionSettings:
-    """Return the settings of an export of ours, or else those of the environment that the options describe."""
-    known = own.settings if own else None
-    given = {**options.arguments, **({} if options.objects is None else {OBJECTS: options.objects})}
-    if known is not None and not given:
-        return known
-    usual = {OBJECTS: min(3, task.max_objects or 3)}
-    return collection_settings(task, **{**usual, **(known.arguments if known else {}), **given})
-
-
-def _require_fitting(own: OwnExport, task: Task, controls: Controls, options: ImportOptions) -> None:
-    """`BadInput` where an export of ours is of another task, or is to be understood otherwise than it is."""
-    what = "spec" if own.spec != task.spec else "action space" if not own.controls.is_like(controls) else None
-    if what:
-        raise BadInput(
-            f"the recordings are an export of demonstrations with another {what} than the task '{task.name}'"
-        )
-    for name in ("perceive", "hindsight", "controls_from", "rate"):
-        if getattr(options, name) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise BadInput(f"the recordings are an export of demonstrations, to be taken as they are: no {option}")
+def _succeeded(episode: RecordedEpisode, state: Facts, goal: Facts) -> bool:
+    """Return whether an episode succeeded: as was recorded, or else by whether the goal holds at the end."""
+    if episode.success is not None:
+        return episode.success
+    final: Mapping[str, Any] = episode.infos[-1] if episode.infos else {}
+    for key in ("success", "is_success"):
+        if key in final:
+            return bool(np.all(final[key]))
+    return goal <= state
