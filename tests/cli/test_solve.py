@@ -47,11 +47,7 @@ def both_ways(
     ],
 )
 def test_the_plan_is_the_same(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    shape: str,
-    rules: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shape: str, rules: str
 ) -> None:
     files = write_files(tmp_path, shape, 12)
     arguments = ("solve", *files, "--rules", RULES / f"{rules}.rules", "--seed", 3)

@@ -8,32 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import (
-    COUNT,
-    FOLDER,
-    HERTZ,
-    N,
-    X,
-    argument,
-    command,
-    env_args_option,
-    folder_argument,
-    json_lines_option,
-    json_option,
-    named_after,
-    names_option,
-    option,
-    perception_option,
-    picture_option,
-    relabel_option,
-    required,
-    seed_option,
-    size_option,
-    task_argument,
-    task_of,
-    words,
-    workers_option,
-)
+from bilevel.cli.options import argument, command, named_after, option, picture_option, required, shared, task_of, words
 from bilevel.cli.output import answer, count, progress_line
 from bilevel.symbolic.domain import BadInput
 
@@ -49,16 +24,13 @@ placed_task_option = option("--task", "TASK", "Where the task is, if it is not r
 
 
 @command()
-@task_argument
-@required("--output", FOLDER, "Folder for the data set: a manifest, and a file per episode.")
-@option("--objects", COUNT, "How many objects the environment shall have, as the task counts them.", 3)
-@option("--episodes", COUNT, "How many episodes to keep.", 200)
-@seed_option
-@workers_option
-@option("--noise", X, "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
-@perception_option
-@env_args_option
-@json_option
+@shared("task")
+@required("--output", "DIR", "Folder for the data set: a manifest, and a file per episode.")
+@option("--objects", "N>0", "How many objects the environment shall have, as the task counts them.", 3)
+@option("--episodes", "N>0", "How many episodes to keep.", 200)
+@shared("seed", "workers")
+@option("--noise", "X", "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
+@shared("perception", "env-args", "json")
 def collect(
     task: str,
     output: Path,
@@ -126,8 +98,8 @@ def collect(
 
 
 @command()
-@folder_argument
-@option("--episode", N, "Only this one, counted from 0.", metavar="K")
+@shared("folder")
+@option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @placed_task_option
 @picture_option(
     "--video",
@@ -135,9 +107,7 @@ def collect(
     "folder).",
 )
 @option("--quality", ("fast", "smooth", "good"), "Of the video: good has shadows, fast has rough edges.", "smooth")
-@size_option
-@names_option
-@json_lines_option
+@shared("size", "names", "json-lines")
 def replay(
     folder: Path,
     episode: int | None,
@@ -164,14 +134,7 @@ def replay(
     video = named_after(found_task.name, video, ".mp4")
     with progress_line() as callback:
         found = replay(
-            data,
-            found_task,
-            episode=episode,
-            video=video,
-            quality=quality,
-            size=size,
-            names=names,
-            callback=callback,
+            data, found_task, episode=episode, video=video, quality=quality, size=size, names=names, callback=callback
         )
     differing = {number: text for number, text in found.differences.items() if text}
     if as_json:
@@ -196,9 +159,9 @@ def _checked(number: int, data: Demonstrations) -> int:
 
 
 @command()
-@folder_argument
-@option("--episode", N, "Tell this one, counted from 0.", metavar="K")
-@json_option
+@shared("folder")
+@option("--episode", "N", "Tell this one, counted from 0.", metavar="K")
+@shared("json")
 def show(folder: Path, episode: int | None, as_json: bool) -> None:
     """Say what a data set is, or tell one of its episodes: goals, actions and events, with their steps.
 
@@ -238,12 +201,12 @@ def _story(demonstration: Demonstration) -> list[tuple[int, str]]:
 
 
 @command()
-@folder_argument
+@shared("folder")
 @option("--minari", "NAMESPACE/NAME-vN", "What Minari shall call it.")
-@option("--lerobot", FOLDER, "New folder for LeRobot.")
-@option("--rate", HERTZ, "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
+@option("--lerobot", "DIR", "New folder for LeRobot.")
+@option("--rate", "HZ", "Timesteps in a second, for LeRobot (by default what the data set says, or else 10).")
 @option("--task", "TASK", "Where the task is, if it is not registered, so that Minari can make its environment again.")
-@json_option
+@shared("json")
 def export(
     folder: Path, minari: str | None, lerobot: Path | None, rate: float | None, task: str | None, as_json: bool
 ) -> None:
@@ -281,8 +244,8 @@ def export(
 
 
 @command("import")
-@argument("source", str, "A file or a folder, or the name of a Minari data set.")
-@required("--output", FOLDER, "New folder for the data set.")
+@argument("source", "TEXT", "A file or a folder, or the name of a Minari data set.")
+@required("--output", "DIR", "New folder for the data set.")
 @option("--task", "TASK", "The task to learn: its name, or file.py:task (by default the one that our export names).")
 @option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
@@ -298,8 +261,8 @@ def export(
     "What makes controls where none were recorded, or others: the task's expert, or a function of a scene, the next "
     "one, and what was recorded.",
 )
-@option("--rate", HERTZ, "Keep so many timesteps per second.")
-@option("--recorded-rate", HERTZ, "How many there are, if the recordings do not say.")
+@option("--rate", "HZ", "Keep so many timesteps per second.")
+@option("--recorded-rate", "HZ", "How many there are, if the recordings do not say.")
 @option(
     "--combine",
     ("mean", "sum", "last"),
@@ -310,9 +273,8 @@ def export(
 @option("--keep-failed", bool, "Keep failed episodes, too, up to where the most of the goal was achieved.")
 @words("--demonstrator", "NAME...", "Only the episodes of these demonstrators.")
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
-@option("--objects", COUNT, "How many objects the environment has in which a policy will practise (by default 3).")
-@env_args_option
-@json_option
+@option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
+@shared("env-args", "json")
 def import_(
     source: str, output: Path, task: str | None, form: Any, mask: str | None, env_args: dict[str, Any],
     as_json: bool, **options: Any,
@@ -332,14 +294,7 @@ def import_(
     found_task = find_task(task) if task else None
     with progress_line() as callback:
         data = import_demonstrations(
-            source,
-            found_task,
-            output,
-            format=form,
-            mask=mask,
-            callback=callback,
-            arguments=env_args,
-            **options,
+            source, found_task, output, format=form, mask=mask, callback=callback, arguments=env_args, **options
         )
     assert data.report is not None
     _report_import(data.report, output, as_json)
@@ -377,9 +332,7 @@ def _report_import(report: ImportReport, output: Path, as_json: bool) -> None:
 
 
 @command()
-@folder_argument
-@relabel_option
-@json_option
+@shared("folder", "relabel", "json")
 def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     """Read every file of a data set and name those that are broken, with the reason; exits with 1 if there are any.
 

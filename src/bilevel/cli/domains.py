@@ -8,20 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.data import change_parts, kind_lines
-from bilevel.cli.options import (
-    FILE,
-    FOLDER,
-    N,
-    Number,
-    argument,
-    command,
-    domain_argument,
-    folder_argument,
-    json_option,
-    option,
-    relabel_option,
-    required,
-)
+from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line, tracked
 
 if TYPE_CHECKING:
@@ -35,10 +22,9 @@ MOST_DROPPED = 5  # kinds that are told; all are in the file
 
 
 @command()
-@domain_argument
-@argument("data", FOLDER, "Folder of the data set.")
-@relabel_option
-@json_option
+@shared("domain")
+@argument("data", "DIR", "Folder of the data set.")
+@shared("relabel", "json")
 def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
     """Compare a domain with demonstrations, change by change; exits with 1 if they contradict it.
 
@@ -176,7 +162,7 @@ def _share(part: int, whole: int) -> str:
 
 
 @command()
-@domain_argument
+@shared("domain")
 @option("--format", ("english", "pddl", "json"), "How to print it.", "english", name="form")
 def show(domain: Path, form: str) -> None:
     """Print a domain in plain English, as PDDL in a uniform layout, or as JSON.
@@ -231,17 +217,12 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
 
 
 @command()
-@folder_argument
-@required("--output", FILE, "PDDL file for the domain; it is yours from then on.")
+@shared("folder")
+@required("--output", "FILE", "PDDL file for the domain; it is yours from then on.")
 @option("--task", "TASK", "Label every timestep anew with this task (by default the registered one of the data set).")
-@option("--settling", N, "What changes within so many timesteps is one change.", 5)
-@option(
-    "--held-out",
-    Number("share", most=0.99),
-    "The share of the episodes to check the domain on, not to learn from.",
-    0.2,
-)
-@json_option
+@option("--settling", "N", "What changes within so many timesteps is one change.", 5)
+@option("--held-out", "SHARE", "The share of the episodes to check the domain on, not to learn from.", 0.2)
+@shared("json")
 def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float, as_json: bool) -> None:
     """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.
 

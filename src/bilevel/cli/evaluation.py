@@ -8,26 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bilevel.cli.options import (
-    COUNT,
-    FILE,
-    SEED,
-    Numbers,
-    argument,
-    command,
-    env_args_option,
-    estimation_option,
-    json_option,
-    log_option,
-    noise_option,
-    option,
-    perception_option,
-    planner_option,
-    planning_seconds_option,
-    recovery_option,
-    required,
-    workers_option,
-)
+from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line
 
 if TYPE_CHECKING:
@@ -39,8 +20,8 @@ MAX_SHOWN = 20  # episodes that changed, in words
 
 
 @command()
-@argument("task", str, "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
-@required("--output", FILE, "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
+@argument("task", "TEXT", "A task, or where it is: file.py:task (by default the one of the policy).", required=False)
+@required("--output", "FILE", "Where to write the results, a line of JSON per episode; timings go to a file beside it.")
 @option(
     "--policy",
     "POLICY|expert",
@@ -53,20 +34,13 @@ MAX_SHOWN = 20  # episodes that changed, in words
     "Who acts, see `bilevel methods`: bison, expert, pure-nn, pddl-nn, det-plan, det-replan, ndt-plan, ndt-replan, "
     "smolvla, smolvla-metaworld or lama (by default as the policy was learned).",
 )
-@planner_option
-@planning_seconds_option
-@option("--objects", Numbers(), "How many objects, as the task counts them: 3, 1-10, or 1-3,10.", "1-10")
-@option("--episodes", COUNT, "How many episodes for each number of objects.", 10)
-@option("--seed", SEED, "Decides everything that is random; episodes are others than those of `bilevel collect`.", 0)
-@workers_option
-@noise_option
-@recovery_option
+@shared("planner", "planning-seconds")
+@option("--objects", "N-M", "How many objects, as the task counts them: 3, 1-10, or 1-3,10.", "1-10")
+@option("--episodes", "N>0", "How many episodes for each number of objects.", 10)
+@option("--seed", "SEED", "Decides everything that is random; episodes are others than those of `bilevel collect`.", 0)
+@shared("workers", "noise", "recovery")
 @option("--keep-incidents", bool, "Keep the states with no applicable rule, for `bilevel learn --from-episodes`.")
-@perception_option
-@estimation_option
-@env_args_option
-@log_option
-@json_option
+@shared("perception", "estimation", "env-args", "log", "json")
 def evaluate(
     task: str | None, policy: str | None, output: Path, perception: str, env_args: dict[str, Any],
     as_json: bool, **options: Any,
@@ -114,7 +88,7 @@ def _report(records: list[Record], kept: int, output: Path, is_usual: bool, as_j
 
 
 @command()
-@json_option
+@shared("json")
 def methods(as_json: bool) -> None:
     """List the methods that can be compared: what each of them is, how it is learned, and what it lacks here.
 
@@ -149,9 +123,9 @@ def methods(as_json: bool) -> None:
 
 
 @command()
-@argument("first", FILE, "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
-@argument("second", FILE, "Other results, of the same task: B.", metavar="B.jsonl")
-@json_option
+@argument("first", "FILE", "Results of `bilevel evaluate`: A.", metavar="A.jsonl")
+@argument("second", "FILE", "Other results, of the same task: B.", metavar="B.jsonl")
+@shared("json")
 def compare(first: Path, second: Path, as_json: bool) -> None:
     """Compare two results of `bilevel evaluate`, episode by episode: which is better, and which episodes changed.
 

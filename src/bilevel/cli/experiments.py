@@ -8,39 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from bilevel.cli.experiment_doors import Summary, run_hard, run_reproduction
-from bilevel.cli.options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    POSITIVE,
-    Numbers,
-    Whole,
-    argument,
-    command,
-    json_option,
-    option,
-    required,
-    words,
-)
+from bilevel.cli.options import argument, command, option, required, shared, words
 from bilevel.cli.output import answer, count, duration, progress_line, say
 from bilevel.symbolic.domain import BadInput
 
 OPTIONS = (  # of all commands that run an experiment in a folder
-    required("--output", FOLDER, "Where everything is kept: demonstrations, policies, episodes, and the report."),
+    required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
     option("--cluster", "ADDRESS", "Work on this Ray cluster, such as 10.0.0.1:6379 or auto, with the same results."),
-    option("--workers", COUNT, "How many units are worked on at the same time (by default one for each core)."),
+    option("--workers", "N>0", "How many units are worked on at the same time (by default one for each core)."),
     words("--methods", "NAME...", "Methods, or rows of the table (by default the usual ones; a wrong name lists all)."),
     words("--tasks", "NAME...", "Tasks of the tabletop (by default those of the paper, or of the suite)."),
-    option("--objects", Numbers(), "How many objects (by default 1-10; 10 in the hard suite, and 5 for perception)."),
-    option("--episodes", COUNT, "For each number of objects or point, with each seed (by default 10, or 4 if hard)."),
-    option("--seeds", COUNT, "How many networks of each kind, each in worlds of its own (by default 3)."),
-    option("--epochs", COUNT, "Of cloning in the paper's setting, whatever the method (by default 200)."),
-    option("--updates", COUNT, "The same in steps of training over all epochs (by default one pass an epoch)."),
-    option("--learning-rate", POSITIVE, "Of all networks at first; it falls to 0 along a cosine (by default 0.001)."),
-    option("--dagger-episodes", COUNT, "Rollouts in each round of DAgger, whatever the method (by default 60)."),
-    option("--demonstrations", Whole(2), "That each policy learns from (by default 200)."),
+    option("--objects", "N-M", "How many objects (by default 1-10; 10 in the hard suite, and 5 for perception)."),
+    option("--episodes", "N>0", "For each number of objects or point, with each seed (by default 10, or 4 if hard)."),
+    option("--seeds", "N>0", "How many networks of each kind, each in worlds of its own (by default 3)."),
+    option("--epochs", "N>0", "Of cloning in the paper's setting, whatever the method (by default 200)."),
+    option("--updates", "N>0", "The same in steps of training over all epochs (by default one pass an epoch)."),
+    option("--learning-rate", "X>0", "Of all networks at first; it falls to 0 along a cosine (by default 0.001)."),
+    option("--dagger-episodes", "N>0", "Rollouts in each round of DAgger, whatever the method (by default 60)."),
+    option("--demonstrations", "N>1", "That each policy learns from (by default 200)."),
     option("--quick", bool, "A smaller version, labelled as such, within half an hour; what you give besides counts."),
-    json_option,
 )
 
 
@@ -120,7 +106,7 @@ def _report(summary: Summary, output: Path, as_json: bool) -> int:
 
 
 @command("axes")
-@json_option
+@shared("json")
 def benchmark_axes(as_json: bool) -> None:
     """List the axes of the hard suite: what each makes harder, from which value to which, on which tasks.
 
@@ -143,12 +129,12 @@ def benchmark_axes(as_json: bool) -> None:
 
 @command()
 @argument(
-    "source", FOLDER, "Folder of `bilevel reproduce` or `bilevel benchmark hard`, or a file of what was found alone."
+    "source", "DIR", "Folder of `bilevel reproduce` or `bilevel benchmark hard`, or a file of what was found alone."
 )
-@required("--output", FILE, "Where to write the page.")
-@option("--files", FOLDER, "Folder for tables and figures (by default beside the page: report-files for report.html).")
+@required("--output", "FILE", "Where to write the page.")
+@option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")
 @option("--page-only", bool, "Write no tables and figures.")
-@json_option
+@shared("json")
 def report(source: Path, output: Path, files: Path | None, page_only: bool, as_json: bool) -> None:
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 

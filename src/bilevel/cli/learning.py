@@ -7,24 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    ON_OFF,
-    POSITIVE,
-    SEED,
-    N,
-    argument,
-    command,
-    folder_argument,
-    json_option,
-    log_option,
-    option,
-    required,
-    words,
-    workers_option,
-)
+from bilevel.cli.options import argument, command, option, required, shared, words
 from bilevel.cli.output import answer, count, progress_line, say
 
 if TYPE_CHECKING:
@@ -33,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @command()
-@folder_argument
+@shared("folder")
 @required(
     "--output",
-    FOLDER,
+    "DIR",
     "New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors; and how it was trained, in "
     "training.jsonl and, where matplotlib is installed, training.png.",
     metavar="POLICY",
@@ -61,24 +44,24 @@ if TYPE_CHECKING:
     "`paper` clones for 200 epochs.",
     "best",
 )
-@option("--seed", SEED, "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
-@option("--epochs", COUNT, "How often training goes over the demonstrations (by default as the preset says).")
+@option("--seed", "SEED", "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
+@option("--epochs", "N>0", "How often training goes over the demonstrations (by default as the preset says).")
 @option(
     "--updates",
-    N,
+    "N",
     "So many steps of training over all epochs, however many samples there are; 0 for one pass over the samples an "
     "epoch (by default as the preset says: `best` 5000 without --epochs).",
 )
-@option("--relevance", ON_OFF, "Leave out arguments of actions that play no part in them (by default on with `best`).")
+@option("--relevance", "on|off", "Leave out arguments that play no part in actions (by default on with `best`).")
 @option(
-    "--symmetries", ON_OFF, "Train on mirrored samples, too, if the spec has symmetries (by default on with `best`)."
+    "--symmetries", "on|off", "Train on mirrored samples, too, where there are symmetries (by default on with `best`)."
 )
-@option("--batch-size", COUNT, "How many samples each step of training is made of (by default 128).")
-@option("--learning-rate", POSITIVE, "Of training at first; it falls to 0 along a cosine (by default 0.001).")
-@option("--hidden", COUNT, "Width of the layers (by default 64 for bison; for rivals such that all are of one size).")
+@option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).")
+@option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default 0.001).")
+@option("--hidden", "N>0", "Width of the layers (by default 64; for rivals such that all are of one size).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
-@option("--dagger-rounds", N, "How many rounds of DAgger; 0 for none (by default as the preset says).")
-@option("--completion", ON_OFF, "Add rules for what no demonstration shows (by default on with `best`).")
+@option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).")
+@option("--completion", "on|off", "Add rules for what no demonstration shows (by default on with `best`).")
 @option(
     "--algorithm",
     ("single-goal", "printed"),
@@ -88,15 +71,13 @@ if TYPE_CHECKING:
 )
 @option(
     "--recorded-actions",
-    ON_OFF,
+    "on|off",
     "Whether steps before a change that no action explains, such as a teleport, count as what the expert was recorded "
     "to be doing, or are left out (by default on with `best`).",
 )
-@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", type=FILE)
+@words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", kind="FILE")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
-@workers_option
-@log_option
-@json_option
+@shared("workers", "log", "json")
 def learn(
     folder: Path, output: Path, task: str | None, method: str, preset: str, seed: int, workers: int | None,
     from_episodes: tuple[Path, ...], learn_domain: bool, log: str | None, as_json: bool, **given: Any,
@@ -215,8 +196,8 @@ def _irrelevant_line(found: Mapping[str, Sequence[str]]) -> str:
 
 
 @command()
-@argument("policy", str, "The name of a pretrained policy, or any policy's folder (by default a list).", required=False)
-@json_option
+@argument("policy", "TEXT", "A pretrained policy, or any policy's folder (by default a list).", required=False)
+@shared("json")
 def policies(policy: str | None, as_json: bool) -> None:
     """List the pretrained policies with how often they succeed, or show one policy: its data, settings and rules.
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,32 +56,33 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
 def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option.
 
-    Its kind is a type, `bool` for a switch, the words to choose from, or the name of a text, such as "TASK".
+    Its kind is one of `KINDS`, `bool` for a switch, the words to choose from, or the name of a text, such as "TASK".
     """
     names = (flag, further.pop("name")) if "name" in further else (flag,)
     if kind is bool:
         return click.option(*names, is_flag=True, help=text, **further)
-    if isinstance(kind, tuple):
-        kind = click.Choice(kind)
-    elif isinstance(kind, str):
+    if kind not in KINDS and not isinstance(kind, tuple):
         further.setdefault("metavar", kind)
-        kind = str
-    return click.option(*names, type=kind, default=default, help=text, **further)
+    return click.option(*names, type=_type(kind), default=default, help=text, **further)
 
 
-def required(name: str, kind: Any, text: str, **further: Any) -> Callable[..., Any]:
+def _type(kind: Any) -> click.ParamType[Any]:
+    return click.Choice(kind) if isinstance(kind, tuple) else KINDS.get(kind, click.STRING)
+
+
+def required(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option which a command cannot do without."""
-    return click.option(name, type=kind, required=True, help=text, **further)
+    return click.option(name, type=_type(kind), required=True, help=text, **further)
 
 
-def words(name: str, metavar: str, text: str, **further: Any) -> Callable[..., Any]:
+def words(name: str, metavar: str, text: str, kind: str = "TEXT", **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option of several words."""
-    return click.option(name, cls=Words, metavar=metavar, help=text, **further)
+    return click.option(name, cls=Words, metavar=metavar, type=_type(kind), help=text, **further)
 
 
-def argument(name: str, kind: Any, text: str, **further: Any) -> Callable[..., Any]:
+def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an argument, which is known by its place."""
-    return click.argument(name, type=kind, help=text, **further)
+    return click.argument(name, type=_type(kind), help=text, **further)
 
 
 # Types
@@ -185,71 +187,88 @@ class Size(click.ParamType[tuple[int, int]]):
         return "WIDTHxHEIGHT"
 
 
-FILE, FOLDER = Place("file"), Place("dir")
-N, COUNT, SEED, X, POSITIVE = Whole(), Whole(1), Whole(most=2**63 - 1), Number(), Number(positive=True)
-SECONDS, HERTZ = Number("seconds", positive=True, most=1_000_000), Number("hz", positive=True)
-ON_OFF = Switch()
+KINDS: dict[str, click.ParamType[Any]] = {  # of options and arguments; other names are those of texts
+    "FILE": Place("file"),
+    "DIR": Place("dir"),
+    "N": Whole(),
+    "N>0": Whole(1),
+    "N>1": Whole(2),
+    "SEED": Whole(most=2**63 - 1),
+    "X": Number(),
+    "X>0": Number(positive=True),
+    "SHARE": Number("share", most=0.99),
+    "GB": Number("gb", positive=True),
+    "HZ": Number("hz", positive=True),
+    "SECONDS": Number("seconds", positive=True, most=1_000_000),
+    "N-M": Numbers(),
+    "WIDTHxHEIGHT": Size(),
+    "on|off": Switch(),
+}
 
 
 # Options and arguments of several commands
 
-json_option = option("--json", bool, "Print one JSON object instead of text.", name="as_json")
-json_lines_option = option("--json", bool, "Print one JSON object for each instead of text.", name="as_json")
-seed_option = option("--seed", SEED, "Decides everything that is random.", 0)
-domain_argument = argument("domain", FILE, "PDDL domain file.")
-problem_argument = argument("problem", FILE, "PDDL problem file.")
-folder_argument = argument("folder", FOLDER, "Folder of the data set.", metavar="DIR")
-task_argument = argument("task", str, "A task, such as blocks, or where it is: file.py:task, module:task.")
-relabel_option = option("--task", "TASK", "Label every timestep anew with this task (by default as was recorded).")
-env_args_option = words(
-    "--env-args",
-    "KEY=VALUE...",
-    "Further arguments of the task's environment, such as teleport_rate=0.001.",
-    callback=lambda ctx, param, value: env_arguments(value),
-)
-perception_option = option(
-    "--perception",
-    "NAME=VALUE,...",
-    "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
-    "swapped); success is judged on what is.",
-    default="",
-    show_default=False,
-)
-noise_option = option("--noise", X, "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0)
-recovery_option = option(
-    "--recovery",
-    "STRATEGY",
-    "What a bilevel policy does where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off (by default as the "
-    "policy says).",
-)
-estimation_option = option(
-    "--estimation",
-    "on|off|POLICY",
-    "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, as the "
-    "expert needs one (by default as the policy was learned).",
-)
-planner_option = option("--planner", "PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond.")
-planning_seconds_option = option("--planning-seconds", POSITIVE, "How long each plan may take (by default 100).")
-log_option = option(
-    "--log",
-    "tensorboard=DIR|wandb=PROJECT",
-    "Note what is measured on the way for TensorBoard or Weights & Biases; needs the extra of that name.",
-)
-workers_option = option(
-    "--workers",
-    COUNT,
-    "How many processes work at the same time, with the same results (by default one for each core, where that saves "
-    "time).",
-)
-size_option = option(
-    "--size", Size(), "Of the pictures, where the task can draw them so (by default 800x600 in the shipped worlds)."
-)
-names_option = option("--names", bool, "Write the names of things over them, in the pictures.")
+SHARED = {
+    "json": option("--json", bool, "Print one JSON object instead of text.", name="as_json"),
+    "json-lines": option("--json", bool, "Print one JSON object for each instead of text.", name="as_json"),
+    "seed": option("--seed", "SEED", "Decides everything that is random.", 0),
+    "domain": argument("domain", "FILE", "PDDL domain file."),
+    "problem": argument("problem", "FILE", "PDDL problem file."),
+    "folder": argument("folder", "DIR", "Folder of the data set.", metavar="DIR"),
+    "task": argument("task", "TASK", "A task, such as blocks, or where it is: file.py:task, module:task."),
+    "relabel": option("--task", "TASK", "Label every timestep anew with this task (by default as was recorded)."),
+    "env-args": words(
+        "--env-args",
+        "KEY=VALUE...",
+        "Further arguments of the task's environment, such as teleport_rate=0.001.",
+        callback=lambda ctx, param, value: env_arguments(value),
+    ),
+    "perception": option(
+        "--perception",
+        "NAME=VALUE,...",
+        "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
+        "swapped); success is judged on what is.",
+        default="",
+        show_default=False,
+    ),
+    "noise": option("--noise", "X", "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0),
+    "recovery": option(
+        "--recovery",
+        "STRATEGY",
+        "What a bilevel policy does where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off (by default as "
+        "the policy says).",
+    ),
+    "estimation": option(
+        "--estimation",
+        "on|off|POLICY",
+        "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, "
+        "as the expert needs one (by default as the policy was learned).",
+    ),
+    "planner": option("--planner", "PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond."),
+    "planning-seconds": option("--planning-seconds", "X>0", "How long each plan may take (by default 100)."),
+    "log": option(
+        "--log",
+        "tensorboard=DIR|wandb=PROJECT",
+        "Note what is measured on the way for TensorBoard or Weights & Biases; needs the extra of that name.",
+    ),
+    "workers": option(
+        "--workers",
+        "N>0",
+        "Processes that work at the same time; results are the same (by default one per core where that pays).",
+    ),
+    "size": option("--size", "WIDTHxHEIGHT", "Of the pictures (by default 800x600 in the shipped worlds)."),
+    "names": option("--names", bool, "Write the names of things over them, in the pictures."),
+}
+
+
+def shared(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the decorator that adds these options and arguments, in their order."""
+    return lambda function: reduce(lambda decorated, name: SHARED[name](decorated), reversed(names), function)
 
 
 def picture_option(name: str, text: str) -> Callable[..., Any]:
     """Return an option whose file may be left out: `named_after` names it."""
-    return option(name, FILE, text, is_flag=False, flag_value=str(NAMELESS), metavar="[FILE]")
+    return option(name, "FILE", text, is_flag=False, flag_value=str(NAMELESS), metavar="[FILE]")
 
 
 def named_after(task: str, file: Path | None, ending: str) -> Path | None:

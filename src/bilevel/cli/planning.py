@@ -8,23 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bilevel.cli.options import (
-    COUNT,
-    FILE,
-    SECONDS,
-    SEED,
-    N,
-    Number,
-    argument,
-    command,
-    domain_argument,
-    json_option,
-    option,
-    problem_argument,
-    read_large,
-    required,
-    seed_option,
-)
+from bilevel.cli.options import argument, command, option, read_large, required, shared
 from bilevel.cli.output import answer, count, say
 from bilevel.symbolic.domain import BadInput
 
@@ -43,14 +27,13 @@ FORMAT = 1  # of JSON files
 
 
 @command()
-@domain_argument
-@problem_argument
-@required("--rules", FILE, "Rule file.")
-@option("--plan", FILE, "Where to write the plan, in the format of the planning competitions.")
-@option("--seed", SEED, "Decides what nature does in a nondeterministic domain.", 0)
-@option("--max-steps", N, "Stop after so many actions (by default 10,000 and 1,000 more for each goal).")
+@shared("domain", "problem")
+@required("--rules", "FILE", "Rule file.")
+@option("--plan", "FILE", "Where to write the plan, in the format of the planning competitions.")
+@option("--seed", "SEED", "Decides what nature does in a nondeterministic domain.", 0)
+@option("--max-steps", "N", "Stop after so many actions (by default 10,000 and 1,000 more for each goal).")
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
-@json_option
+@shared("json")
 def solve(
     domain: Path,
     problem: Path,
@@ -127,10 +110,9 @@ def _unpacked(problem: Problem | PackedProblem) -> Problem:
 
 
 @command()
-@domain_argument
-@problem_argument
-@argument("plan", FILE, "Plan file: one (action argument ...) a line.")
-@json_option
+@shared("domain", "problem")
+@argument("plan", "FILE", "Plan file: one (action argument ...) a line.")
+@shared("json")
 def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
     """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not.
 
@@ -176,11 +158,10 @@ def _cost(domain: Path, problem: Path, plan: Path, read_domain: Domain) -> tuple
 
 
 @command()
-@argument("name", str, "The family of problems, such as blocks or gacha; a wrong name lists them.")
-@required("--output", FILE, "Where to write the problem; its domain is written beside it.")
-@option("--objects", N, "How large: the number of blocks, items or colours.", 10)
-@seed_option
-@json_option
+@argument("name", "TEXT", "The family of problems, such as blocks or gacha; a wrong name lists them.")
+@required("--output", "FILE", "Where to write the problem; its domain is written beside it.")
+@option("--objects", "N", "How large: the number of blocks, items or colours.", 10)
+@shared("seed", "json")
 def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> None:
     """Write a random problem of one of the shipped domains, of any size.
 
@@ -220,8 +201,7 @@ class Found(NamedTuple):
 
 
 @command()
-@domain_argument
-@problem_argument
+@shared("domain", "problem")
 @option(
     "--planner",
     ("auto", "fast-downward", "lama", "search", "fond"),
@@ -230,11 +210,11 @@ class Found(NamedTuple):
     "Fast Downward, where it is installed, for what that cannot do.",
     "auto",
 )
-@option("--timeout", SECONDS, "Give up after so many seconds.", 60.0)
-@option("--memory", Number("gb", positive=True), "Give up when planning takes more gigabytes of memory.", 4.0)
-@option("--output", FILE, "Where to write it instead of printing it: .json, .svg or .dot for a drawing, else text.")
-@option("--max-states", COUNT, "Check a policy state by state up to so many states, else decision by decision.", 20_000)
-@json_option
+@option("--timeout", "SECONDS", "Give up after so many seconds.", 60.0)
+@option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
+@option("--output", "FILE", "Where to write it instead of printing it: .json, .svg or .dot for a drawing, else text.")
+@option("--max-states", "N>0", "Check a policy state by state up to so many states, else decision by decision.", 20_000)
+@shared("json")
 def plan(
     domain: Path,
     problem: Path,
@@ -265,13 +245,7 @@ def plan(
     if output is not None:
         require_writable(output)
     deadline, started = Deadline(timeout), time.perf_counter()
-    result = find_plan(
-        read_domain,
-        read_problem,
-        planner=planner,
-        time_limit=timeout,
-        memory_limit=memory * 1e9,
-    )
+    result = find_plan(read_domain, read_problem, planner=planner, time_limit=timeout, memory_limit=memory * 1e9)
     seconds = time.perf_counter() - started
     found = None
     if result.policy is not None:

@@ -12,27 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bilevel.cli.options import (
-    COUNT,
-    FILE,
-    SEED,
-    N,
-    argument,
-    command,
-    env_args_option,
-    estimation_option,
-    json_option,
-    named_after,
-    names_option,
-    noise_option,
-    option,
-    perception_option,
-    picture_option,
-    planner_option,
-    planning_seconds_option,
-    recovery_option,
-    size_option,
-)
+from bilevel.cli.options import argument, command, named_after, option, picture_option, shared
 from bilevel.cli.output import answer, count, say
 from bilevel.symbolic.domain import BadInput
 
@@ -53,7 +33,7 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 
 
 @command()
-@argument("task", str, "A task, or where it is: file.py:task, module:task (with --replay, its own).", required=False)
+@argument("task", "TEXT", "A task, or where it is: file.py:task, module:task (with --replay, its own).", required=False)
 @option(
     "--policy",
     "POLICY|expert",
@@ -61,31 +41,24 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
     "the task's pretrained policy, if it has one; ./expert for a folder of that name).",
 )
 @option("--method", "METHOD", "How it acts, such as det-replan (by default as the policy was learned).")
-@planner_option
-@planning_seconds_option
-@option("--objects", COUNT, "How many objects the environment shall have, as the task counts them (by default 3).")
-@option("--seed", SEED, "Decides how the episode begins and all that nature does in it.", 0)
-@noise_option
-@recovery_option
-@perception_option
-@estimation_option
-@env_args_option
-@option("--replay", FILE, "Run an episode of these results of `bilevel evaluate` again, exactly as it was recorded.")
-@option("--episode", N, "Which one, by its number; where the results have several numbers of objects, with --objects.")
+@shared("planner", "planning-seconds")
+@option("--objects", "N>0", "How many objects the environment shall have, as the task counts them (by default 3).")
+@option("--seed", "SEED", "Decides how the episode begins and all that nature does in it.", 0)
+@shared("noise", "recovery", "perception", "estimation", "env-args")
+@option("--replay", "FILE", "Run an episode of these results of `bilevel evaluate` again, exactly as it was recorded.")
+@option("--episode", "N", "Which one, by its number; with --objects where the results have several.")
 @picture_option(
-    "--video",
-    "Write a video (mp4), with the current action as its caption (without a FILE: TASK.mp4 in this folder).",
+    "--video", "Write a video (mp4), with the current action as its caption (without a FILE: TASK.mp4 in this folder)."
 )
 @picture_option(
-    "--sheet",
-    "Write a contact sheet (png), the episode in a dozen pictures (without a FILE: TASK.png in this folder).",
+    "--sheet", "Write a contact sheet (png), the episode in a dozen pictures (without a FILE: TASK.png in this folder)."
 )
-@option("--trace", FILE, "Write a table (csv) of what was seen, believed, chosen and done at each step.")
+@option("--trace", "FILE", "Write a table (csv) of what was seen, believed, chosen and done at each step.")
 @option("--explain", bool, "At every change of the action, say which rule fired, with which objects, and why.")
 @option(
     "--view", bool, "Watch it live on a page: the rule that fires, facts, goals, controls; pause, push, edit rules."
 )
-@option("--port", N, "Of the page, on this machine alone; 0 is any that is free.", 0)
+@option("--port", "N", "Of the page, on this machine alone; 0 is any that is free.", 0)
 @option("--window", bool, "Show the simulator's own window.")
 @option(
     "--quality",
@@ -94,9 +67,7 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
     "--view.",
     "auto",
 )
-@size_option
-@names_option
-@json_option
+@shared("size", "names", "json")
 @click.pass_context
 def run(
     ctx: click.Context, /, task: str | None, replay: Path | None, episode: int | None, explain: bool,

@@ -5,26 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bilevel.cli.options import (
-    COUNT,
-    FOLDER,
-    argument,
-    command,
-    env_args_option,
-    json_option,
-    option,
-    task_argument,
-)
+from bilevel.cli.options import argument, command, option, shared
 from bilevel.cli.output import answer, count
 from bilevel.symbolic.domain import BadInput
 
 
 @command()
-@task_argument
-@option("--objects", COUNT, "How many objects; 3, or the most that the task takes.")
-@option("--seeds", COUNT, "How many episodes with random controls, and how many with the expert.", 3)
-@env_args_option
-@json_option
+@shared("task")
+@option("--objects", "N>0", "How many objects; 3, or the most that the task takes.")
+@option("--seeds", "N>0", "How many episodes with random controls, and how many with the expert.", 3)
+@shared("env-args", "json")
 def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], as_json: bool) -> int:
     """Say what is wrong with a task, in words, before anything is learned.
 
@@ -50,7 +40,7 @@ def check(task: str, objects: int | None, seeds: int, env_args: dict[str, Any], 
 
 
 @command("set-up")
-@option("--environment", FOLDER, "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
+@option("--environment", "DIR", "Its folder (by default BILEVEL_VLA, or bilevel/smolvla in the user's cache).")
 @option("--torch-index", "URL", "Fetch torch from this index, such as one with builds for the CPU, which are small.")
 def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
     """Make the virtual environment in which LeRobot runs SmolVLA: some gigabytes, fetched by pip.
@@ -70,7 +60,7 @@ def set_up_vla(environment: Path | None, torch_index: str | None) -> None:
 
 
 @command("fetch")
-@argument("method", str, "smolvla or smolvla-metaworld.")
+@argument("method", "TEXT", "smolvla or smolvla-metaworld.")
 def fetch_vla(method: str) -> None:
     """Download a published model into Hugging Face's cache: the policy, and its backbone's settings and tokenizer.
 
@@ -88,8 +78,8 @@ def fetch_vla(method: str) -> None:
 
 
 @command("check")
-@option("--folder", FOLDER, "A copy of the model to look at, instead of Hugging Face's cache.")
-@json_option
+@option("--folder", "DIR", "A copy of the model to look at, instead of Hugging Face's cache.")
+@shared("json")
 def check_vla(folder: Path | None, as_json: bool) -> int:
     """Say which of the methods smolvla and smolvla-metaworld can be run here, and what is missing for the others.
 
