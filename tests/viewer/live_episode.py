@@ -16,9 +16,7 @@ from bilevel.rules.rule_file import parse_rules
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Task
-from bilevel.viewer.board import Board
-from bilevel.viewer.live import LiveView, Watched
-from bilevel.viewer.requests import Pace, Quit
+from bilevel.viewer.live import Board, LiveView, Request, Watched
 from bilevel.viewer.server import PageServer
 from drawn_task import DRAWN
 from tiny_policies import RULES_TEXT
@@ -72,7 +70,7 @@ def live(
             env.close()  # by the thread that has drawn in it
 
         if paused:
-            view.tell(Pace(paused=True))
+            view.tell(Request("pace", paused=True))
         with closing(PageServer(board, view.tell)) as server:
             thread = Thread(target=run, daemon=True)
             thread.start()
@@ -80,7 +78,7 @@ def live(
                 yield Live(view, board, server, env, runs)
             finally:
                 board.close()
-                view.tell(Quit())
+                view.tell(Request("quit"))
                 thread.join(PATIENCE)
                 assert not thread.is_alive()
 

@@ -7,16 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from live_episode import Live, eventually, live, recorded
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from bilevel.tabletop import TASKS
-from bilevel.tabletop.rendering import QUALITIES, Quality
-from bilevel.viewer.requests import Pace
-from drawing import can_draw
 from tiny_policies import PICK, RULES_TEXT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -145,7 +140,7 @@ def test_an_edited_rule_changes_the_next_decision_and_a_wrong_one_nothing(browse
         expect(page.locator("#doing")).to_have_text("pick(parcel1)")
 
 
-def test_controls_are_pushed_by_a_button_and_held_by_the_mouse(browser: Browser) -> None:
+def test_controls_are_pushed_by_a_button(browser: Browser) -> None:
     with live() as watched, opened(browser, watched) as page:
         at_step(page, 0)
         page.locator("#push").click()
@@ -153,15 +148,6 @@ def test_controls_are_pushed_by_a_button_and_held_by_the_mouse(browser: Browser)
         at_step(page, 1)
         expect(page.locator(".live-control.is-perturbed")).not_to_have_count(0)
         expect(page.locator(".viewer-happened")).to_have_text(["you push the controls for 15 steps"])
-        box = page.locator(".live-control").first.bounding_box()
-        assert box is not None
-        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
-        page.mouse.down()
-        watched.view.tell(Pace(paused=False, speed=0.25))
-        eventually(lambda: watched.env.steps > 4)
-        expect(page.locator(".live-number").first).to_contain_text("executed 0.09")
-        page.mouse.up()
-        expect(page.locator(".live-control.is-held")).to_have_count(0)
 
 
 def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) -> None:
@@ -191,30 +177,6 @@ def test_the_end_says_why_one_can_look_back_and_begin_again(browser: Browser) ->
         expect(page.locator("#ending")).to_contain_text("no action after 0 steps")
         page.locator("#quit").click()
         expect(page.locator("#lost")).to_be_hidden()
-
-
-@pytest.mark.skipif(not can_draw(), reason="no OpenGL here")
-def test_a_block_is_dragged_across_the_table(browser: Browser) -> None:
-    small = Quality(width=320, height=240, shadows=False, samples=0)
-    with (
-        patch.dict(QUALITIES, {"fast": small}),
-        live(TASKS["blocks"], objects=1, expert=True) as watched,
-        opened(browser, watched) as page,
-    ):
-        expect(page.locator("#picture")).to_be_visible()
-        page.locator("#picture").evaluate("image => image.decode()")
-        across, down = watched.env.locate()["block1"]
-        box = page.locator("#picture").bounding_box()
-        assert box is not None
-        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
-        expect(page.locator("#tag")).to_have_text("block1")
-        page.mouse.down()
-        page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.7 * box["height"])
-        page.mouse.up()
-        page.locator("#step").click()
-        at_step(page, 1)
-        expect(page.locator(".viewer-happened")).to_have_text(["you move block1"])
-        assert watched.env.locate()["block1"] == pytest.approx((0.3, 0.7), abs=0.02)
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])

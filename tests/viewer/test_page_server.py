@@ -14,7 +14,7 @@ import pytest
 from live_episode import Live, eventually, live
 
 from bilevel.symbolic.domain import BadInput
-from bilevel.viewer.board import Board
+from bilevel.viewer.live import Board
 from bilevel.viewer.server import FILES, LONGEST, PageServer
 
 STEP = json.dumps({"type": "step"})
@@ -101,8 +101,6 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
         ({"Content-Type": "text/plain"}, STEP, "a request has the Content-Type application/json"),
         ({**JSON, "Content-Length": str(LONGEST + 1)}, STEP, "at most 1,000,000 bytes"),
         ({**JSON, "Content-Length": "-1"}, STEP, "at most 1,000,000 bytes"),
-        (JSON, '{"type": "hold", "place": 0, "value": 1e999}', "no request of the page"),
-        (JSON, '{"type": "hold", "place": 0, "value": NaN}', "no request of the page"),
         (JSON, "{", "no request of the page"),
         (JSON, json.dumps({"type": "edit", "text": "1: -> fly()"}), "rules:1:7: unknown action 'fly'"),
     ],
@@ -110,8 +108,8 @@ def test_who_does_not_know_the_address_is_refused(watched: Live, token: str, bod
 def test_what_cannot_be_done_is_said_in_one_line(
     watched: Live, headers: Mapping[str, str], body: str, said: str
 ) -> None:
-    status, text, answer = ask(watched, "request", headers, body)
-    assert (status, answer.headers["Connection"]) == (400, "close")  # lest the rest be taken for another request
+    status, text, _ = ask(watched, "request", headers, body)
+    assert status == 400
     assert said in text
     assert len(text.splitlines()) == 1
     assert watched.env.steps == 0
@@ -119,6 +117,10 @@ def test_what_cannot_be_done_is_said_in_one_line(
 
 def test_other_names_and_other_ways_are_refused(watched: Live) -> None:
     assert ask(watched, "../live.html")[0] == 404
+    for target in ("http://[", "//[", "*", "http://127.0.0.1/"):
+        with socket.create_connection(("127.0.0.1", watched.server.port), timeout=20) as plain:
+            plain.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{watched.server.port}\r\n\r\n".encode())
+            assert b" 403 " in plain.recv(1000)
     assert ask(watched, "news", JSON, STEP)[0] == 400
     connection = HTTPConnection("127.0.0.1", watched.server.port, timeout=20)
     connection.request("OPTIONS", f"/{watched.server.token}/request", headers={"Origin": "http://evil.example"})
@@ -157,7 +159,7 @@ def test_the_request_that_ends_the_server_is_answered() -> None:
     server.close()
     # All that will ever be sent is there by now: this process may end.
     connection.sock.settimeout(0.0)
-    assert connection.sock.recv(20).startswith(b"HTTP/1.1 204")
+    assert connection.sock.recv(20).split()[1] == b"204"
     connection.close()
 
 

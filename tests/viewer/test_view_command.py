@@ -21,7 +21,7 @@ import drawn_task
 import tiny_task
 from bilevel.policies.folder import RULES
 from bilevel.tasks.scene_env import SceneEnv
-from bilevel.viewer.watching import rules_file, why_no_pictures
+from bilevel.viewer.server import rules_file, why_no_pictures
 from command_line import run
 from tiny_policies import still_folder
 
@@ -70,7 +70,7 @@ def test_an_episode_is_watched_to_its_end_and_ended_from_the_page() -> None:
     with started(TINY, "--objects", 1, "--seed", 1) as program:
         assert program.news()["about"]["no_pictures"].startswith("the environment of 'tiny' gives no pictures")
         program.send(type="pace", speed=0)
-        eventually(lambda: "ending" in program.news())
+        eventually(lambda: program.news()["ending"])
         program.send(type="quit")
         code, out, err = program.ended()
     assert code == 0
@@ -80,13 +80,13 @@ def test_an_episode_is_watched_to_its_end_and_ended_from_the_page() -> None:
 
 def test_ctrl_c_in_the_middle_is_one_line_and_after_the_end_nothing() -> None:
     with started(DRAWN, "--objects", 12, "--seed", 1) as program:
-        assert "no_pictures" not in program.news()["about"] or program.news()["about"]["no_pictures"] is None
+        assert program.news()["about"]["no_pictures"] is None
         program.process.send_signal(signal.SIGINT)
         code, _, err = program.ended()
         assert (code, err) == (130, "error: interrupted\n")
     with started(TINY, "--objects", 1, "--seed", 1) as program:
         program.send(type="pace", speed=0)
-        eventually(lambda: "ending" in program.news())
+        eventually(lambda: program.news()["ending"])
         program.process.send_signal(signal.SIGINT)
         code, _, err = program.ended()
         assert (code, len(err.splitlines())) == (0, 1)
@@ -117,5 +117,5 @@ def test_rules_are_saved_to_folders_of_the_user_alone(tmp_path: Path, monkeypatc
     assert rules_file(None) is None
     assert rules_file(str(tmp_path)) is None
     assert rules_file(str(still_folder())) == still_folder() / RULES
-    monkeypatch.setattr("bilevel.viewer.watching.PACKAGE", still_folder().resolve().parent)
+    monkeypatch.setattr("bilevel.viewer.server.PACKAGE", still_folder().resolve().parent)
     assert rules_file(str(still_folder())) is None

@@ -83,7 +83,6 @@ def run(
       bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
     """
     from bilevel.tasks.registry import find_task
-    from bilevel.viewer.watching import has_screen
 
     record = None
     if replay is not None:
@@ -101,8 +100,11 @@ def run(
         raise BadInput("--window and --video do not go together; choose one")
     if view and (video or sheet or as_json):
         raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
-    if window and not has_screen():
-        raise BadInput("no window: there is no screen here; try --video FILE")
+    if window:
+        from bilevel.viewer.server import has_screen
+
+        if not has_screen():
+            raise BadInput("no window: there is no screen here; try --video FILE")
     found = find_task(task)
     draws = (view and found.takes_render_mode) or video or sheet
     mode = "human" if window else "rgb_array" if draws else None
@@ -189,7 +191,7 @@ class _Run:
     def watch(self, port: int) -> int:
         """Run episodes as long as they are watched on the page; return the exit code."""
         from bilevel.policies.narration import EpisodePrinter
-        from bilevel.viewer.watching import watch
+        from bilevel.viewer.server import watch
 
         with self.opened() as (env, policy):
             for line in self.remarks(policy):

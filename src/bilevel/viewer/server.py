@@ -1,4 +1,4 @@
-"""The page's own server: for this machine alone, and for those who know the address.
+"""The live page and its own server: for this machine alone, and for those who know the address.
 
 It listens on 127.0.0.1 only. A request must name this server as its host, so that no other site's name can be made to
 point here; a page of another origin is refused; and the address has a random part that nobody else knows.
@@ -6,27 +6,34 @@ point here; a page of another origin is refused; and the address has a random pa
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Condition, Thread
+from pathlib import Path
+from threading import Thread
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import msgspec
 
+from bilevel.policies.episode import Episode
+from bilevel.policies.film import NameTags
+from bilevel.policies.folder import RULES
+from bilevel.policies.narration import EpisodePrinter
+from bilevel.policies.policy import Policy
 from bilevel.symbolic.domain import BadInput
-from bilevel.viewer import requests
-from bilevel.viewer.board import Asked, Board
-from bilevel.viewer.requests import read_request
-from bilevel.viewer.timeline import viewer_asset
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import RENDER_MODE
+from bilevel.viewer.live import Board, LiveView, Request, Watched, read_request, viewer_asset
 
 HERE = "127.0.0.1"
 PATIENCE = 10.0  # seconds after which a page that waits for news is told that there are none
-LAST_ANSWERS = 2.0  # seconds that a server which stops gives to answers that are on their way
 LONGEST = 1_000_000  # bytes of what a page may send
+PACKAGE = Path(__file__).resolve().parents[1]
 
 FILES = {
     "": ("live.html", "text/html; charset=utf-8"),
@@ -44,19 +51,75 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-Tell = Callable[[requests.Request], None]  # `BadInput` where it cannot be done
+
+def watch(
+    env: SceneEnv,
+    policy: Policy,
+    seed: int,
+    printer: EpisodePrinter,
+    *,
+    who: str,
+    noise: float,
+    folder: str | None,
+    port: int,
+    names: bool = False,
+) -> Episode | None:
+    """Run episodes that a page shows, until its viewers or Ctrl-C end it; return the last one, if it ended."""
+    watched = Watched(
+        env, policy, who, noise, rules_file(folder), why_no_pictures(env, seed), NameTags() if names else None
+    )
+    if names and watched.no_pictures is None:
+        env.locate()  # where that is impossible, it is said before a page is opened
+    board = Board()
+    view = LiveView(watched, board, printer)
+    with closing(PageServer(board, view.tell, port)) as server:
+        print(f"watch it at {server.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        if has_screen():
+            import webbrowser
+
+            webbrowser.open(server.address)
+        return view.run(seed)
+
+
+def has_screen() -> bool:
+    """Whether a window can be shown; only Linux tells before one is opened."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def rules_file(folder: str | None) -> Path | None:
+    """Return the file that a policy's rules may be saved to: one that is there, can be written, and is not ours."""
+    if folder is None or not os.access(path := Path(folder) / RULES, os.W_OK):
+        return None
+    return None if path.resolve().is_relative_to(PACKAGE) else path
+
+
+def why_no_pictures(env: SceneEnv, seed: int) -> str | None:
+    """Return why there are no pictures of an environment; `None` where there are some."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ModuleNotFoundError:
+        return "pictures need pillow: pip install 'bilevel[video]'"
+    if not env.task.takes_render_mode:
+        return f"the environment of '{env.task.name}' gives no pictures: its make_env takes no render_mode"
+    if getattr(env.env, RENDER_MODE, None) == "human":
+        return "they are in the simulator's own window"
+    try:
+        env.reset(seed)
+        env.render()
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 class PageServer:
-    """Serves the live page of a board; what its viewers want is told to `tell`."""
+    """Serves the live page of a board; what its viewers ask for is told to `tell`, which may refuse by `BadInput`."""
 
-    def __init__(self, board: Board, tell: Tell, port: int = 0) -> None:
+    def __init__(self, board: Board, tell: Callable[[Request], None], port: int = 0) -> None:
         self.token = secrets.token_urlsafe(16)
         try:
             self._server = _Server((HERE, port), _Handler)
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise BadInput(f"the page cannot use port {port}: {why}; try another --port, or none") from None
+            raise BadInput(f"the page cannot use port {port}: {error}; try another --port, or none") from None
         self._server.board, self._server.tell, self._server.token = board, tell, self.token
         self.port: int = self._server.server_address[1]
         self.address = f"http://{HERE}:{self.port}/{self.token}/"
@@ -68,37 +131,14 @@ class PageServer:
         self._server.board.close()
         self._server.shutdown()
         self._thread.join()
-        self._server.wait_for_answers()
         self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False  # a browser may keep its connection open for as long as it likes
+    daemon_threads = False  # so that closing it waits for answers that are on their way
     board: Board
-    tell: Tell
+    tell: Callable[[Request], None]
     token: str
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(address, handler)
-        self._in_work, self._answered = 0, Condition()
-
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Count a request as unanswered meanwhile."""
-        with self._answered:
-            self._in_work += 1
-        try:
-            yield
-        finally:
-            with self._answered:
-                self._in_work -= 1
-                self._answered.notify_all()
-
-    def wait_for_answers(self) -> None:
-        """Wait until all requests are answered, but not for a browser that does not listen."""
-        with self._answered:
-            self._answered.wait_for(lambda: self._in_work == 0, LAST_ANSWERS)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a page that is closed in the middle of an answer is no error."""
@@ -106,92 +146,67 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    protocol_version = "HTTP/1.1"
-    timeout = 60  # seconds that a silent connection is kept
-    disable_nagle_algorithm = True  # small answers go out at once
+    timeout = 2  # seconds for a request to come
 
     def do_GET(self) -> None:
-        with self.server.answering():
-            self._get()
-
-    def do_POST(self) -> None:
-        with self.server.answering():
-            self._post()
-
-    def _get(self) -> None:
-        name, question = self._asked_for()
-        if name is None:
+        name, _, question = self.path.removeprefix(f"/{self.server.token}/").partition("?")
+        if not self._is_allowed():
             return
         if name in FILES:
             file, kind = FILES[name]
             self._answer(HTTPStatus.OK, viewer_asset(file).encode(), kind)
         elif name == "news":
-            self._send_news(question)
+            known = {key: int(text) for key, text in parse_qsl(question) if text.isdecimal() and len(text) < 16}
+            version, episode, beats = (known.get(key, 0) for key in ("version", "episode", "beats"))
+            news = self.server.board.next(version, episode, beats, PATIENCE)
+            self._answer(HTTPStatus.OK, msgspec.json.encode(news), "application/json")
         elif name == "picture.jpg":
-            picture = self.server.board.picture()
-            status = HTTPStatus.OK if picture.jpeg else HTTPStatus.NOT_FOUND
-            self._answer(status, picture.jpeg, "image/jpeg", {"X-Step": str(picture.step)})
+            step, picture = self.server.board.picture()
+            self._answer(HTTPStatus.OK if picture else HTTPStatus.NOT_FOUND, picture, "image/jpeg", step)
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    def _post(self) -> None:
-        name, _ = self._asked_for()
-        if name is None:
+    def do_POST(self) -> None:
+        if not self._is_allowed():
             return
         try:
-            if name != "request":
+            if self.path != f"/{self.server.token}/request":
                 raise BadInput("there is nothing to send to here")
-            self.server.tell(read_request(self._body()))
+            if self.headers.get_content_type() != "application/json":  # which other origins cannot send unasked
+                raise BadInput("a request has the Content-Type application/json")
+            length = self.headers.get("Content-Length", "")
+            if not (length.isdecimal() and len(length) < 16 and int(length) <= LONGEST):
+                raise BadInput(f"a request is JSON of at most {LONGEST:,} bytes, and says of how many")
+            self.server.tell(read_request(self.rfile.read(int(length))))
         except BadInput as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         else:
             self._answer(HTTPStatus.NO_CONTENT, b"")
 
-    def _asked_for(self) -> tuple[str | None, dict[str, str]]:
-        """Return the name of what is asked for, and the question; no name where the request has been refused."""
-        ours = [f"{host}:{self.server.server_address[1]}" for host in (HERE, "localhost")]
+    def _is_allowed(self) -> bool:
+        """Whether it is this machine's own page that asks; else it is refused."""
+        hosts = [f"{host}:{self.server.server_address[1]}" for host in (HERE, "localhost")]
         origin = self.headers.get("Origin")
-        address = urlsplit(self.path)
-        _, token, *rest = address.path.split("/", 2) if address.path.startswith("/") else ("", "")
-        if self.headers.get("Host") not in ours:
+        token = "".join(self.path.split("/")[1:2])
+        if self.headers.get("Host") not in hosts:
             self._refuse(HTTPStatus.FORBIDDEN, "this page is for this machine alone")
-        elif origin is not None and origin not in [f"http://{host}" for host in ours]:
+        elif origin is not None and origin not in [f"http://{host}" for host in hosts]:
             self._refuse(HTTPStatus.FORBIDDEN, "this page answers no other site")
-        elif not rest or not secrets.compare_digest(token.encode(), self.server.token.encode()):
+        elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.FORBIDDEN, "this is not the address that bilevel has printed")
         else:
-            return rest[0], dict(parse_qsl(address.query))
-        return None, {}
-
-    def _body(self) -> bytes:
-        """Return what a page has sent; a page of another origin cannot send this type without asking first."""
-        length = self.headers.get("Content-Length", "")
-        if self.headers.get_content_type() != "application/json":
-            raise BadInput("a request has the Content-Type application/json")
-        if not length.isdecimal() or int(length) > LONGEST:
-            raise BadInput(f"a request is JSON of at most {LONGEST:,} bytes, and says of how many")
-        return self.rfile.read(int(length))
-
-    def _send_news(self, question: Mapping[str, str]) -> None:
-        known = {name: number for name, text in question.items() if (number := _number(text)) is not None}
-        asked = Asked(**{name: known[name] for name in ("version", "episode", "beats", "rules") if name in known})
-        news = self.server.board.news(asked, PATIENCE)
-        self._answer(HTTPStatus.OK, msgspec.json.encode(news), "application/json")
+            return True
+        return False
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
-        """Answer with one line; what was sent may not have been read, so nothing else can come on this connection."""
-        self.close_connection = True
         self._answer(status, f"{why}\n".encode(), "text/plain; charset=utf-8")
 
-    def _answer(
-        self, status: HTTPStatus, content: bytes, kind: str = "text/plain", further: Mapping[str, str] | None = None
-    ) -> None:
+    def _answer(self, status: HTTPStatus, content: bytes, kind: str = "text/plain", step: int | None = None) -> None:
         self.send_response(status)
-        headers = {**HEADERS, **(further or {}), "Content-Type": kind, "Content-Length": str(len(content))}
-        for name, value in headers.items():
+        for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(content))}.items():
             self.send_header(name, value)
-        if self.close_connection:
-            self.send_header("Connection", "close")
+        if step is not None:
+            self.send_header("X-Step", str(step))
         self.end_headers()
         self.wfile.write(content)
 
@@ -200,7 +215,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Say nothing: the terminal shows the episode."""
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and text.isascii() and len(text) < 16 else None

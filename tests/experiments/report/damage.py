@@ -16,7 +16,7 @@ from bilevel.experiments.reproduction.folder import Experiment, open_folder
 from bilevel.files import write_atomically
 from bilevel.policies.changes import ChangeCounts
 from bilevel.seeds import evaluation_seed
-from bilevel.viewer.timeline import Beat, Fired
+from bilevel.viewer.live import Beat, Fired
 from blocks_policies import idle_policy
 
 DEEP = 100_000

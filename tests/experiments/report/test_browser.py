@@ -13,7 +13,7 @@ from synthetic import about
 from bilevel.experiments.report.page import episode, page_html
 from bilevel.experiments.reproduction.films import Timeline
 from bilevel.experiments.reproduction.findings import Findings
-from bilevel.viewer.timeline import Beat, Fired
+from bilevel.viewer.live import Beat, Fired
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

@@ -28,7 +28,7 @@ from bilevel.experiments.reproduction.variants import VARIANTS
 from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
-from bilevel.viewer.timeline import viewer_asset
+from bilevel.viewer.live import viewer_asset
 
 Film = tuple[Timeline, bytes]
 

@@ -20,7 +20,7 @@ from bilevel.policies.rollout import Transition, rollout
 from bilevel.seeds import evaluation_seed
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
-from bilevel.viewer.timeline import Beat, Beginning, beats, beginning
+from bilevel.viewer.live import Beat, Beginning, beats, beginning
 
 FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
 LONGEST = 3000  # steps; an episode that takes longer is not shown to its end

@@ -6,9 +6,9 @@
   const part = (id) => document.getElementById(id);
   const KEPT = 1500; // pictures, to look back at
 
-  const known = { version: 0, episode: 0, beats: 0, rules: 0 };
+  const known = { version: 0, episode: 0, beats: 0 };
   let about = null;
-  let pace = { paused: false, speed: 1 };
+  let paused = false;
   let now = null;
   let ending = null;
   let lookedBack = null; // the step that is looked at, where it is not the newest
@@ -44,7 +44,7 @@
 
   part("play").onclick = () => {
     lookForward();
-    send("pace", { paused: !pace.paused });
+    send("pace", { paused: !paused });
   };
   part("step").onclick = () => {
     lookForward();
@@ -130,60 +130,6 @@
     return all.filter((_, place) => place % 2 === 0);
   }
 
-  // The picture: the name of what is under the mouse, which may be dragged elsewhere
-
-  const NEAR = 0.06; // of the picture's width
-  const screen = part("screen");
-  let dragged = null;
-  let places = {}; // of things in the newest picture
-
-  function pointAt(event) {
-    const box = part("picture").getBoundingClientRect();
-    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
-  }
-
-  function thingAt([across, down]) {
-    const { naturalWidth: width, naturalHeight: height } = part("picture");
-    let [found, least] = [null, NEAR];
-    for (const [name, [x, y]] of lookedBack === null ? Object.entries(places) : []) {
-      const distance = Math.hypot(x - across, ((y - down) * height) / width);
-      if (distance < least) [found, least] = [name, distance];
-    }
-    return found;
-  }
-
-  function showTag(name, [across, down]) {
-    part("tag").hidden = !name;
-    part("tag").textContent = name ?? "";
-    part("tag").style.left = `${100 * across}%`;
-    part("tag").style.top = `${100 * down}%`;
-  }
-
-  screen.onpointermove = (event) => {
-    const name = dragged ?? thingAt(pointAt(event));
-    screen.classList.toggle("is-near", Boolean(name) && about.can_move && !ending);
-    showTag(name, dragged ? pointAt(event) : (places[name] ?? [0, 0]));
-  };
-  screen.onpointerdown = (event) => {
-    dragged = about?.can_move && !ending ? thingAt(pointAt(event)) : null;
-    if (!dragged) return;
-    event.preventDefault();
-    screen.setPointerCapture(event.pointerId);
-    screen.classList.add("is-dragging");
-  };
-  screen.onpointerup = (event) => {
-    const [across, down] = pointAt(event);
-    if (dragged && Math.min(across, down, 1 - across, 1 - down) >= 0)
-      send("move", { name: dragged, point: [across, down] });
-    screen.onpointercancel();
-  };
-  screen.onpointercancel = () => {
-    dragged = null;
-    screen.classList.remove("is-dragging");
-    showTag(null, [0, 0]);
-  };
-  screen.onpointerleave = () => dragged || showTag(null, [0, 0]);
-
   // News
 
   async function follow() {
@@ -204,21 +150,18 @@
   }
 
   function take(news) {
-    if (news.about) begin(news);
+    if (news.episode !== known.episode) begin(news);
     known.version = news.version;
-    if (news.rules) showRules(news);
-    for (const beat of news.beats ?? []) view.add(beat);
-    known.beats += (news.beats ?? []).length;
-    pace = news.pace;
-    now = news.now ?? null;
-    ending = news.ending ?? null;
+    if (news.rules_version !== rulesVersion) showRules(news);
+    news.beats.forEach((beat) => view.add(beat));
+    known.beats = news.beats_from + news.beats.length;
+    ({ paused, now, ending } = news);
     if (news.picture && !about.no_pictures) {
       pictureWanted = news.picture;
       fetchPictures.wake?.();
     }
-    places = news.places ?? {};
-    part("notice").textContent = news.notice ?? "";
-    showPace();
+    part("notice").textContent = news.notice;
+    showPace(news.speed);
     if (now) showNow();
     showEnding();
     showStep();
@@ -231,7 +174,7 @@
     pictures.forEach(([, address]) => URL.revokeObjectURL(address));
     pictures = [];
     view.begin({ facts: about.facts, rules: [] });
-    view.showRules(rules?.lines ?? []);
+    view.showRules(news.rules.lines);
     document.title = `${about.task}, seed ${about.seed}: live`;
     part("title").textContent = about.task;
     part("about").textContent = `${plural(about.objects, "object")}, seed ${about.seed}: ${about.policy}`;
@@ -243,12 +186,12 @@
     part("control-title").textContent = `Controls of the ${about.mover}`;
   }
 
-  function showPace() {
+  function showPace(speed) {
     const over = Boolean(ending);
-    part("play").textContent = pace.paused ? "Play" : "Pause";
+    part("play").textContent = paused ? "Play" : "Pause";
     for (const id of ["play", "step", "push", "move"]) part(id).disabled = over;
-    if (document.activeElement !== part("speed")) part("speed").value = String(pace.speed);
-    document.body.dataset.state = over ? "over" : pace.paused ? "paused" : "running";
+    if (document.activeElement !== part("speed")) part("speed").value = String(speed);
+    document.body.dataset.state = over ? "over" : paused ? "paused" : "running";
   }
 
   function showEnding() {
@@ -285,7 +228,7 @@
         ...Object.entries(thing.features).map(([name, value]) =>
           make("td", "", make("span", "live-feature", name), value.toFixed(3)),
         ),
-        Object.keys(thing.features).length ? null : make("td", "live-feature", "of this it is told nothing"),
+        Object.keys(thing.features).length ? null : make("td", "live-feature", "the network gets nothing of this"),
       ),
     );
     part("seen").replaceChildren(...rows);
@@ -296,37 +239,10 @@
     }
   }
 
-  // A bar for each number; who drags it holds that number as long as the button is down.
   function makeBars() {
     bars = now.control.map((number, place) => {
       const bar = make("div", "live-control", make("i", "live-wanted"), make("i", "live-executed"));
-      bar.title = "drag to hold this number where you want it";
       const text = make("output", "live-number");
-      const valueAt = (event) => {
-        const box = bar.getBoundingClientRect();
-        const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-        const { low, high, is_choice: whole } = now.control[place];
-        const value = low + share * (high - low);
-        return whole ? Math.round(value) : value;
-      };
-      let last = 0;
-      const hold = (event) => {
-        if (event.type === "pointermove" && (!bar.hasPointerCapture(event.pointerId) || event.timeStamp - last < 50))
-          return;
-        last = event.timeStamp;
-        if (event.type === "pointerdown") bar.setPointerCapture(event.pointerId);
-        bar.classList.add("is-held");
-        send("hold", { place, value: valueAt(event) });
-      };
-      const release = () => {
-        if (!bar.classList.contains("is-held")) return;
-        bar.classList.remove("is-held");
-        send("hold", { place });
-      };
-      bar.onpointerdown = hold;
-      bar.onpointermove = hold;
-      bar.onpointerup = release;
-      bar.onpointercancel = release;
       const name = `${place + 1}${number.is_switch ? " (switch)" : ""}`;
       return { bar, text, row: make("div", "live-row", make("span", "live-name", name), bar, text) };
     });
@@ -335,11 +251,11 @@
 
   // Rules
 
-  let rules = null;
+  let rulesVersion = -1;
 
   function showRules(news) {
-    rules = news.rules;
-    known.rules = news.rules_version;
+    const rules = news.rules;
+    rulesVersion = news.rules_version;
     view.showRules(rules.lines);
     if (!editedByHand || rules.text === part("rules-text").value) {
       part("rules-text").value = rules.text;
