@@ -38,6 +38,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @command()
 @words("--parts", "NAME...", "What to make: table, memory, scaling, films, report (by default all of them).")
 @experiment_options
+@shared("json")
 def reproduce(output: Path, as_json: bool, **options: Any) -> int:
     """Run the whole experiment: collect, train, evaluate and report whatever is not there yet.
 
@@ -59,6 +60,7 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
 @words("--axes", "NAME...", "What is made harder (by default everything, see `bilevel benchmark axes`).")
 @option("--no-report", bool, "Write no page, tables and figures.")
 @experiment_options
+@shared("json")
 def benchmark_hard(output: Path, as_json: bool, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.
 
