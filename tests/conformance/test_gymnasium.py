@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from episodes import clumsy_episode, each_size, each_task, expert_episode, random_controls, world
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
 from bilevel.tabletop.gymnasium_ids import gymnasium_id
-from bilevel.tabletop.tabletop import Tabletop
 from bilevel.tasks.scene_env import SceneEnv
 
 STILL = np.zeros(4, np.float32)
-SHORT = 4  # steps of an episode, where its end is tested
 
 
 @each_task
@@ -63,32 +60,6 @@ def test_what_is_seen_is_in_the_space_and_does_not_change_later(task: str, objec
         assert len({timestep.observation["agent"].tobytes() for timestep in episode}) > len(episode) / 2
 
 
-def _short_world() -> Tabletop:
-    environment: Tabletop = TASKS["gacha-noisy"].make_env(1)
-    environment.step_limit = SHORT
-    return environment
-
-
-def _vector_rollout(vector: SyncVectorEnv | AsyncVectorEnv) -> list[Any]:
-    """All that is seen in two short episodes and the beginning of a third, the ends included."""
-    observation, _ = vector.reset(seed=[3, 4])
-    seen = [observation]
-    for control in random_controls(2 * SHORT + 3):
-        observation, reward, terminated, truncated, _ = vector.step(np.stack([control, -control]))
-        seen.append({**observation, "reward": reward, "terminated": terminated, "truncated": truncated})
-    vector.close()
-    return seen
-
-
-def test_vector_environments_run_one_by_one_and_at_once() -> None:
-    one_by_one = _vector_rollout(SyncVectorEnv([_short_world] * 2, copy=True))
-    at_once = _vector_rollout(AsyncVectorEnv([_short_world] * 2, context="spawn"))
-    for first, second in zip(one_by_one, at_once, strict=True):
-        assert all(np.array_equal(first[key], second[key]) for key in first)
-    ends = [step for step, seen in enumerate(one_by_one) if "truncated" in seen and seen["truncated"].all()]
-    assert ends == [SHORT, 2 * SHORT + 1]  # resetting takes a step of its own
-
-
 @each_task
 @pytest.mark.parametrize(
     ("control", "message"),
@@ -121,16 +92,6 @@ def test_a_finished_episode_must_be_reset(task: str, monkeypatch: pytest.MonkeyP
         environment.step(STILL)
     environment.reset(seed=0)
     environment.step(STILL)
-
-
-@each_task
-def test_unknown_arguments_are_refused(task: str) -> None:
-    with pytest.raises(BadInput, match="takes no argument 'gravity'; it takes: "):
-        SceneEnv(TASKS[task], 1, gravity=0)
-    with pytest.raises(BadInput, match="teleport rate"):
-        TASKS[task].make_env(1, teleport_rate=1.5)
-    with pytest.raises(BadInput, match="quality"):
-        TASKS[task].make_env(1, quality="ascii")
 
 
 @each_task

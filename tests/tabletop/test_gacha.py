@@ -9,7 +9,7 @@ import pytest
 
 from bilevel.symbolic.domain import Atom
 from bilevel.tabletop.furniture import LID_TRAVEL
-from bilevel.tabletop.worlds.gacha import SPARE_BLOCKS, SPARE_COLOURS, UNDISTURBED, Gacha, goal
+from bilevel.tabletop.worlds.gacha import SPARE_COLOURS, UNDISTURBED, Gacha, goal
 
 STILL = np.array([0, 0, 0, -1], np.float32)
 
@@ -98,16 +98,6 @@ def test_a_second_block_on_a_tray_replaces_the_first(world: Gacha) -> None:
     assert (at_once["events"], later["events"]) == ((), ("replaced block1",))
     assert "block1" not in visible(world)
     assert made(world) == [2]
-
-
-def test_when_bodies_run_out_the_block_that_was_lost_first_is_made_anew(world: Gacha) -> None:
-    bodies = world.colours + SPARE_BLOCKS
-    events = []
-    for serial in range(1, bodies + 2):
-        events.append(press(world)["events"])
-        world.simulation.put(body(world, serial), (-0.45 + 0.06 * serial, 0.73, 0.02))
-        world.step(STILL)
-    assert events == [()] * bodies + [("lost block1",)]
 
 
 def test_blocks_teleport_back_into_the_empty_box() -> None:

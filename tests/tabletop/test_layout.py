@@ -40,13 +40,6 @@ def test_exactly_what_nothing_is_near_is_clear(obstacles: np.typing.NDArray[np.f
         assert blocked != (free == place).all(axis=1).any()
 
 
-def test_wide_obstacles_reach_further_along_x() -> None:
-    places = np.array([[0.0, 0.5], [0.2, 0.5], [0.0, 0.6]])
-    obstacle = np.array([[0.15, 0.5]])
-    assert clear_of(places, obstacle).tolist() == [[0.0, 0.5], [0.0, 0.6]]
-    assert clear_of(places, obstacle, 0.1).tolist() == [[0.0, 0.6]]
-
-
 def test_spots_aside_are_free_and_the_first_may_be_anywhere() -> None:
     rng, firsts = np.random.default_rng(0), set()
     for _ in range(50):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 
 from bilevel.tabletop.measurements import (
     GRASP_HEIGHT,
     holds,
-    remembered,
     stands,
 )
 from bilevel.tasks.scene import Array
@@ -55,22 +52,3 @@ def test_remembered_answers_are_right(many_blocks: list[Array]) -> None:
     forgetful = holds.__wrapped__  # type: ignore[attr-defined]
     for blocks in many_blocks:
         assert np.array_equal(holds(agent(0.47), blocks), forgetful(agent(0.47), blocks))
-
-
-def test_an_answer_is_remembered_for_a_while_and_cannot_be_changed() -> None:
-    asked = []
-
-    @remembered
-    def double(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        asked.append(numbers[0])
-        return 2 * numbers
-
-    first = double(np.array([1.0]))
-    assert double(np.array([1.0])) is first
-    assert asked == [1.0]
-    with pytest.raises(ValueError, match="read-only"):
-        first += 1
-    for number in range(2, 60):
-        assert double(np.array([float(number)])).tolist() == [2 * number]
-    assert double(np.array([1.0])).tolist() == [2.0]
-    assert asked.count(1.0) == 2  # it was forgotten in between

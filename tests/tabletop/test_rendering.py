@@ -122,15 +122,6 @@ def test_drawing_changes_nothing(world: Blocks) -> None:
     assert all(np.array_equal(saved[key], expected[key]) for key in saved)
 
 
-def test_a_picture_stays_as_it_was_when_the_next_is_drawn(world: Blocks) -> None:
-    first = drawn(world)
-    before = first.copy()
-    world.simulation.put(0, (0.0, 0.6, 0.3))
-    world.simulation.settle()
-    assert not np.array_equal(drawn(world), first) or not can_draw()
-    assert np.array_equal(first, before)
-
-
 def test_a_window_shows_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that neither MuJoCo's viewer nor the user's mouse touches the simulation."""
     from mujoco import viewer

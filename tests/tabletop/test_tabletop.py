@@ -44,13 +44,6 @@ def test_success_is_the_whole_goal_at_one_step(world: Blocks) -> None:
     assert (reward, terminated, truncated, info["success"], info["is_success"]) == (1.0, True, False, True, True)
 
 
-def test_what_is_returned_belongs_to_the_caller(world: Blocks) -> None:
-    observation = world.step(STILL)[0]
-    kept = {name: array.copy() for name, array in observation.items()}  # type: ignore[attr-defined]
-    world.step(np.array([1, 1, -1, 1], np.float32))
-    assert all(np.array_equal(observation[name], kept[name]) for name in kept)  # type: ignore[literal-required]
-
-
 @pytest.mark.parametrize("where", [(0.6, 0.9, 0.02), (0.428, 0.208, 0.04)])  # beside the table's middle, on its rim
 def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
     world: Blocks, where: tuple[float, float, float]
@@ -61,11 +54,6 @@ def test_a_block_out_of_reach_is_put_back_and_that_is_an_event(
     x, y = world.simulation.blocks()[0, :2]
     assert layout.WORK_AREA[0, 0] < x < layout.WORK_AREA[1, 0]
     assert layout.WORK_AREA[0, 1] < y < layout.WORK_AREA[1, 1]
-
-
-def test_pictures_need_a_render_mode(world: Blocks) -> None:
-    with pytest.raises(BadInput, match="render_mode='rgb_array'"):
-        world.render()
 
 
 def test_snapshots_of_other_worlds_are_refused(world: Blocks) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
-from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.estimation import AgentMotion, Carrying, Estimation, Estimator, Motion
 from bilevel.tasks.estimation_fitting import fit_estimation
 from bilevel.tasks.perception import Perception, Sensor
@@ -110,16 +108,6 @@ def test_what_is_carried_is_known_in_spite_of_noise() -> None:
     assert off(estimate, true, "cube1") < 0.005
 
 
-def test_what_has_moved_is_believed_once_it_lasts() -> None:
-    estimator = Estimator(SPEC, ESTIMATION)
-    for _, noisy in seen([scene()] * 60, noise=0.01):
-        estimator.update(noisy)
-    moved = scene(cube1=(0.2, -0.2))
-    estimates = [estimator.update(noisy) for _, noisy in seen([moved] * 10, seed=1, noise=0.01)]
-    assert off(estimates[0], scene(), "cube1") < 0.01  # one glance is not enough
-    assert off(estimates[-1], moved, "cube1") < 0.02
-
-
 def test_what_is_hidden_is_remembered_and_moves_along_while_it_is_carried() -> None:
     estimator = Estimator(SPEC, ESTIMATION)
     for true, hidden in seen(carried(), occluded=0.05):
@@ -141,12 +129,6 @@ def test_numbers_that_change_with_the_way_of_what_is_carried_are_estimated_while
     estimator = Estimator(SPEC, changed(ESTIMATION, types=types))
     turned = [estimator.update(hidden)["cube0"].turned for _, hidden in seen(carried(), occluded=0.05)]
     assert turned[41] == pytest.approx(0.4, abs=0.05)
-
-
-def test_missed_detections_are_filled_in() -> None:
-    estimator = Estimator(SPEC, ESTIMATION)
-    estimates = [estimator.update(missing) for _, missing in seen([scene(), *carried()], missed=0.2)]
-    assert {*estimates[-1].objects} == {*scene().objects}
 
 
 def test_what_vanishes_is_forgotten_where_things_do_and_at_once_if_nothing_flickers() -> None:
@@ -178,15 +160,6 @@ def test_a_bias_shows_in_coordinates_that_are_known_and_is_taken_off(noise: floa
     assert abs(estimates[-1]["cube0"].z - 0.02) < 0.0015
 
 
-def test_scenes_may_show_more_than_the_demonstrations_did() -> None:
-    more = replace(SPEC, objects={**SPEC.objects, "lamp": {"x": Position, "y": Position, "z": Position}})
-    estimator = Estimator(SPEC, ESTIMATION)
-    lamp = Scene(more, dict.fromkeys(SPEC.agent, 0.0), {"lamp": {"lamp": {"x": 0.0, "y": 0.0, "z": 1.0}}})
-    assert estimator.update(lamp) is lamp
-    empty = Scene(more, dict.fromkeys(SPEC.agent, 0.0), {})
-    assert estimator.update(empty) == lamp
-
-
 def test_the_agent_is_predicted_if_scenes_are_late() -> None:
     motion = AgentMotion(("x", "y", "z"), ((0.0,) * 3,) * 3, ((0.01, 0, 0), (0, 0.01, 0), (0, 0, 0.01)), 0.0001)
     for delay, waits in ((0, 0), (4, 0), (0, 5), (4, 5)):
@@ -202,20 +175,6 @@ def test_the_agent_is_predicted_if_scenes_are_late() -> None:
             control = np.array([0.0 if step < waits else 1.0 if step % 7 else -1.0, 0.0, 0.0])
             estimator.act(control)
             x += 0.01 * control[0]
-
-
-def test_the_next_episode_begins_anew() -> None:
-    estimator = Estimator(SPEC, ESTIMATION)
-    scenes = [noisy for _, noisy in seen([scene()] * 30, noise=0.01, missed=0.1)]
-    first = [estimator.update(found) for found in scenes]
-    estimator.reset()
-    assert [estimator.update(found) for found in scenes] == first
-
-
-def test_parameters_of_other_features_are_refused() -> None:
-    agent = replace(SPEC, agent={"x": Position, "y": Position, "z": Position})
-    with pytest.raises(BadInput, match="does not fit the spec: 'opening'"):
-        Estimator(agent, ESTIMATION)
 
 
 # What demonstrations show of how things move

@@ -82,11 +82,6 @@ def test_what_is_near_the_agent_is_hidden() -> None:
     ]
 
 
-def test_scenes_are_late_and_seldom() -> None:
-    assert [found.agent.x for found in seen("delay=2", 6)] == [0, 0, 0, 1, 2, 3]
-    assert [found.agent.x for found in seen("every=3", 7)] == [0, 0, 0, 3, 3, 3, 6]
-
-
 def test_two_objects_of_one_type_exchange_names_for_a_while() -> None:
     swapped = [found for found in seen("swapped=0.05", 300) if found != scene(agent=found.agent.x)]
     assert len(swapped) >= SWAP_STEPS[0]

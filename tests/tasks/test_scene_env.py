@@ -64,10 +64,6 @@ def test_the_end_of_an_episode_says_whether_it_succeeded(task: Task, is_success:
     assert (env.outcome is None, env.info.get("is_success")) == (is_success is None, is_success)
 
 
-def test_a_function_of_the_user_comes_first() -> None:
-    assert after_a_step(with_env({"success": False}, success=lambda scene, info: scene.agent.closed < 2)) == SUCCESS
-
-
 def test_other_ends() -> None:
     assert after_a_step(with_env({"success": False}, terminated=True)) == TERMINATED
     assert after_a_step(with_env({"success": False, "outcome": "on fire"}, terminated=True)) == "on fire"
@@ -105,16 +101,3 @@ def test_an_error_in_a_users_function_is_one_line_with_its_place(field: str, whe
 def test_what_the_task_does_not_take_is_refused(objects: int, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         SceneEnv(TINY, objects, **arguments)
-
-
-def test_a_goal_that_holds_at_the_beginning_is_a_success() -> None:
-    env = SceneEnv(with_env({}, success=lambda scene, info: True), 1)
-    episode = rollout(env, expert_policy(env), 2)
-    assert (episode.outcome, episode.steps) == (SUCCESS, 0)
-
-
-def test_an_event_may_be_one_text() -> None:
-    env = SceneEnv(with_env({"success": False, "events": "cube fell"}), 1)
-    env.reset(2)
-    env.step(np.zeros(3, np.float32))
-    assert env.events == ("cube fell",)
