@@ -7,8 +7,8 @@ import random
 import pytest
 from plan_oracle import achieves_goal
 
-from bilevel.planning.bit_masks import Task, ground_task
 from bilevel.planning.flips import plan_by_flips
+from bilevel.planning.grounding import Task, ground_task
 from bilevel.planning.planner import Deadline
 from bilevel.planning.search import breadth_first, search
 from bilevel.symbolic.adl import compiled, parse_adl_domain

@@ -15,7 +15,6 @@ from fond_problems import tireworld
 
 from bilevel.planning.fond import fond
 from bilevel.planning.planner import ContingentPolicy, Decision, Status
-from bilevel.planning.planners import PLANNERS
 from bilevel.planning.strong_cyclic import check_policy
 from bilevel.symbolic.domain import Action, Atom, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
@@ -49,85 +48,6 @@ def policy_for(domain: Domain, problem: Problem) -> ContingentPolicy:
     verdict = check_policy(domain, problem, result.policy.choose)
     assert verdict.is_strong_cyclic, verdict
     return result.policy
-
-
-SOLVABLE = {
-    "try again": ("flip: (a) -> (oneof (b) (and))", "a", "b"),
-    "two choices in one effect": (
-        """throw: (a) -> (and (oneof (b) (not (b))) (oneof (c) (not (c))))""",
-        "a",
-        "b, c",
-    ),
-    "a choice within a choice": (
-        """throw: (a) -> (and (not (a)) (oneof (b) (oneof (c) (and (d) (oneof (e) (and))))))
-        from-c: (c) -> (b)
-        from-e: (and (d) (e)) -> (b)
-        from-d: (and (d) (not (e))) -> (b)""",
-        "a",
-        "b",
-    ),
-    "outcomes that are the same": ("go: (a) -> (oneof (b) (b) (and (b) (b)))", "a", "b"),
-    "only by a detour is it safe": (
-        """jump: (a) -> (and (not (a)) (oneof (d) (h)))
-        walk: (a) -> (and (not (a)) (b))
-        walk-on: (b) -> (and (not (b)) (oneof (c) (a)))
-        arrive: (c) -> (and (not (c)) (d))""",
-        "a",
-        "d",
-    ),
-    "what is not there must stay away": (
-        """spill: (not (b)) -> (and (b) (c))
-        careful: (and (not (b)) (not (c))) -> (oneof (d) (and))
-        wipe: (b) -> (not (b))
-        drink: (and (d) (not (b))) -> (e)""",
-        "b",
-        "e",
-    ),
-    "a way that looks good ends after two steps": (
-        """short: (a) -> (and (not (a)) (oneof (b) (c)))
-        on: (b) -> (and (not (b)) (g))
-        trap: (c) -> (and (not (c)) (oneof (g) (d)))
-        lost: (d) -> (and (not (d)) (e))
-        back: (e) -> (and (not (e)) (d))
-        long: (a) -> (and (not (a)) (f))
-        longer: (f) -> (and (not (f)) (oneof (g) (a)))""",
-        "a",
-        "g",
-    ),
-}
-UNSOLVABLE = {
-    "nature may always refuse for good": ("flip: (a) -> (and (not (a)) (oneof (b) (c)))", "a", "b"),
-    "not even if nature is kind": ("go: (b) -> (c)", "a", "c"),
-    "two goals of which one destroys the other": (
-        """one: (a) -> (oneof (and (b) (not (a))) (and (c) (not (a))))
-        two: (a) -> (and (c) (not (a)))""",
-        "a",
-        "b, c",
-    ),
-    "every way may end in a loop without an exit": (
-        """out: (a) -> (and (not (a)) (oneof (g) (b)))
-        round: (b) -> (and (not (b)) (c))
-        and-round: (c) -> (and (not (c)) (b))""",
-        "a",
-        "g",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SOLVABLE)
-def test_finds_a_policy(name: str) -> None:
-    domain, problem = propositional(*SOLVABLE[name])
-    assert has_policy(domain, problem)
-    policy_for(domain, problem)
-
-
-@pytest.mark.parametrize("name", UNSOLVABLE)
-def test_says_that_there_is_no_policy(name: str) -> None:
-    domain, problem = propositional(*UNSOLVABLE[name])
-    assert has_policy(domain, problem) is False
-    result = fond(domain, problem, 60)
-    assert (result.status, result.policy) == (Status.UNSOLVABLE, None)
-    assert result.message == "no strong-cyclic policy exists"
 
 
 def test_where_the_goal_holds_already_there_is_nothing_to_decide() -> None:
@@ -202,8 +122,3 @@ def test_is_the_same_under_every_hash_seed() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(printed) == 1
-
-
-def test_is_in_the_table() -> None:
-    domain, problem = propositional(*SOLVABLE["try again"])
-    assert PLANNERS["fond"](domain, problem, 60) == fond(domain, problem, 60)

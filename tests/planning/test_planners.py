@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from plan_oracle import achieves_goal
 
-from bilevel.planning.bit_masks import ground_task
+from bilevel.planning.grounding import Ground, ground_task
 from bilevel.planning.planner import Deadline, Planner, PlanResult, PlanStep, Status
 from bilevel.planning.planners import PLANNERS, planner_named
-from bilevel.planning.search import Ground
 from bilevel.symbolic.domain import Action, BadInput, Domain, Problem
 from bilevel.symbolic.pddl import parse_domain, parse_problem
 from bilevel.tabletop.problems import shipped_domain, training_problems

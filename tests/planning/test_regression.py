@@ -8,12 +8,10 @@ from dataclasses import replace
 import pytest
 from test_search_against_definition import random_task, random_walk
 
-from bilevel.planning.bit_masks import Task, ground_task
-from bilevel.planning.condition_index import bits_of
-from bilevel.planning.planner import Deadline, Effort, TimeUp
+from bilevel.planning.grounding import SharedGrounding, Task, ground_task
+from bilevel.planning.planner import Deadline, Effort, TimeUp, bits_of
 from bilevel.planning.regression import reached_pairs, shortest_by_regression
 from bilevel.planning.search import breadth_first, search
-from bilevel.planning.shared_grounding import SharedGrounding
 from bilevel.symbolic.semantics import progress
 from bilevel.tabletop.problems import shipped_domain, training_problems
 

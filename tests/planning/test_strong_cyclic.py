@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
 
-from bilevel.planning.planner import ContingentPolicy, Deadline, PlanStep
-from bilevel.planning.strong_cyclic import PolicyKind, action_in, check_policy, distinction, graph_of_plan
+from bilevel.planning.planner import ContingentPolicy, Deadline
+from bilevel.planning.strong_cyclic import PolicyKind, check_policy, distinction
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Outcome, Predicate, Problem, Schema
 from bilevel.symbolic.exploration import Choice
 from bilevel.tabletop.problems import shipped_domain, training_problems
@@ -113,12 +113,6 @@ def test_nature_chooses_among_all_objects() -> None:
     assert [distinction(graph, ready, after) for after in graph.choices[ready][0].outcomes] == [
         (f"colour-of({block}, {colour})",) for colour in colours
     ]
-
-
-def test_a_plan_is_a_chain() -> None:
-    graph = graph_of_plan(COINS, ONE_COIN, [PlanStep(FLIP, 1), PlanStep(FLIP, 0), PlanStep(WIN)])
-    assert [action_in(graph, state) for state in graph.choices] == [FLIP, WIN, None]
-    assert graph.path(max(graph.goals)) == list(graph.choices)
 
 
 # --- Random policies over states of three bits: by the definitions, with sets of all runs.

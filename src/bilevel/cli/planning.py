@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from bilevel.planning.planner import ContingentPolicy, Deadline, PlanResult, PlanStep
-    from bilevel.planning.strong_cyclic import ActionGraph
     from bilevel.rules.rule import Rule
     from bilevel.rules.solving import Solution
     from bilevel.symbolic.costs import Costs
@@ -192,11 +191,10 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
 
 
 class Found(NamedTuple):
-    """A plan or a policy: as text, how large it is, its graph, which is large for long plans, and all else as JSON."""
+    """A plan or a policy: as text, how large it is, and all else as JSON."""
 
     text: str
     size: str
-    graph: Callable[[], ActionGraph]
     values: dict[str, Any]
 
 
@@ -212,7 +210,7 @@ class Found(NamedTuple):
 )
 @option("--timeout", "SECONDS", "Give up after so many seconds.", 60.0)
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
-@option("--output", "FILE", "Where to write it instead of printing it: .json, .svg or .dot for a drawing, else text.")
+@option("--output", "FILE", "Where to write it instead of printing it: as JSON where the name ends in .json.")
 @option("--max-states", "N>0", "Check a policy state by state up to so many states, else decision by decision.", 20_000)
 @shared("json")
 def plan(
@@ -233,7 +231,7 @@ def plan(
     \b
     Examples:
       bilevel plan domain.pddl problem.pddl
-      bilevel plan tireworld.pddl p1.pddl --output policy.svg
+      bilevel plan tireworld.pddl p1.pddl --output policy.json
     """
     from bilevel.files import require_writable, write_atomically
     from bilevel.planning.planner import Deadline, Status
@@ -251,7 +249,7 @@ def plan(
     if result.policy is not None:
         found = _found_policy(read_domain, read_problem, result.policy, deadline, max_states)
     elif result.status is Status.SOLVED:
-        found = _found_plan(read_domain, read_problem, result.steps, read_costs(domain, problem))
+        found = _found_plan(read_domain, result.steps, read_costs(domain, problem))
     if found and output is not None:
         write_atomically(output, _rendered(found, output, read_domain, read_problem))
     message = _message(result, read_problem, timeout, memory)
@@ -298,38 +296,24 @@ def _found_policy(
     sizes = {"states": len(check.graph.choices), "decisions": len(items)}
     remarks = [str(check), *map(str, policy.placeholders)]
     values = {"sizes": sizes, "checked": check.kind.value, "remarks": remarks, "policy": items}
-    return Found(policy_text(items), count(items, "decision"), lambda: check.graph, values)
+    return Found(policy_text(items), count(items, "decision"), values)
 
 
-def _found_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep], costs: Costs | None) -> Found:
+def _found_plan(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None) -> Found:
     """Return a plan; in a nondeterministic domain it may turn out otherwise."""
-    from bilevel.planning.strong_cyclic import graph_of_plan
-
     items = plan_items(steps)
     hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
     sizes = {"states": len(items) + 1, "steps": len(items)}
     values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [hope], "plan": items}
-    return Found(
-        plan_text(domain, steps, costs), count(items, "step"), lambda: graph_of_plan(domain, problem, steps), values
-    )
+    return Found(plan_text(domain, steps, costs), count(items, "step"), values)
 
 
 def _rendered(found: Found, path: Path, domain: Domain, problem: Problem) -> str:
     """Return it in the format that the file's name asks for."""
-    headline = f"{problem.name}: {found.size}"
-    match path.suffix.lower():
-        case ".json":
-            head = {"format": FORMAT, "domain": domain.name, "problem": problem.name}
-            items = {kind: found.values[kind] for kind in ("plan", "policy") if kind in found.values}
-            return json.dumps({**head, **items}, ensure_ascii=False, indent=2) + "\n"
-        case ".svg":
-            from bilevel.planning.policy_drawing import draw_policy
-
-            return draw_policy(found.graph(), headline)
-        case ".dot":
-            from bilevel.planning.policy_drawing import policy_dot
-
-            return policy_dot(found.graph(), headline)
+    if path.suffix.lower() == ".json":
+        head = {"format": FORMAT, "domain": domain.name, "problem": problem.name}
+        items = {kind: found.values[kind] for kind in ("plan", "policy") if kind in found.values}
+        return json.dumps({**head, **items}, ensure_ascii=False, indent=2) + "\n"
     return found.text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bilevel.planning.bit_masks import GroundOperator, Task
+from bilevel.planning.grounding import GroundOperator, Task
 from bilevel.planning.planner import Deadline
 
 MOST_IDLE = 12  # sets of actions that together flip nothing: with and without each of these, the shortest plan is taken

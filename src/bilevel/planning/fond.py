@@ -11,20 +11,35 @@ to. So where all outcomes are linked and the goal can be reached from every node
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+import heapq
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
+from functools import reduce
+from math import inf
+from operator import or_
+from typing import NamedTuple
 
-from bilevel.planning.bit_masks import FondAction, GroundOperator, Task, apply, ground_fond_task
-from bilevel.planning.condition_index import bits_of, condition_index
-from bilevel.planning.fatal_actions import without_fatal_actions
-from bilevel.planning.fond_search import WeakPlanner
+from bilevel.planning.grounding import FondAction, GroundOperator, GroundProblem, Task, applicable_in
 from bilevel.planning.placeholders import remember_newest
-from bilevel.planning.planner import ContingentPolicy, Deadline, Decision, NoModel, PlanResult, PlanStep, Status, TimeUp
+from bilevel.planning.planner import (
+    ConditionIndex,
+    ContingentPolicy,
+    Deadline,
+    Decision,
+    NoModel,
+    PlanResult,
+    PlanStep,
+    Status,
+    TimeUp,
+    bits_of,
+)
+from bilevel.planning.search import HELPFUL_BOOST, Estimate, RelaxedPlans
 from bilevel.symbolic.domain import Action, Domain, Problem
 from bilevel.symbolic.pddl_problem import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, is_solved
 
 START = Action("start")
+LOCAL_STATES = 100  # that are looked at on the way back to a state that is covered
 
 
 @dataclass(eq=False)
@@ -60,7 +75,7 @@ class Link:
     @property
     def state(self) -> int:
         """The state after the outcome, from the state for which the node was made."""
-        return apply(self.node.state, self.outcome)
+        return self.outcome.apply(self.node.state)
 
     def regress(self, condition: int) -> int:
         """What must hold before the outcome so that the condition, which holds in `state`, holds after it."""
@@ -81,7 +96,7 @@ class PartialPolicy:
         self.open = [Link(self.root, 0)]
         self._deadline = deadline
         self._made: list[Node] = []  # every node but the root, by number; some may be removed
-        self._index = condition_index(len(task.literals))
+        self._index = ConditionIndex()
 
     def add(self, state: int, action: FondAction, condition: int) -> Node:
         """A new node, all its outcomes open."""
@@ -176,6 +191,110 @@ class PartialPolicy:
                 self._strengthen(link.node, link.regress(node.condition))
 
 
+class WeakStep(NamedTuple):
+    """An action in a state, and the outcome that is hoped for."""
+
+    state: int
+    action: FondAction
+    hoped: GroundOperator
+
+
+Parents = dict[int, WeakStep | None]
+Entry = tuple[float, int, int, int]  # an estimate, a serial number, a state, the index of an operator
+
+
+class WeakPlanner:
+    """Searches for weak plans, ways to the goal if nature is kind, by steps none of whose outcomes is known to be dead.
+
+    A state is dead if no strong-cyclic policy starts in it: because no relaxed plan does, or because every way from it
+    to the goal has a step one of whose outcomes is dead. What is known of states is remembered.
+    """
+
+    def __init__(self, task: Task, deadline: Deadline) -> None:
+        self._task, self._deadline = task, deadline
+        self._applicable, self._relaxed_plans = applicable_in(task, deadline), RelaxedPlans(task, deadline)
+        again = reduce(or_, (operator.add for operator in task.operators), 0)
+        self._supplies = ~again  # bits that are never set again, of which more are better
+        self._estimates: dict[int, Estimate | None] = {}
+
+    def find(self, start: int, is_covered: Callable[[int], bool], nearby: int) -> list[WeakStep] | None:
+        """Return steps from the state to one that is covered, or `None` where there are none: the state is dead then.
+
+        First it is tried for a while to get to where the bits of `nearby` are set, which are those of a covered state.
+        """
+        parents: Parents = {}
+        end = self._search(start, is_covered, parents, lambda state: self._relaxed_plans(state, nearby), LOCAL_STATES)
+        if end is None:
+            parents = {}
+            end = self._search(start, is_covered, parents, self._estimate)
+        if end is None:
+            self._estimates.update(dict.fromkeys(parents))  # none of them leads to the goal
+            return None
+        plan = []
+        while (step := parents[end]) is not None:
+            plan.append(step)
+            end = step.state
+        return plan[::-1]
+
+    def _search(
+        self,
+        start: int,
+        is_covered: Callable[[int], bool],
+        parents: Parents,
+        estimate: Callable[[int], Estimate | None],
+        most_states: float = inf,
+    ) -> int | None:
+        """Return a state that is covered, found by greedy search: steps from the state that looks nearest go first.
+
+        Helpful steps also wait in a queue of their own, which gets more turns while they do well. A state that differs
+        from one seen before only in having fewer supplies is not looked at.
+        """
+        seen: dict[int, list[int]] = {}  # the supplies with which states were seen, by the rest of the state
+        every: list[Entry] = [(0, 0, start, -1)]
+        helpful: list[Entry] = []
+        serial, turns, nearest = 0, 0, inf
+        while (every or helpful) and len(parents) < most_states:
+            self._deadline.check()
+            queue = helpful if helpful and (turns >= 0 or not every) else every
+            turns += -1 if queue is helpful else 1
+            *_, before, index = heapq.heappop(queue)
+            step = WeakStep(before, self._task.owners[index], self._task.operators[index]) if index >= 0 else None
+            state = before if step is None else step.hoped.apply(before)
+            supplies = seen.setdefault(state & ~self._supplies, [])
+            if any(not state & self._supplies & ~more for more in supplies) or (step and not self._is_safe(step)):
+                continue
+            supplies.append(state & self._supplies)
+            parents[state] = step
+            if is_covered(state):
+                return state
+            estimated = estimate(state)
+            if estimated is None:
+                continue
+            distance, best = estimated
+            if distance < nearest:
+                nearest = distance
+                turns += HELPFUL_BOOST
+            for operator in self._applicable(state):
+                serial += 1
+                heapq.heappush(every, (distance, serial, state, operator))
+                if operator in best:
+                    heapq.heappush(helpful, (distance, serial, state, operator))
+        return None
+
+    def _estimate(self, state: int) -> Estimate | None:
+        """Return how far the goal seems to be, and the operators that look helpful; `None` where the state is dead."""
+        if state not in self._estimates:
+            self._deadline.check()
+            self._estimates[state] = self._relaxed_plans(state)
+        return self._estimates[state]
+
+    def _is_safe(self, step: WeakStep) -> bool:
+        """Return whether the step may bring something, and no outcome is dead."""
+        return bool(step.hoped.add & ~step.state) and all(
+            self._estimate(outcome.apply(step.state)) for outcome in step.action.outcomes
+        )
+
+
 @no_garbage_collection()
 def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
     """A strong-cyclic policy for the problem, if there is one and it is found in time.
@@ -187,7 +306,7 @@ def fond(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
         return PlanResult(Status.SOLVED, policy=ContingentPolicy(()))
     deadline = Deadline(time_limit)
     try:
-        task = ground_fond_task(without_fatal_actions(domain, problem), problem, deadline)
+        task = GroundProblem(domain, problem, deadline).fond_task(problem, deadline)
         nodes = solve(task, deadline) if task else None
     except TimeUp:
         return PlanResult(Status.TIMED_OUT)
@@ -235,7 +354,7 @@ def _planned(link: Link, graph: PartialPolicy, planner: WeakPlanner, stranded: S
     plan = planner.find(link.state, lambda reached: graph.covering(reached) is not None, nearby)
     if plan is None:
         return None
-    target = graph.covering(apply(plan[-1].state, plan[-1].hoped))
+    target = graph.covering(plan[-1].hoped.apply(plan[-1].state))
     assert target is not None
     conditions = [step.state if step.state in stranded else step.action.precondition for step in plan]
     nodes = [graph.add(step.state, step.action, needed) for step, needed in zip(plan, conditions, strict=True)]

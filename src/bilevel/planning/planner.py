@@ -13,7 +13,6 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from bilevel.planning.condition_index import ConditionIndex, condition_index
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import Condition, GroundAction, bind_outcome, ground_action, is_solved, progress
 
@@ -133,6 +132,43 @@ class Decision:
     distance: int
 
 
+def bits_of(mask: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, the lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class ConditionIndex:
+    """Conditions as bit masks, by number; each is filed under its rarest bit, so that most are never looked at."""
+
+    def __init__(self) -> None:
+        self._filed: dict[int, dict[int, int]] = {}  # under -1 those without any bit
+        self._place: dict[int, int] = {}
+
+    def put(self, number: int, condition: int) -> None:
+        """File a condition under its number, instead of the one before."""
+        if number in self._place:
+            self.remove(number)
+        place = min(bits_of(condition), key=lambda bit: len(self._filed.get(bit, ())), default=-1)
+        self._filed.setdefault(place, {})[number] = condition
+        self._place[number] = place
+
+    def remove(self, number: int) -> None:
+        """Remove the condition with this number."""
+        del self._filed[self._place.pop(number)][number]
+
+    def holding(self, state: int) -> list[int]:
+        """Return the numbers of all conditions that hold in a state, in ascending order."""
+        drawers = (self._filed.get(bit, {}) for bit in (-1, *bits_of(state)))
+        return sorted(number for filed in drawers for number, needs in filed.items() if needs & state == needs)
+
+    def first(self, state: int) -> int | None:
+        """Return the smallest of these numbers; `None` where no condition holds."""
+        return next(iter(self.holding(state)), None)
+
+
 class LiteralMasks:
     """States and conditions as bit masks, with a bit for each literal that one of the conditions asks for."""
 
@@ -143,7 +179,7 @@ class LiteralMasks:
                 present.setdefault(atom, 1 << len(present) + len(absent))
             for atom in condition.negative:
                 absent.setdefault(atom, 1 << len(present) + len(absent))
-        self._present, self._absent, self.bits = present, absent, len(present) + len(absent)
+        self._present, self._absent = present, absent
         self._atoms, self._empty = present.keys() | absent.keys(), sum(absent.values())
 
     def of_condition(self, condition: Condition) -> int:
@@ -193,7 +229,7 @@ class ContingentPolicy:
     def _index(self) -> tuple[LiteralMasks, ConditionIndex]:
         """The decisions by their number."""
         masks = LiteralMasks(decision.condition for decision in self.decisions)
-        index = condition_index(masks.bits)
+        index = ConditionIndex()
         for number, decision in enumerate(self.decisions):
             index.put(number, masks.of_condition(decision.condition))
         return masks, index

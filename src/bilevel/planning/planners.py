@@ -14,14 +14,12 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import ground_task
 from bilevel.planning.fast_downward import fast_downward
 from bilevel.planning.fond import fond
-from bilevel.planning.grounding import makers_of_new_objects
+from bilevel.planning.grounding import Ground, SharedGrounding, ground_task, makers_of_new_objects
 from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
-from bilevel.planning.search import Ground, search, search_until
-from bilevel.planning.shared_grounding import SharedGrounding
+from bilevel.planning.search import search, search_until
 from bilevel.symbolic.adl import compiled
 from bilevel.symbolic.adl_actions import users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply
-from bilevel.planning.condition_index import bits_of
-from bilevel.planning.planner import Deadline
+from bilevel.planning.grounding import GroundOperator, Task, applicable_in
+from bilevel.planning.planner import Deadline, bits_of
 
 MOST_BITS = 500  # of a task; the pairs are that many squared
 
@@ -165,7 +164,7 @@ def _first_plan(task: Task, steps_to: dict[int, int], length: int, deadline: Dea
     for conditions in reversed(nearer):
         deadline.check()
         for index in applicable(state):
-            after = apply(state, task.operators[index])
+            after = task.operators[index].apply(state)
             if any(condition & after == condition for condition in conditions):
                 plan.append(task.operators[index])
                 state = after

@@ -9,15 +9,18 @@ Everything is ordered, so that the same problem gives the same plan; only a dead
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Set
-from typing import Protocol
+from collections.abc import Set
 
-from bilevel import compiled
-from bilevel.planning.bit_masks import GroundOperator, Task, applicable_in, apply, ground_task
-from bilevel.planning.condition_index import bits_of
 from bilevel.planning.flips import plan_by_flips
-from bilevel.planning.grounding import makers_of_new_objects
-from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, without_needless_steps
+from bilevel.planning.grounding import (
+    Ground,
+    GroundOperator,
+    Task,
+    applicable_in,
+    ground_task,
+    makers_of_new_objects,
+)
+from bilevel.planning.planner import Deadline, PlanResult, Status, TimeUp, bits_of, without_needless_steps
 from bilevel.planning.regression import shortest_by_regression
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.semantics import is_solved
@@ -28,7 +31,6 @@ HELPFUL_BOOST = 1000  # turns that the queue of helpful operators gains when the
 POOL_DOUBLINGS = 3  # how often a problem is tried again with twice as many objects for nature to make
 
 Operators = list[GroundOperator]
-Ground = Callable[[Domain, Problem, Deadline, int], Task | None]  # `ground_task`, or another that agrees with it
 
 
 def search(
@@ -98,7 +100,7 @@ def breadth_first(task: Task, deadline: Deadline, most_states: int) -> tuple[boo
         if len(parents) > most_states:
             return False, None
         for index in applicable(state):
-            after = apply(state, task.operators[index])
+            after = task.operators[index].apply(state)
             if after not in parents:
                 parents[after] = (state, index)
                 if after & task.goal == task.goal:
@@ -113,7 +115,7 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
     Steps that begin a relaxed plan (helpful ones) also wait in a queue of their own, which gets more turns while it
     does well.
     """
-    applicable, estimate = applicable_in(task, deadline), relaxed_plans(task, deadline)
+    applicable, estimate = applicable_in(task, deadline), RelaxedPlans(task, deadline)
     parents: Parents = {}
     queues: tuple[list[tuple[int, int, int, int]], ...] = ([(0, 0, task.state, -1)], [])  # all steps, helpful ones
     turns = [0, 0]
@@ -123,7 +125,7 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
         which = 1 if queues[1] and (turns[1] <= turns[0] or not queues[0]) else 0
         turns[which] += 1
         *_, before, index = heapq.heappop(queues[which])
-        state = before if index < 0 else apply(before, task.operators[index])
+        state = before if index < 0 else task.operators[index].apply(before)
         if state in parents:
             continue
         parents[state] = (before, index)
@@ -148,23 +150,6 @@ def greedy_best_first(task: Task, deadline: Deadline) -> Operators | None:
 Estimate = tuple[int, Set[int]]  # the length of a relaxed plan and its operators that apply now
 
 
-class Heuristic(Protocol):
-    """Estimates how far a state is from the goal; `None` where it cannot be reached even if nothing is ever deleted."""
-
-    def __call__(self, state: int, goal: int | None = None) -> Estimate | None:
-        """The estimate for the goal of the task, or for another."""
-
-    def forbid(self, index: int) -> None:
-        """Make no further use of an operator."""
-
-
-def relaxed_plans(task: Task, deadline: Deadline) -> Heuristic:
-    """The FF heuristic, compiled where that part was built."""
-    fast = compiled.find("bilevel.planning._bit_masks")
-    make: Callable[[Task, Deadline], Heuristic] = fast.RelaxedPlans if fast else RelaxedPlans
-    return make(task, deadline)
-
-
 class RelaxedPlans:
     """The FF heuristic: how many operators a plan needs if nothing is ever deleted."""
 
@@ -172,8 +157,7 @@ class RelaxedPlans:
         self._goal = task.goal
         self._conditions = [list(bits_of(operator.precondition)) for operator in task.operators]
         self._adds = [operator.add for operator in task.operators]
-        self._group_of: list[int] = []  # for each operator the number of its group: those with the same condition
-        self._groups: list[list[int]] = []
+        self._groups: list[list[int]] = []  # of operators with the same condition
         self._group_adds: list[int] = []  # at least all that the operators of each group add
         self._counts: list[int] = []  # the sizes of the groups' conditions
         self._waiting: list[list[int]] = [[] for _ in task.literals]  # for each bit the groups whose condition has it
@@ -189,12 +173,7 @@ class RelaxedPlans:
                     self._waiting[bit].append(number)
             self._groups[number].append(index)
             self._group_adds[number] |= operator.add
-            self._group_of.append(number)
         self._without_condition = numbers.get(0)
-
-    def forbid(self, index: int) -> None:
-        """Make no further use of an operator."""
-        self._groups[self._group_of[index]].remove(index)
 
     def __call__(self, state: int, goal: int | None = None) -> Estimate | None:
         """The length of a relaxed plan and its operators that apply now, or `None` where there is none."""

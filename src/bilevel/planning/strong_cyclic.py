@@ -20,9 +20,8 @@ from itertools import pairwise
 from operator import or_
 from typing import NamedTuple
 
-from bilevel.planning.condition_index import condition_index
 from bilevel.planning.placeholders import remember_newest
-from bilevel.planning.planner import ContingentPolicy, Deadline, LiteralMasks, NoModel, PlanStep, TimeUp
+from bilevel.planning.planner import ConditionIndex, ContingentPolicy, Deadline, LiteralMasks, NoModel, TimeUp
 from bilevel.symbolic.domain import NO_FACTS, Action, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.exploration import Choice, PolicyGraph, explore_policy, traps
 from bilevel.symbolic.semantics import (
@@ -31,7 +30,6 @@ from bilevel.symbolic.semantics import (
     ground_action,
     is_solved,
     natures_choices,
-    progress,
     successors,
 )
 
@@ -158,19 +156,6 @@ def _story(graph: ActionGraph, state: Facts) -> str:
     return f"after {', '.join(steps)}:" if steps else "at the start:"
 
 
-def graph_of_plan(domain: Domain, problem: Problem, steps: Sequence[PlanStep]) -> ActionGraph:
-    """A plan as a graph: one state after the other, with the outcomes that it counts on."""
-    states = [problem.state]
-    for step in steps:
-        states.append(progress(states[-1], step.ground(domain)[1]))
-    links = list(zip(states, steps, states[1:], strict=False))
-    choices = {before: (Choice(step.action, (after,)),) for before, step, after in links}
-    parents: dict[Facts, Facts | None] = {problem.state: None}
-    for before, _, after in links:
-        parents.setdefault(after, before)  # a plan may come back to a state
-    return PolicyGraph({**choices, states[-1]: ()}, {states[-1]}, parents, complete=True)
-
-
 class _Move(NamedTuple):
     """A decision over bit masks: where it counts, how far the goal is, what its action asks for, what may happen."""
 
@@ -219,7 +204,7 @@ class _Prover:
         self.first = masks.of_state(problem.state)
         changed = reduce(or_, (cleared for move in self.moves for _, cleared in move.outcomes), 0)
         self.settled = self.first & ~changed
-        self.index = condition_index(masks.bits)  # of the goal and all decisions, nearest to the goal first
+        self.index = ConditionIndex()  # of the goal and all decisions, nearest to the goal first
         for number, condition in enumerate([masks.of_condition(goal), *(move.condition for move in self.moves)]):
             self.index.put(number, condition & ~self.settled)
 
