@@ -13,10 +13,9 @@ from bilevel.cli.output import answer, count, progress_line
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from bilevel.demonstrations.checking import Contents, Kind, Report
-    from bilevel.demonstrations.dataset import Demonstrations, ImportReport
+    from bilevel.demonstrations.checking import Kind, Report
     from bilevel.demonstrations.demonstration import Demonstration
-    from bilevel.learning.diagnosis import ControlFindings, Diagnosis
+    from bilevel.learning.diagnosis import Diagnosis
 
 MOST_KINDS = 5  # of changes that are told; all are in --json
 
@@ -31,18 +30,7 @@ placed_task_option = option("--task", "TASK", "Where the task is, if it is not r
 @shared("seed", "workers")
 @option("--noise", "X", "Perturb the expert's controls by bursts of this amplitude, such as 0.7; both are kept.")
 @shared("perception", "env-args", "json")
-def collect(
-    task: str,
-    output: Path,
-    objects: int,
-    episodes: int,
-    seed: int,
-    workers: int | None,
-    noise: float | None,
-    perception: str,
-    env_args: dict[str, Any],
-    as_json: bool,
-) -> None:
+def collect(task: str, output: Path, env_args: dict[str, Any], as_json: bool, **options: Any) -> None:
     """Let a task's expert demonstrate it, and keep the episodes that succeed: a data set.
 
     Stopped or killed, it goes on where it was when the same command is given again; with more --episodes it adds to
@@ -57,41 +45,22 @@ def collect(
 
     began = time.perf_counter()
     with progress_line(resumes=True) as callback:
-        data = collect(
-            find_task(task),
-            output,
-            objects=objects,
-            episodes=episodes,
-            seed=seed,
-            noise=noise,
-            perception=perception,
-            workers=workers,
-            callback=callback,
-            **env_args,
-        )
-    seconds, report = time.perf_counter() - began, data.collected
+        data = collect(find_task(task), output, callback=callback, **options, **env_args)
+    seconds, found = time.perf_counter() - began, data.collected
     assert data.manifest is not None
-    assert report is not None
+    assert found is not None
     steps = sum(entry.steps for entry in data.manifest.files)
     megabytes = sum((output / entry.file).stat().st_size for entry in data.manifest.files) / 1e6
-    values = {
-        "output": str(output),
-        "episodes": episodes,
-        "already_there": report.already_there,
-        "broken": list(report.broken),
-        "failed_attempts": report.failed_attempts,
-        "steps": steps,
-        "megabytes": round(megabytes, 2),
-        "seconds": round(seconds, 2),
-    }
-    there = f", {report.already_there} of them already there" if report.already_there else ""
-    reasons = ", ".join(f"{reason} {number}" for reason, number in report.failures.most_common())
-    failed = f"; {count(report.failed_attempts, 'failed attempt')} not kept" if report.failed_attempts else ""
+    values = {"output": str(output), "episodes": len(data), "steps": steps, "megabytes": round(megabytes, 2)}
+    values |= {"already_there": found.already_there, "broken": list(found.broken), "seconds": round(seconds, 2)}
+    there = f", {found.already_there} of them already there" if found.already_there else ""
+    reasons = ", ".join(f"{reason} {number}" for reason, number in found.failures.most_common())
+    failed = f"; {count(found.failed_attempts, 'failed attempt')} not kept" if found.failed_attempts else ""
     answer(
-        values,
+        {**values, "failed_attempts": found.failed_attempts},
         as_json,
-        *(f"{problem}; collected again" for problem in report.broken),
-        f"{count(episodes, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
+        *(f"{problem}; collected again" for problem in found.broken),
+        f"{count(data, 'episode')}{there}, {steps} steps, {megabytes:.1f} MB{failed}",
         f"why attempts failed: {reasons}" if reasons else "",
         f"written to {output} in {seconds:.1f} s",
     )
@@ -101,23 +70,10 @@ def collect(
 @shared("folder")
 @option("--episode", "N", "Only this one, counted from 0.", metavar="K")
 @placed_task_option
-@picture_option(
-    "--video",
-    "Write a video of the episode, with what the expert was doing as its caption (without a FILE: TASK.mp4 in this "
-    "folder).",
-)
+@picture_option("--video", "Write a video of the episode (without a FILE: TASK.mp4 in this folder).")
 @option("--quality", ("fast", "smooth", "good"), "Of the video: good has shadows, fast has rough edges.", "smooth")
 @shared("size", "names", "json-lines")
-def replay(
-    folder: Path,
-    episode: int | None,
-    task: str | None,
-    video: Path | None,
-    quality: str,
-    size: tuple[int, int] | None,
-    names: bool,
-    as_json: bool,
-) -> int:
+def replay(folder: Path, task: str | None, video: Path | None, as_json: bool, **options: Any) -> int:
     """Execute a data set's episodes again, from their seeds, and say whether they are the same bit for bit.
 
     Exits with 1, and says where the first difference is, if they are not.
@@ -133,29 +89,16 @@ def replay(
     found_task = task_of(data.task, task, str(folder))
     video = named_after(found_task.name, video, ".mp4")
     with progress_line() as callback:
-        found = replay(
-            data, found_task, episode=episode, video=video, quality=quality, size=size, names=names, callback=callback
-        )
+        found = replay(data, found_task, video=video, callback=callback, **options)
     differing = {number: text for number, text in found.differences.items() if text}
     if as_json:
         for number, text in found.differences.items():
             answer({"episode": number, "matches": text is None, "difference": text}, as_json)
-    else:
-        answer(
-            {},
-            as_json,
-            *(f"episode {number}: {text}" for number, text in differing.items()),
-            f"{count(found.differences, 'episode')}, {len(found.differences) - len(differing)} the same bit for bit",
-            *found.causes,
-            f"written to {video}" if video else "",
-        )
+        return 1 if differing else 0
+    same = f"{count(found.differences, 'episode')}, {len(found.differences) - len(differing)} the same bit for bit"
+    lines = [*(f"episode {number}: {text}" for number, text in differing.items()), same, *found.causes]
+    answer({}, as_json, *lines, f"written to {video}" if video else "")
     return 1 if differing else 0
-
-
-def _checked(number: int, data: Demonstrations) -> int:
-    if number >= len(data):
-        raise BadInput(f"there is no episode {number}: they are counted from 0 to {len(data) - 1}")
-    return number
 
 
 @command()
@@ -173,7 +116,9 @@ def show(folder: Path, episode: int | None, as_json: bool) -> None:
 
     data = Demonstrations.read(folder)
     if episode is not None:
-        story = _story(data[_checked(episode, data)])
+        if episode >= len(data):
+            raise BadInput(f"there is no episode {episode}: they are counted from 0 to {len(data) - 1}")
+        story = _story(data[episode])
         lines = (f"{timestep:6}  {what}" for timestep, what in story)
         answer({"episode": episode, "story": story}, as_json, *lines)
         return
@@ -275,10 +220,7 @@ def export(
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args", "json")
-def import_(
-    source: str, output: Path, task: str | None, form: Any, mask: str | None, env_args: dict[str, Any],
-    as_json: bool, **options: Any,
-) -> None:  # fmt: skip
+def import_(source: str, output: Path, task: str | None, as_json: bool, **options: Any) -> None:
     """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
     Afterwards the folder is there and whole, or nothing is. What was exported by `bilevel demonstrations export` comes
@@ -291,35 +233,21 @@ def import_(
     from bilevel.demonstrations.importing.importer import import_demonstrations
     from bilevel.tasks.registry import find_task
 
-    found_task = find_task(task) if task else None
+    options["arguments"], options["format"] = options.pop("env_args"), options.pop("form")
     with progress_line() as callback:
-        data = import_demonstrations(
-            source, found_task, output, format=form, mask=mask, callback=callback, arguments=env_args, **options
-        )
-    assert data.report is not None
-    _report_import(data.report, output, as_json)
-
-
-def _report_import(report: ImportReport, output: Path, as_json: bool) -> None:
+        found_task = find_task(task) if task else None
+        data = import_demonstrations(source, found_task, output, callback=callback, **options)
+    report = data.report
+    assert report is not None
     demonstrators = {name: number for name, number in sorted(report.demonstrators.items()) if name}
-    values = {
-        "output": str(output),
-        "read": report.read,
-        "kept": report.kept,
-        "steps": report.steps,
-        "dropped": dict(report.dropped),
-        "rate": report.rate,
-        "controls": dict(report.controls),
-        "demonstrators": demonstrators,
-        "notes": report.notes,
-    }
-    kept = f"{count(report.kept, 'demonstration')} kept, {report.steps} steps"
+    values = {"output": str(output), "read": report.read, "kept": report.kept, "steps": report.steps}
+    values |= {"dropped": dict(report.dropped), "rate": report.rate, "controls": dict(report.controls)}
     rate = f" at {report.rate:g} Hz" if report.rate else ""
     controls = ", ".join(f"{what} ({number})" for what, number in report.controls.most_common())
     answer(
-        values,
+        {**values, "demonstrators": demonstrators, "notes": report.notes},
         as_json,
-        f"{count(report.read, 'episode')} read, {kept}{rate}",
+        f"{count(report.read, 'episode')} read, {count(report.kept, 'demonstration')} kept, {report.steps} steps{rate}",
         *(f"dropped: {number} {reason}" for reason, number in report.dropped.most_common()),
         f"controls: {controls}",
         f"demonstrators: {_numbers(demonstrators)}" if demonstrators else "",
@@ -346,85 +274,73 @@ def check_data(folder: Path, task: str | None, as_json: bool) -> int:
     from bilevel.learning.diagnosis import diagnose
     from bilevel.tasks.registry import find_task
 
-    found_task = find_task(task) if task else None
     with progress_line() as callback:
-        report, found = diagnose(folder, found_task, callback)
-    problems = report.problems
-    values = {**_report_values(report), **(_diagnosis_values(found) if found else {})}
-    verdict = count(problems, "problem") if problems else "all files are whole"
-    lines = [*_lines(report, found)] if found else []
-    verdicts = [f"rules: {found.for_rules}", f"network: {found.for_network}"] if found else []
-    answer(values, as_json, *problems, *lines, verdict, *verdicts)
-    return 1 if problems else 0
+        report, found = diagnose(folder, find_task(task) if task else None, callback)
+    values: dict[str, Any] = {"problems": report.problems, "task": report.task}
+    verdict = count(report.problems, "problem") if report.problems else "all files are whole"
+    lines = [*report.problems, verdict]
+    if found is not None:
+        values |= _values(found)
+        verdicts = f"rules: {found.for_rules}", f"network: {found.for_network}"
+        lines = [*report.problems, *_lines(report, found), verdict, *verdicts]
+    answer(values, as_json, *lines)
+    return 1 if report.problems else 0
 
 
-def _report_values(report: Report) -> dict[str, Any]:
-    found, values = report.contents, {"problems": report.problems, "task": report.task}
-    if found is None:
-        return values
-    return values | {
-        "episodes": found.episodes,
-        "steps": found.steps,
-        "actions": dict(sorted(found.actions.items())),
-        "exogenous": found.exogenous,
-        "ambiguous": found.several,
-        "events": dict(sorted(found.events.items())),
-        "explained_steps": found.explained,
-        "agreeing_steps": found.agreeing,
-        "megabytes": round(report.megabytes, 2),
-    }
-
-
-def _diagnosis_values(found: Diagnosis) -> dict[str, Any]:
+def _values(found: Diagnosis) -> dict[str, Any]:
+    """Return what is in a data set, and whether one could learn from it, as JSON has it."""
     import msgspec
 
     contents = found.contents
+    names = ("episodes", "steps", "actions", "events", "exogenous", "groups", "objects", "unreached", "reached_at_once")
+    verdicts = {"rules": found.for_rules, "network": found.for_network}
     values = {
-        "rate": found.rate,
-        "groups": contents.groups,
-        "objects": contents.objects,
+        **{name: getattr(contents, name) for name in names},
         "goals": {name: {"wanted": n, "reached": contents.reached[name]} for name, n in contents.goals.items()},
-        "unreached": contents.unreached,
-        "reached_at_once": contents.reached_at_once,
         "unexplained_changes": contents.unexplained,
         "ambiguous_changes": contents.ambiguous,
         "flickers": contents.flickers,
-        "rules": found.rules,
         "controls": found.controls,
-        "verdicts": {
-            name: {"answer": verdict.answer, "reason": verdict.reason, "doubts": verdict.doubts}
-            for name, verdict in (("rules", found.for_rules), ("network", found.for_network))
-        },
+        "verdicts": {name: {"answer": each.answer, "reason": each.reason} for name, each in verdicts.items()},
     }
     return {name: msgspec.to_builtins(value, str_keys=True) for name, value in values.items()}
 
 
 def _lines(report: Report, diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is in the data set, from what everybody wants to know to what is odd."""
-    found = contents = diagnosis.contents
+    found = diagnosis.contents
     rate = f", {diagnosis.rate:g} Hz" if diagnosis.rate else ""
-    yield f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps"
-    yield f"{found.steps / max(1, found.episodes):.1f} steps an episode{rate}, {report.megabytes:.1f} MB"
-    groups = contents.groups
-    if [(group.demonstrator, group.outcome) for group in groups] != [("", "success")]:
-        shown = (
-            f"{group.demonstrator or 'unknown'}, {group.outcome}: {count(group.episodes, 'episode')}, "
-            f"{group.steps} steps"
-            for group in groups
-        )
-        yield f"shown by {'; '.join(shown)}"
-    yield f"objects: {', '.join(f'{name} {_span(*numbers)}' for name, numbers in contents.objects.items())}"
+    yield f"{report.task}: {count(found.episodes, 'episode')}, {found.steps} steps{rate}, {report.megabytes:.1f} MB"
+    if [(group.demonstrator, group.outcome) for group in found.groups] != [("", "success")]:
+        for group in found.groups:
+            who = f"{group.demonstrator or 'unknown'}, {group.outcome}"
+            yield f"shown by {who}: {count(group.episodes, 'episode')}, {group.steps} steps"
+    spans = (
+        f"{name} {low}" if low == high else f"{name} {low} to {high}" for name, (low, high) in found.objects.items()
+    )
+    yield f"objects: {', '.join(spans)}"
     yield f"actions: {_numbers(found.actions)}"
     events = f" (events: {_numbers(found.events)})" if found.events else ""
     yield f"exogenous changes: {found.exogenous}{events}; changes with several explanations: {found.several}"
-    yield from kind_lines([*contents.unexplained, *contents.ambiguous])
-    if contents.flickers:
-        yield f"flickers, undone after a few steps: {sum(kind.count for kind in contents.flickers)}"
-        yield from kind_lines(contents.flickers)
-    agreeing = f"; where it is the expert's: {found.agreeing}" if found.recorded else ""
-    yield f"steps with a high-level action: {found.explained}{agreeing}"
-    yield from _goals(contents)
-    yield from _controls(diagnosis.controls)
+    yield from kind_lines([*found.unexplained, *found.ambiguous])
+    if found.flickers:
+        yield f"flickers, undone after a few steps: {sum(kind.count for kind in found.flickers)}"
+        yield from kind_lines(found.flickers)
+    goals = (f"{name} {found.reached[name]} of {number}" for name, number in sorted(found.goals.items()))
+    yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
+    if found.unreached:
+        first, successes = found.unreached[0], sum(each.outcome == "success" for each in found.unreached)
+        without = f"  {count(found.unreached, 'episode')} without, first episode {first.episode}"
+        yield f"{without}: {', '.join(first.facts)} does not hold"
+        if successes:
+            yield f"  {successes} of these are said to be successes: is what was seen last on record?"
+    if found.reached_at_once:
+        episodes = count(found.reached_at_once, "episode")
+        yield f"  {episodes} in which nothing was to be done, first episode {found.reached_at_once[0]}"
+    for index, value in diagnosis.controls.constant.items():
+        yield f"controls: number {index} is always {value:g}"
+    for index, share in diagnosis.controls.out_of_bounds.items():
+        yield f"controls: number {index} leaves its bounds in {max(share, 0.01):.0%} of the steps"
 
 
 def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
@@ -446,39 +362,6 @@ def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
 def change_parts(kind: Kind) -> list[str]:
     """Return which facts came and which went in the first example of a kind of change."""
     return [f"{', '.join(facts)} {how}" for facts, how in ((kind.came, "came"), (kind.went, "went")) if facts]
-
-
-def _goals(contents: Contents) -> Iterator[str]:
-    goals = (f"{name} {contents.reached[name]} of {number}" for name, number in sorted(contents.goals.items()))
-    yield f"goals that hold at the end: {', '.join(goals) or 'there are none'}"
-    if contents.unreached:
-        first = contents.unreached[0]
-        episodes = count(contents.unreached, "episode")
-        yield f"  {episodes} without, first episode {first.episode}: {', '.join(first.facts)} does not hold"
-        successes = sum(each.outcome == "success" for each in contents.unreached)
-        if successes:
-            yield f"  {successes} of these are said to be successes: is what was seen last on record?"
-    if contents.reached_at_once:
-        episodes = count(contents.reached_at_once, "episode")
-        yield f"  {episodes} in which nothing was to be done, first episode {contents.reached_at_once[0]}"
-
-
-def _controls(found: ControlFindings) -> Iterator[str]:
-    """Yield what strikes about single numbers of the controls."""
-    remarks = [f"number {index} is always {value:g}" for index, value in found.constant.items()]
-    remarks += [
-        f"number {index} leaves its bounds in {_share(n)} of the steps" for index, n in found.out_of_bounds.items()
-    ]
-    if remarks:
-        yield f"controls: {'; '.join(remarks)}"
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "under 1%"
-
-
-def _span(fewest: int, most: int) -> str:
-    return str(most) if fewest == most else f"{fewest} to {most}"
 
 
 def _numbers(counts: Mapping[str, int]) -> str:

@@ -12,7 +12,10 @@ from bilevel.cli.output import answer, count, progress_line, say
 
 if TYPE_CHECKING:
     from bilevel.learning.networks import LearningConfig
-    from bilevel.policies.folder import Card, LearnedNetwork, LearnedPolicy
+    from bilevel.policies.folder import LearnedPolicy
+
+TRAINING = ("epochs", "updates", "symmetries", "batch", "learning_rate", "device")  # settings of training
+CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of learning
 
 
 @command()
@@ -56,12 +59,14 @@ if TYPE_CHECKING:
 @option(
     "--symmetries", "on|off", "Train on mirrored samples, too, where there are symmetries (by default on with `best`)."
 )
-@option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).")
+@option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).", name="batch")
 @option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default 0.001).")
 @option("--hidden", "N>0", "Width of the layers (by default 64; for rivals such that all are of one size).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
-@option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).")
-@option("--completion", "on|off", "Add rules for what no demonstration shows (by default on with `best`).")
+@option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")
+@option(
+    "--completion", "on|off", "Add rules for what no demonstration shows (by default on with `best`).", name="complete"
+)
 @option(
     "--algorithm",
     ("single-goal", "printed"),
@@ -78,10 +83,7 @@ if TYPE_CHECKING:
 @words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", kind="FILE")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
 @shared("workers", "log", "json")
-def learn(
-    folder: Path, output: Path, task: str | None, method: str, preset: str, seed: int, workers: int | None,
-    from_episodes: tuple[Path, ...], learn_domain: bool, log: str | None, as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+def learn(folder: Path, output: Path, task: str | None, as_json: bool, **options: Any) -> None:
     """Learn a policy from demonstrations: rules that decide and a network that acts, or what a rival needs.
 
     Stopped or killed, it goes on where it was when the same command is given again, and comes to the same result.
@@ -96,77 +98,21 @@ def learn(
     from bilevel.tasks.registry import find_task
 
     began = time.perf_counter()
-    config = _config(PRESETS[preset], method, **given)
+    settings = {name: options.pop(name) for name in (*TRAINING, *CONFIG, "hidden", "rounds")}
+    config = _config(PRESETS[options["preset"]], options["method"], settings)
+    found_task = find_task(task) if task else None
     with progress_line(resumes=True) as callback:
-        learned = learn(
-            Demonstrations.read(folder),
-            output,
-            task=find_task(task) if task else None,
-            method=method,
-            preset=preset,
-            seed=seed,
-            config=config,
-            from_episodes=from_episodes,
-            learn_domain=learn_domain,
-            workers=workers,
-            callback=callback,
-            log=log,
-        )
-    if remarks := () if as_json else learned.card.summary.get("remarks", ()):
+        demonstrations = Demonstrations.read(folder)
+        learned = learn(demonstrations, output, task=found_task, config=config, callback=callback, **options)
+    seconds, method, found = time.perf_counter() - began, options["method"], learned.card.summary
+    if remarks := () if as_json else found.get("remarks", ()):
         say(*remarks)
-    _report(learned, output, method, as_json, time.perf_counter() - began)
-
-
-def _config(
-    config: LearningConfig, method: str, *, epochs: int | None, updates: int | None, relevance: bool | None,
-    symmetries: bool | None, batch_size: int | None, learning_rate: float | None, hidden: int | None, device: str,
-    dagger_rounds: int | None, completion: bool | None, algorithm: str, recorded_actions: bool | None,
-) -> LearningConfig:  # fmt: skip
-    """Return the preset with what was given instead."""
-    from msgspec.structs import replace
-
-    from bilevel.methods.methods import BILEVEL, find_method
-
-    training = {
-        "epochs": epochs,
-        "updates": 0 if updates is None and epochs is not None else updates,
-        "symmetries": symmetries,
-        "batch": batch_size,
-        "learning_rate": learning_rate,
-        "device": device,
-    }
-    both = {
-        "complete": completion,
-        "relevance": relevance,
-        "recorded_actions": recorded_actions,
-        "hidden" if find_method(method).training == BILEVEL else "end_to_end_hidden": hidden,
-    }
-    dagger = replace(config.dagger, **_given({"rounds": dagger_rounds}))
-    training_config = replace(config.training, **_given(training))
-    return replace(config, algorithm=algorithm, dagger=dagger, training=training_config, **_given(both))
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _report(learned: LearnedNetwork, output: Path, method: str, as_json: bool, seconds: float) -> None:
-    found, rules = learned.card.summary, getattr(learned, "rules", None)
-    values = {
-        "output": str(output),
-        "task": learned.card.task,
-        "method": method,
-        "rules": rules and [str(rule) for rule in rules],
-        "digest": learned.digest,
-        **found,
-        "seconds": round(seconds, 1),
-    }
-    what = f"{count(rules, 'rule')}, a network" if rules is not None else "a network"
+    values = {"output": str(output), "task": learned.card.task, "method": method, "digest": learned.digest, **found}
+    what = f"{count(learned.rules, 'rule')}, a network" if learned.rules else "a network"
     sources = f"{found['demonstrations']['episodes']} demonstrations, {found['samples']} samples"
     others = method != learned.card.method
     answer(
-        values,
+        {**values, "rules": [str(rule) for rule in learned.rules], "seconds": round(seconds, 1)},
         as_json,
         learned.texts().get("rules.txt", ""),
         _domain_line(found.get("domain")),
@@ -176,6 +122,22 @@ def _report(learned: LearnedNetwork, output: Path, method: str, as_json: bool, s
         f"written to {output} in {seconds:.1f} s",
         f"measure it with: bilevel evaluate --method {method} --policy {output} …" if others else "",
     )
+
+
+def _config(config: LearningConfig, method: str, settings: dict[str, Any]) -> LearningConfig:
+    """Return the preset with those settings that are given instead."""
+    from msgspec.structs import replace
+
+    from bilevel.methods.methods import BILEVEL, find_method
+
+    if settings["epochs"] is not None and settings["updates"] is None:
+        settings["updates"] = 0
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "hidden" in given and find_method(method).training != BILEVEL:
+        given["end_to_end_hidden"] = given.pop("hidden")
+    dagger = replace(config.dagger, rounds=given.pop("rounds", config.dagger.rounds))
+    training = replace(config.training, **{name: given.pop(name) for name in TRAINING if name in given})
+    return replace(config, dagger=dagger, training=training, **given)
 
 
 def _domain_line(found: Mapping[str, Any] | None) -> str:
@@ -222,30 +184,16 @@ def _row(name: str, folder: Path, policy: LearnedPolicy) -> dict[str, Any]:
     from bilevel.experiments.statistics import wilson_interval
 
     card, measured = policy.card, policy.card.measured
-    successes = {
-        str(objects): {
-            "successes": successes,
-            "episodes": episodes,
-            "interval": [round(bound, 4) for bound in wilson_interval(successes, episodes)],
-        }
-        for objects, (successes, episodes) in (measured.successes if measured else {}).items()
-    }
-    return {
-        "name": name,
-        "folder": str(folder),
-        "task": card.task,
-        "rules": len(policy.rules),
-        "parameters": policy.parameters,
-        "kilobytes": round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1000),
-        "objects": card.objects,
-        "successes": successes,
-        "evaluation": {"seed": measured.seed, "command": measured.command} if measured else None,
-        "demonstrations": card.summary.get("demonstrations"),
-        "seed": card.seed,
-        "settings": card.settings,
-        "versions": card.versions,
-        "digest": policy.digest,
-    }
+    successes = {}
+    for objects, (number, episodes) in (measured.successes if measured else {}).items():
+        interval = [round(bound, 4) for bound in wilson_interval(number, episodes)]
+        successes[str(objects)] = {"successes": number, "episodes": episodes, "interval": interval}
+    size = round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1000)
+    row = {"name": name, "folder": str(folder), "rules": len(policy.rules), "parameters": policy.parameters}
+    row |= {"kilobytes": size, "digest": policy.digest, "successes": successes}
+    row |= {each: getattr(card, each) for each in ("task", "objects", "seed", "settings", "versions")}
+    evaluation = {"seed": measured.seed, "command": measured.command} if measured else None
+    return {**row, "evaluation": evaluation, "demonstrations": card.summary.get("demonstrations")}
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
@@ -272,13 +220,15 @@ def _success(found: dict[str, Any] | None) -> str:
 
 def _card_lines(folder: Path, policy: LearnedPolicy) -> list[str]:
     """Return the card of a policy, for a person to read."""
-    row = _row("", folder, policy)
-    card = policy.card
+    row, card = _row("", folder, policy), policy.card
+    made = card.summary.get("demonstrations")
+    data = made if isinstance(made, dict) else {}
+    objects = count(card.objects, "object")
     lines = {
         "task": card.task,
         "folder": str(folder),
-        "data": _data(card),
-        "learned": _settings(card),
+        "data": f"{data.get('episodes', '?')} demonstrations with {objects}: {data.get('command') or 'not collected'}",
+        "learned": f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY",
         "network": f"{policy.parameters:,} parameters, {card.network.hidden} wide, {card.network.rounds} rounds",
         **{f"n = {size}": _success(found) for size, found in row["successes"].items()},
         "measured by": card.measured.command if card.measured else "nothing yet; see `bilevel evaluate`",
@@ -286,21 +236,3 @@ def _card_lines(folder: Path, policy: LearnedPolicy) -> list[str]:
     }
     width = max(map(len, lines))
     return [*(f"{name:{width}}  {text}" for name, text in lines.items()), "", policy.texts()["rules.txt"].rstrip()]
-
-
-def _data(card: Card) -> str:
-    made = card.summary.get("demonstrations")
-    about = made if isinstance(made, dict) else {}
-    number = about.get("episodes", "an unknown number of")
-    command = about.get("command") or "not collected here"
-    return f"{number} demonstrations with {count(card.objects, 'object')}: {command}"
-
-
-def _settings(card: Card) -> str:
-    command = f"bilevel learn DIR --preset {card.settings.get('preset')} --seed {card.seed} --output POLICY"
-    parts = []
-    for part, number, noun in (("training", "epochs", "epoch"), ("dagger", "rounds", "DAgger round")):
-        found = card.settings.get(part)
-        if isinstance(found, dict) and isinstance(found.get(number), int):
-            parts.append(count(found[number], noun))
-    return f"{', '.join(parts)}: {command}" if parts else command
