@@ -38,9 +38,11 @@ class Counting:
 
     def __init__(self) -> None:
         self.calls = 0
+        self.environment: object = None
 
     def __call__(self, item: int) -> tuple[int, int, int]:
         self.calls += 1
+        self.environment = threading.Lock()  # which cannot be sent to another process
         return item, os.getpid(), self.calls
 
 

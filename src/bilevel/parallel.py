@@ -6,6 +6,7 @@ also when that is killed, and leave Ctrl-C to it.
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import pickle
@@ -65,8 +66,9 @@ def parallel(
         return
     if workers is None:
         began, done, cores = time.perf_counter(), 0, usable_cores()
+        here = copy.copy(function)  # what it keeps between its items is not sent
         while done < len(items) and (done == 0 or cores == 1 or _left(began, done, len(items)) < 2 * TO_START):
-            yield function(items[done])
+            yield here(items[done])
             done += 1
         items, workers = items[done:], cores
     workers = min(workers, len(items), MOST_PER_CORE * usable_cores())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.episodes import Episode, Motion
+from bilevel.domain_learning.changes import Episode, Motion
 from bilevel.symbolic.domain import Atom, Facts
 
 Place = NDArray[Any]

@@ -8,9 +8,8 @@ from random import Random
 
 import pytest
 
-from bilevel.domain_learning.checked_schemas import Finding
-from bilevel.domain_learning.checking import DomainReport, check_domain, total
-from bilevel.domain_learning.episodes import Episode
+from bilevel.domain_learning.changes import Episode
+from bilevel.domain_learning.check import DomainReport, Finding, check_domain, total
 from bilevel.symbolic.domain import Atom, BadInput, Facts
 from bilevel.symbolic.pddl import parse_domain
 from bilevel.symbolic.semantics import applicable, ground, progress

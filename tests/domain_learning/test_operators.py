@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from acted_episodes import Acting, atom, blocks_episode, bring, facts, machine_episode
 
-from bilevel.domain_learning.changes import find_changes, without_blips
-from bilevel.domain_learning.episodes import Episode
-from bilevel.domain_learning.independence import independent_predicates
-from bilevel.domain_learning.learned import DomainSettings, LearnedDomain
+from bilevel.domain_learning.changes import Episode, find_changes, independent_predicates, without_blips
+from bilevel.domain_learning.conditions import DomainSettings, LearnedDomain
 from bilevel.domain_learning.operators import learn_operators
 from bilevel.symbolic.domain import Atom, BadInput, Facts, Schema
 from bilevel.symbolic.pddl import parse_domain, write_domain

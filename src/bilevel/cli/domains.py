@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from bilevel.cli.data import change_parts, kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line, tracked
+from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Kind
-    from bilevel.domain_learning.checked_schemas import Finding
-    from bilevel.domain_learning.checking import DomainReport
-    from bilevel.domain_learning.learning import DomainStudy
+    from bilevel.domain_learning.check import DomainReport, Finding
+    from bilevel.domain_learning.learn import DomainStudy
     from bilevel.symbolic.domain import Domain, Outcome, Schema
 
 MOST_DROPPED = 5  # kinds that are told; all are in the file
@@ -39,8 +39,8 @@ def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
     import msgspec
 
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.domain_learning.checking import check_domain
-    from bilevel.domain_learning.episodes import episodes_of
+    from bilevel.domain_learning.changes import episodes_of
+    from bilevel.domain_learning.check import check_domain
     from bilevel.symbolic.pddl import read_domain
     from bilevel.tasks.registry import find_task
 
@@ -226,29 +226,26 @@ def _outcome_values(outcome: Outcome) -> dict[str, Any]:
 def learn(folder: Path, output: Path, task: str | None, settling: int, held_out: float, as_json: bool) -> None:
     """Learn the actions of a domain from demonstrations, and write them as PDDL; needs labels, and no actions.
 
-    Also finds what nature does by itself. If the file is there already, your names and comments in it are kept.
+    Also finds what nature does by itself. A file that is there already is left alone.
 
     \b
     Example:
       bilevel domain learn build/cubes --output cubes.pddl
     """
     from bilevel.demonstrations.dataset import Demonstrations
-    from bilevel.domain_learning.learned import DomainSettings
-    from bilevel.domain_learning.learning import learn_domain
+    from bilevel.domain_learning.conditions import DomainSettings
+    from bilevel.domain_learning.learn import learn_domain
     from bilevel.files import require_writable, write_atomically
-    from bilevel.symbolic.expressions import read_text
-    from bilevel.symbolic.pddl import parse_domain
     from bilevel.tasks.registry import find_task, registered_task
 
     began = time.perf_counter()
-    former = read_text(output) if output.exists() else None
-    if former is not None:
-        parse_domain(former, str(output))
+    if output.exists():
+        raise BadInput(f"{output} exists already, and is perhaps edited; choose another --output or remove it")
     require_writable(output)
     demonstrations = Demonstrations.read(folder)
     found_task = find_task(task) if task else registered_task(demonstrations.task)
     settings = DomainSettings(settling=settling)
-    study = learn_domain(demonstrations, found_task, held_out=held_out, settings=settings, former=former)
+    study = learn_domain(demonstrations, found_task, held_out=held_out, settings=settings)
     write_atomically(output, study.text)
     seconds = time.perf_counter() - began
     values = {"output": str(output), **_study_values(study), "seconds": round(seconds, 2)}

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
 from bilevel.demonstrations.traces import explain, label
-from bilevel.domain_learning.learned import LearnedDomain
-from bilevel.domain_learning.learning import learn_domain
+from bilevel.domain_learning.conditions import LearnedDomain
+from bilevel.domain_learning.learn import learn_domain
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.tasks.task import Task
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bilevel.domain_learning.episodes import Episode, Motion
-from bilevel.domain_learning.lifting import Occurrence
+from bilevel.domain_learning.changes import Episode, Motion
+from bilevel.domain_learning.groups import Occurrence
 from bilevel.tasks.scene import Array
 
 CONSISTENT = 0.25  # of how much the offset varies otherwise

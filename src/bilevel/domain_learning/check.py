@@ -1,0 +1,478 @@
+"""A domain against demonstrations: which of their changes it explains, and what of it they contradict or never test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from bilevel.demonstrations.checking import Kind, Kinds
+from bilevel.domain_learning.changes import Episode
+from bilevel.rules.matching import Binding, join
+from bilevel.rules.nearest_action import Nearest, nearest_action
+from bilevel.rules.traces import Change, Explanation, explain_change, traces_from_states
+from bilevel.symbolic.domain import (
+    EQUALITY,
+    NO_FACTS,
+    Action,
+    Atom,
+    BadInput,
+    Domain,
+    Facts,
+    Outcome,
+    Parameter,
+    Schema,
+)
+from bilevel.symbolic.semantics import applicable, bind_outcome, ground, is_trivial_equality, progress, substitute
+
+MOST_EVENTS = 4  # at the same step
+
+
+def explain_by_events(
+    domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str], most: int = MOST_EVENTS
+) -> list[Explanation]:
+    """Return events that turn one state into the other, with at most one action after them; none if there are none."""
+    for event in sorted(_parts(domain, before, after, objects), key=_rank):
+        between = progress(before, event[1])
+        if between == after:
+            return [event]
+        rest = explain_change(domain, between, after, objects)[:1]
+        if not rest and most > 1:
+            rest = explain_by_events(domain, between, after, objects, most - 1)
+        if rest:
+            return [event, *rest]
+    return []
+
+
+def _rank(explanation: Explanation) -> tuple[Action, list[Atom], list[Atom]]:
+    event, outcome = explanation
+    return event.action, sorted(outcome.add), sorted(outcome.delete)
+
+
+def _parts(domain: Domain, before: Facts, after: Facts, objects: Mapping[str, str]) -> Iterator[Explanation]:
+    """Give the events all of whose effects are among the facts that changed, in no fixed order."""
+    came, went = after - before, before - after
+    known = {term for fact in before for term in fact.terms}
+    for event in domain.events.values():
+        conditions = [(atom, before) for atom in sorted(event.precondition) if atom.predicate != EQUALITY]
+        for outcome in event.outcomes:
+            effects = [(atom, came) for atom in sorted(outcome.add)] + [(atom, went) for atom in sorted(outcome.delete)]
+            for binding in join(effects + conditions, {}) if effects else ():
+                types = {p.name: p.type for p in (*event.parameters, *outcome.chosen)}
+                fits = types.keys() <= binding.keys() and all(
+                    domain.is_subtype(objects.get(binding[name], kind), kind) for name, kind in types.items()
+                )
+                if not fits or any(binding[variable] in known for variable in outcome.new):
+                    continue
+                grounded = ground(event, tuple(binding[parameter.name] for parameter in event.parameters))
+                if grounded is not None and applicable(before, grounded):
+                    yield grounded, bind_outcome(outcome, binding)
+
+
+MOST_BINDINGS = 10_000  # of a schema's parameters that are looked at in one state
+
+
+class Condition(NamedTuple):
+    """A fact that shall hold, or shall not."""
+
+    atom: Atom
+    wanted: bool = True
+
+    def __str__(self) -> str:
+        return str(self.atom) if self.wanted else f"not {self.atom}"
+
+    def holds(self, state: Facts, binding: Binding) -> bool:
+        """Whether it holds in a state for these objects."""
+        atom = substitute(self.atom, binding)
+        return (atom in state or is_trivial_equality(atom)) == self.wanted
+
+
+class Situation(NamedTuple):
+    """The facts of a state by their predicates, and the objects in it with their types."""
+
+    state: Facts
+    by_predicate: Mapping[str, Facts]
+    objects: Mapping[str, str]
+
+
+def situation(state: Facts, objects: Mapping[str, str]) -> Situation:
+    """Return a state, ready to be asked."""
+    found: dict[str, set[Atom]] = {}
+    for fact in state:
+        found.setdefault(fact.predicate, set()).add(fact)
+    return Situation(state, {name: frozenset(facts) for name, facts in found.items()}, objects)
+
+
+def conditions_of(schema: Schema) -> list[Condition]:
+    """Return the conditions of an action, in a fixed order."""
+    positive = [Condition(atom) for atom in sorted(schema.precondition)]
+    return positive + [Condition(atom, wanted=False) for atom in sorted(schema.negative_precondition)]
+
+
+def untested(schema: Schema, domain: Domain, situations: Iterable[Situation]) -> list[Condition]:
+    """Return the conditions that held in every state in which all others did, for whatever objects.
+
+    What an outcome deletes is left out: it has to be there, whatever else holds.
+    """
+    conditions = conditions_of(schema)
+    deleted = NO_FACTS.union(*(outcome.delete for outcome in schema.outcomes))
+    mentioned = {term for condition in conditions for term in condition.atom.terms}
+    parameters = [parameter for parameter in schema.parameters if parameter.name in mentioned]
+    left = {condition: None for condition in conditions if condition.atom not in deleted or not condition.wanted}
+    for where in situations:
+        for condition in [*left]:
+            rest = [other for other in conditions if other is not condition]
+            if not all(condition.holds(where.state, found) for found in bindings(parameters, rest, domain, where)):
+                del left[condition]
+    return [*left]
+
+
+def telling(atoms: Iterable[Atom], schema: Schema, domain: Domain, situations: Iterable[Situation]) -> list[Atom]:
+    """Return those atoms that did not hold in some state in which all conditions did, for the same objects."""
+    silent = dict.fromkeys(sorted(atoms))
+    found: list[Atom] = []
+    for where in situations if silent else ():
+        for binding in bindings(schema.parameters, conditions_of(schema), domain, where):
+            found += (atom for atom in silent if substitute(atom, binding) not in where.state)
+            silent = {atom: None for atom in silent if atom not in found}
+        if not silent:
+            break
+    return sorted(found)
+
+
+def bindings(
+    parameters: Sequence[Parameter], conditions: Iterable[Condition], domain: Domain, where: Situation
+) -> Iterator[Binding]:
+    """Give the objects for parameters, of their types, for which the conditions hold."""
+    facts: list[tuple[Atom, Facts]] = []
+    others: list[Condition] = []
+    for literal in conditions:
+        atom, wanted = literal
+        if wanted and atom.predicate != EQUALITY:
+            facts.append((atom, where.by_predicate.get(atom.predicate, NO_FACTS)))
+        else:
+            others.append(literal)
+    for found in join(facts, {}):
+        choices = (
+            [
+                name
+                for name in ([found[parameter.name]] if parameter.name in found else where.objects)
+                if domain.is_subtype(where.objects.get(name, parameter.type), parameter.type)
+            ]
+            for parameter in parameters
+        )
+        for arguments in islice(product(*choices), MOST_BINDINGS):
+            binding = dict(zip((parameter.name for parameter in parameters), arguments, strict=True))
+            if all(literal.holds(where.state, binding) for literal in others):
+                yield binding
+
+
+Sort = Literal[
+    "contradicted precondition",  # the effects came although it did not hold
+    "missing effect",  # it did not come
+    "unlisted effect",  # it came as well
+    "never seen",
+    "outcome never seen",
+    "possible precondition",  # it always held before, and is not listed
+    "untested precondition",  # it held wherever the rest held
+    "unseen effect",  # it was so already
+]
+WRONG: tuple[Sort, ...] = ("contradicted precondition", "missing effect", "unlisted effect")
+FEW = 5  # occurrences, from which something that always held may be a condition
+OFTEN = 0.05  # of the occurrences; effects that are otherwise less often are somebody else's doing
+MOSTLY = 0.5  # of the occurrences; what appears less often at the same step arrives by itself
+
+
+class Finding(msgspec.Struct):
+    """Something about an action or an event: in how many of its occurrences, and where first."""
+
+    schema: str
+    sort: Sort
+    what: str = ""  # a condition or an effect, in the words of the schema
+    count: int = 0
+    of: int = 0
+    episode: int | None = None
+    step: int | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the data contradict the schema; else they only do not confirm it."""
+        return self.sort in WRONG
+
+
+class Occurrences:
+    """Those of one schema, gathered one by one."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.explained = 0
+        self._outcomes: Counter[int] = Counter()
+        self._came: Counter[tuple[int, str]] = Counter()
+        self._failures = 0  # with other effects
+        self._always: set[Atom] | None = None
+        self._wrong: dict[tuple[Sort, str], Finding] = {}
+        self._arrivals: set[str] = set()  # of these, effects on objects that nobody had seen
+
+    def note(self, change: Change) -> None:
+        """Count a change that this schema alone explains."""
+        self.explained += 1
+        assert change.outcome is not None
+        number, binding = outcome_of(self.schema, change.actions[0], change.outcome)
+        self._outcomes[number] += 1
+        for effect, atom, comes in effects_of(self.schema.outcomes[number]):
+            self._came[number, effect] += (substitute(atom, binding) in change.before) != comes
+        held = set(_facts_about(change.actions[0].arguments, self.schema, change.before))
+        self._always = held if self._always is None else self._always & held
+
+    def note_failure(self, nearest: Nearest, episode: int, change: Change, objects: Mapping[str, str]) -> None:
+        """Note what does not fit in a change that nothing explains and to which this schema is the nearest."""
+        lacks = nearest.lacks
+        conditions, effects = lacks.unmet | lacks.hindering, lacks.not_come | lacks.not_gone
+        others = lacks.others | lacks.arrivals
+        if conditions and (effects or others):
+            return  # something else happened
+        names = {name: p.name for p, name in zip(self.schema.parameters, nearest.action.action.arguments, strict=True)}
+
+        def note(sort: Sort, facts: Facts, negated: Facts) -> None:
+            for fact in sorted(facts):
+                text = f"{'not ' if fact in negated else ''}{_lifted(fact, names, objects)}"
+                about = Finding(self.schema.name, sort, text, episode=episode, step=change.step)
+                self._wrong.setdefault((sort, text), about).count += 1
+
+        note("contradicted precondition", conditions, lacks.hindering)
+        note("missing effect", effects, lacks.not_gone)
+        note("unlisted effect", others, others & change.before)
+        self._arrivals.update(str(_lifted(fact, names, objects)) for fact in lacks.arrivals)
+        self._failures += not conditions
+
+    @property
+    def unlisted(self) -> set[Atom]:
+        """What held of the parameters before each of a few occurrences, and is no precondition."""
+        return (self._always or set()) - self.schema.precondition if self.explained >= FEW else set()
+
+    def findings(self, possible: Mapping[str, int]) -> Iterator[Finding]:
+        """Give what is to be said; `possible` counts the changes which the schema is one of several to explain."""
+        name, tried = self.schema.name, self.explained + self._failures
+        for finding in self._wrong.values():
+            is_condition = finding.sort == "contradicted precondition"
+            finding.of = tried + finding.count if is_condition else tried
+            enough = MOSTLY if finding.what in self._arrivals else OFTEN
+            if is_condition or finding.count >= enough * tried:
+                yield finding
+        if not tried and not self._wrong:
+            yield Finding(name, "never seen", count=possible.get(name, 0))
+        for number, outcome in enumerate(self.schema.outcomes if self.explained else ()):
+            if not self._outcomes[number]:
+                if outcome.add | outcome.delete:
+                    text = ", ".join(effect for effect, _, _ in effects_of(outcome))
+                    yield Finding(name, "outcome never seen", text, 0, self.explained)
+                continue
+            for effect, _, _ in effects_of(outcome):
+                if not self._came[number, effect]:
+                    yield Finding(name, "unseen effect", effect, 0, self._outcomes[number])
+
+
+def effects_of(outcome: Outcome) -> Iterator[tuple[str, Atom, bool]]:
+    """Give each effect as text, its atom, and whether that becomes true."""
+    yield from ((str(atom), atom, True) for atom in sorted(outcome.add))
+    yield from ((f"not {atom}", atom, False) for atom in sorted(outcome.delete - outcome.add))
+
+
+def outcome_of(schema: Schema, action: Action, happened: Outcome) -> tuple[int, Binding]:
+    """Return which outcome of a schema this one is, which has no variables left, and the objects for all of them."""
+    arguments = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
+    for number, outcome in enumerate(schema.outcomes):
+        wanted = [(atom, happened.add) for atom in sorted(outcome.add)]
+        wanted += [(atom, happened.delete) for atom in sorted(outcome.delete)]
+        for binding in sorted(join(wanted, arguments), key=lambda binding: sorted(binding.items())):
+            bound = bind_outcome(outcome, binding)
+            if (bound.add, bound.delete) == (happened.add, happened.delete):
+                return number, binding
+    raise ValueError(f"{action} has no such outcome: {happened}")
+
+
+def _facts_about(arguments: Sequence[str], schema: Schema, state: Facts) -> Iterator[Atom]:
+    """Give the facts about these arguments alone, in the words of the schema."""
+    called: dict[str, list[str]] = {}
+    for name, parameter in zip(arguments, schema.parameters, strict=True):
+        called.setdefault(name, []).append(parameter.name)
+    for predicate, terms in state:
+        if called.keys() >= set(terms):
+            yield from (Atom(predicate, names) for names in product(*(called[term] for term in terms)))
+
+
+def _lifted(fact: Atom, names: Mapping[str, str], objects: Mapping[str, str]) -> Atom:
+    """Return the fact with parameters in the place of objects, or with a variable called after an object's type."""
+    terms = (names.get(term) or (f"?{objects[term]}" if term in objects else term) for term in fact.terms)
+    return Atom(fact.predicate, tuple(terms))
+
+
+class Undeclared(msgspec.Struct):
+    """Facts of the data that the domain does not know, and why; they were left out of all else."""
+
+    reason: str
+    fact: str  # the first of them
+    states: int  # that have such a fact
+    episode: int  # of the first
+    step: int
+
+
+class DomainReport(msgspec.Struct):
+    """How a domain fits labelled episodes. Changes are counted by kinds, the most frequent first."""
+
+    domain: str
+    episodes: int = 0
+    steps: int = 0
+    actions: dict[str, int] = {}  # how many changes each action alone explains
+    events: dict[str, int] = {}  # and each event
+    settled: int = 0  # changes that one action explains and that took several steps
+    explained: list[Kind] = []  # by one action
+    by_event: list[Kind] = []  # or several at the same step, perhaps with an action
+    ambiguous: list[Kind] = []  # which several actions explain
+    contradicted: list[Kind] = []  # which nothing explains
+    flickers: list[Kind] = []  # which were undone after a few steps
+    undeclared: list[Undeclared] = []
+    findings: list[Finding] = []  # about actions and events, what is wrong before what may be superfluous
+
+    @property
+    def changes(self) -> int:
+        """How many changes there are, flickers left out."""
+        return sum(map(total, (self.explained, self.by_event, self.ambiguous, self.contradicted)))
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing contradicts the domain."""
+        return not self.contradicted and not self.undeclared
+
+
+def total(kinds: Iterable[Kind]) -> int:
+    """Return how many changes the kinds have together."""
+    return sum(kind.count for kind in kinds)
+
+
+def check_domain(domain: Domain, episodes: Iterable[Episode]) -> DomainReport:
+    """Compare every change in the episodes with what the actions and events of a domain say."""
+    if domain.adl:
+        raise BadInput(f"domain '{domain.name}' is in ADL, whose conditions and effects cannot be told one by one")
+    if not domain.schemas:
+        raise BadInput(f"domain '{domain.name}' has no actions to check; learn some with 'bilevel domain learn'")
+    check = _Check(domain)
+    for episode in episodes:
+        check.add(episode)
+    return check.report()
+
+
+class _Check:
+    """What was found in the episodes so far."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._happenings = replace(domain, schemas=domain.events)
+        self._everything = replace(domain, schemas={**domain.schemas, **domain.events})
+        self._report = DomainReport(domain.name, actions=dict.fromkeys(domain.schemas, 0), events={})
+        self._report.events = dict.fromkeys(domain.events, 0)
+        self._explained, self._by_event, self._ambiguous = Kinds(), Kinds(), Kinds()
+        self._contradicted, self._flickers = Kinds(), Kinds()
+        self._undeclared: dict[str, Undeclared] = {}
+        self._occurrences = {name: Occurrences(schema) for name, schema in self._everything.schemas.items()}
+        self._possible: Counter[str] = Counter()  # actions that are one of several explanations
+        self._situations: dict[tuple[Facts, tuple[tuple[str, str], ...]], Situation] = {}
+
+    def add(self, episode: Episode) -> None:
+        """Take in one episode."""
+        report, objects = self._report, {**self.domain.constants, **episode.objects}
+        number = report.episodes
+        states = self._declared(number, episode.states, objects)
+        goals = [NO_FACTS] * len(states)
+        found = traces_from_states(self.domain, states, goals, episode.objects)
+        for change in found.clear:
+            report.actions[change.actions[0].name] += 1
+            report.settled += states[change.step - 1] != change.before
+            self._explained.note(number, change, objects)
+            self._occurrences[change.actions[0].name].note(change)
+        for change in found.unclear:
+            if change.actions:
+                self._ambiguous.note(number, change, objects)
+                self._possible.update({action.name for action in change.actions})
+            else:
+                self._without_action(number, change, objects)
+        for change in found.flickers:
+            self._flickers.note(number, change, objects)
+        for state, present in dict.fromkeys(zip(states, episode.present(), strict=True)):
+            there = {name: kind for name, kind in objects.items() if name in present or name in self.domain.constants}
+            if (state, key := tuple(there.items())) not in self._situations:
+                self._situations[state, key] = situation(state, there)
+        report.episodes += 1
+        report.steps += max(0, len(states) - 1)
+
+    def _declared(self, number: int, states: Sequence[Facts], objects: Mapping[str, str]) -> list[Facts]:
+        """Return the states without the facts that the domain does not know, which are noted."""
+        known: dict[Facts, Facts] = {}
+        for step, state in enumerate(states):
+            if state in known:
+                continue
+            reasons: dict[str, Atom] = {}
+            for fact in sorted(state):
+                reason = misfit(fact, self.domain, objects)
+                if reason:
+                    reasons.setdefault(reason, fact)
+            for reason, fact in reasons.items():
+                about = self._undeclared.setdefault(reason, Undeclared(reason, str(fact), 0, number, step))
+                about.states += states.count(state)
+            wrong = {fact for fact in state if reasons and misfit(fact, self.domain, objects)}
+            known[state] = state - wrong if wrong else state
+        return [known[state] for state in states]
+
+    def _without_action(self, number: int, change: Change, objects: Mapping[str, str]) -> None:
+        """Note a change that no action explains: an event, or what comes nearest."""
+        happened = explain_change(self._happenings, change.before, change.after, objects)[:1]
+        happened = happened or explain_by_events(self.domain, change.before, change.after, objects)
+        if happened:
+            self._by_event.note(number, replace(change, actions=tuple(each.action for each, _ in happened)), objects)
+        for each, outcome in happened:
+            name = each.action.name
+            counts = self._report.events if name in self.domain.events else self._report.actions
+            counts[name] += 1
+            self._occurrences[name].note(replace(change, actions=(each.action,), outcome=outcome))
+        if happened:
+            return
+        self._contradicted.note(number, change, objects)
+        nearest = nearest_action(self._everything, change.before, change.after, objects)
+        if nearest is not None:
+            self._occurrences[nearest.action.action.name].note_failure(nearest, number, change, objects)
+
+    def report(self) -> DomainReport:
+        """Return what was found in all of them."""
+        report = self._report
+        report.explained, report.by_event = self._explained.by_count(), self._by_event.by_count()
+        report.ambiguous, report.flickers = self._ambiguous.by_count(), self._flickers.by_count()
+        report.contradicted = self._contradicted.with_nearest(self._everything)
+        report.undeclared = list(self._undeclared.values())
+        findings = [finding for each in self._occurrences.values() for finding in each.findings(self._possible)]
+        for name, seen in self._occurrences.items():
+            if seen.explained:
+                about = seen.schema, self.domain, self._situations.values()
+                held = telling(seen.unlisted, *about)
+                findings += [Finding(name, "possible precondition", str(atom), of=seen.explained) for atom in held]
+                findings += [Finding(name, "untested precondition", str(each)) for each in untested(*about)]
+        wrong, doubtful = ([each for each in findings if each.is_wrong is truth] for truth in (True, False))
+        report.findings = sorted(wrong, key=lambda each: -each.count) + doubtful
+        return report
+
+
+def misfit(fact: Atom, domain: Domain, objects: Mapping[str, str]) -> str | None:
+    """Return why a fact is none of a domain's, if it is none."""
+    predicate = domain.predicates.get(fact.predicate)
+    if predicate is None:
+        return f"the domain has no predicate '{fact.predicate}'"
+    if len(fact.terms) != predicate.arity:
+        return f"predicate '{fact.predicate}' takes {predicate.arity} arguments, not {len(fact.terms)}"
+    for index, (term, wanted) in enumerate(zip(fact.terms, predicate.parameters, strict=True), 1):
+        kind = objects.get(term, wanted.type)
+        if not domain.is_subtype(kind, wanted.type):
+            return f"argument {index} of '{fact.predicate}' is of type '{wanted.type}', not '{kind}'"
+    return None
