@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
@@ -26,12 +26,12 @@ import torch
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.traces import explain, label
 from bilevel.files import folder_lock, write_atomically
-from bilevel.learning.dagger import BilevelAgent, DaggerAgent, DaggerRollouts, Encode, RandomPrefixPolicy
+from bilevel.learning.dagger import BilevelAgent, DaggerAgent, RandomPrefixPolicy
 from bilevel.learning.learned_domain import LearnedSymbols, learn_symbols
-from bilevel.learning.networks import PRESETS, LearningConfig, NetworkTrainer, Round, TrainedNetwork
+from bilevel.learning.networks import PRESETS, LearningConfig, LearningRun, Round, TrainedNetwork
 from bilevel.learning.rules import RuleCompletion, seed_problems
-from bilevel.lowlevel.encoding import Encoding, ImitationSamples, Samples, encode_episode, encoding_of
-from bilevel.lowlevel.network import GraphNetwork, ImitationNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
+from bilevel.lowlevel.encoding import Encoding, Samples, encode_episode, encoding_of
+from bilevel.lowlevel.network import GraphNetwork, LowLevelNetwork, MakeNetwork, TorchNetwork
 from bilevel.lowlevel.numpy_network import NumpyNetwork, Weights
 from bilevel.lowlevel.relevance import irrelevant_arguments, without
 from bilevel.lowlevel.training import Trained, find_device
@@ -45,7 +45,7 @@ from bilevel.methods.end_to_end import (
     matching_hidden,
 )
 from bilevel.methods.methods import BILEVEL, find_method
-from bilevel.metrics import Log, open_log
+from bilevel.metrics import open_log
 from bilevel.policies.episode import read_problems
 from bilevel.policies.folder import (
     BISON,
@@ -107,14 +107,14 @@ def learn(
     goes before the `preset`. `network` makes another low-level network than ours: a function of encoding and controls
     to a `LowLevelNetwork`; or it is a learned policy, whose network is kept, so that rules alone are learned. With
     `from_episodes`, results of an evaluation that kept incidents, rules are completed for the situations in which that
-    policy had none. With `learn_domain`, the actions of the domain are learned from the
-    demonstrations, too, whatever the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
+    policy had none. With `learn_domain`, the actions of the domain are learned from the demonstrations, too, whatever
+    the domain that they have. `log` is "tensorboard=DIR" or "wandb=PROJECT".
     """
     output, config, learned = Path(output), config or PRESETS[preset], None
     training = find_method(method).training
     if training is None:
         raise BadInput(f"the method '{method}' is not learned: `bilevel evaluate --method {method}` runs it as it is")
-    _check_config(config, from_episodes)
+    _check_config(config, seed, from_episodes)
     task = task or registered_task(demonstrations.task)
     if not learn_domain:
         _require_actions(demonstrations)
@@ -126,7 +126,7 @@ def learn(
             demonstrations, learned = learn_symbols(demonstrations, task)
         problems = read_problems(from_episodes, demonstrations.domain)
         why_not = why_no_dagger(demonstrations, task, training == BILEVEL, learned) if config.dagger.rounds else None
-        run = _Run(
+        run = LearningRun(
             demonstrations, task, method, preset, config, seed, workers, learned, why_not, unfinished, callback, note
         )
         if training == BILEVEL:
@@ -139,8 +139,10 @@ def learn(
     return policy
 
 
-def _check_config(config: LearningConfig, from_episodes: Sequence[Path]) -> None:
+def _check_config(config: LearningConfig, seed: int, from_episodes: Sequence[Path]) -> None:
     """`BadInput` for settings that do not go together, or cannot be met here."""
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"--seed must be from 0 to {2**63 - 1}, but is {seed}")
     if config.algorithm == PRINTED and (config.complete or config.dagger.rounds):
         raise BadInput("rules of Algorithm 1 as printed stay as they are: without completion and without DAgger")
     if from_episodes and not config.complete:
@@ -159,33 +161,6 @@ def _require_actions(demonstrations: Demonstrations) -> None:
         raise BadInput(f"{where}: its domain '{demonstrations.domain.name}' has no actions; {remedy}")
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What all parts of one run of learning have to know; see `learn`."""
-
-    demonstrations: Demonstrations
-    task: Task | None
-    method: str
-    preset: str
-    config: LearningConfig
-    seed: int
-    workers: int | None
-    learned: LearnedSymbols | None  # where the domain of the demonstrations was learned from them
-    why_no_dagger: str | None  # where it is wanted
-    unfinished: Path  # where checkpoints are
-    callback: Callback
-    note: Log
-
-    @property
-    def remarks(self) -> list[str]:
-        """What somebody should know who expected DAgger."""
-        if self.why_no_dagger:
-            return [f"{self.why_no_dagger}: learned without DAgger"]
-        asked_as = self.learned.summary["asked_as"] if self.learned and self.config.dagger.rounds else {}
-        unknown = ", ".join(name for name, known in asked_as.items() if not known)
-        return [f"the expert cannot be asked about {unknown}: it was never seen to do it"] if unknown else []
-
-
 # Bilevel policies
 
 
@@ -197,11 +172,8 @@ class LabelledData:
     encoding: Encoding
     samples: Samples
     seeds: tuple[Problem, ...]  # a problem for each kind of beginning
-    traces: int
-    exogenous: int  # changes that no action explains
-    ambiguous: int  # changes that several actions explain
     longest: dict[str, int]  # demonstration of each schema, in steps
-    irrelevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # parameters that are left out, by schema
+    summary: dict[str, Any]  # what policy.json says of them
 
 
 def label_demonstrations(
@@ -241,10 +213,13 @@ def label_demonstrations(
         encoding=encoding,
         samples=Samples.concatenate(parts),
         seeds=seed_problems(domain, beginnings),
-        traces=len(traces),
-        exogenous=sum(abstraction.exogenous for abstraction in abstractions),
-        ambiguous=sum(abstraction.ambiguous for abstraction in abstractions),
         longest=dict(sorted(longest.items())),
+        summary={
+            "traces": len(traces),
+            "exogenous": sum(abstraction.exogenous for abstraction in abstractions),
+            "ambiguous": sum(abstraction.ambiguous for abstraction in abstractions),
+            "irrelevant": {},
+        },
     )
 
 
@@ -259,11 +234,12 @@ def _without_irrelevant(demonstrations: Demonstrations, data: LabelledData) -> t
     untold = {name: (*spec.untold.get(name, ()), *irrelevant.get(name, ())) for name in {**spec.untold, **irrelevant}}
     spec = replace(spec, untold=untold)
     samples, encoding = without(data.samples, data.encoding, more), encoding_of(domain, spec)
-    return demonstrations.with_spec(spec), replace(data, encoding=encoding, samples=samples, irrelevant=irrelevant)
+    summary = {**data.summary, "irrelevant": irrelevant}
+    return demonstrations.with_spec(spec), replace(data, encoding=encoding, samples=samples, summary=summary)
 
 
 def _learn_bilevel(
-    run: _Run, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
+    run: LearningRun, network: MakeNetwork | LearnedPolicy | None, problems: Sequence[Problem]
 ) -> tuple[LearnedNetwork, TrainedNetwork]:
     config, learned, domain = run.config, run.learned, run.demonstrations.domain
     data = label_demonstrations(run.demonstrations, run.task, config, run.callback)
@@ -297,18 +273,11 @@ def _learn_bilevel(
     if kept:
         trained, shape = _kept_network(kept, encoding, config), kept.card.network
     else:
-        trained = _train(run, data.samples, make_network, make_agent, partial(encode_episode, encoding))
+        trained = run.train(data.samples, make_network, make_agent, partial(encode_episode, encoding))
     rules = completion.fill(first, trained.gaps)
-    counts = {"domain": learned.summary} if learned else {}
-    summary = {
-        "traces": data.traces,
-        "exogenous": data.exogenous,
-        "ambiguous": data.ambiguous,
-        "irrelevant": data.irrelevant,
-        "rules_shown": rules.shown,
-        "completion": rules.statement,
-        **counts,
-    }
+    summary = {**data.summary, "rules_shown": rules.shown, "completion": rules.statement}
+    if learned:
+        summary["domain"] = learned.summary
     card = msgspec.structs.replace(
         _card(run, trained, BISON, symbols_of(encoding), shape, summary),
         longest=data.longest,
@@ -336,7 +305,7 @@ def _in_torch(make_network: Callable[[], LowLevelNetwork], weights: Weights) -> 
     return TorchNetwork(make_network(), weights)
 
 
-def _still_control(run: _Run) -> list[float] | None:
+def _still_control(run: LearningRun) -> list[float] | None:
     """Return the control that does nothing, if the task names one."""
     if run.task is None or run.task.still is None:
         return None
@@ -363,7 +332,7 @@ def fit_estimation(demonstrations: Demonstrations) -> Estimation:
 # Rivals: a network that does all
 
 
-def _learn_end_to_end(run: _Run) -> tuple[LearnedNetwork, TrainedNetwork]:
+def _learn_end_to_end(run: LearningRun) -> tuple[LearnedNetwork, TrainedNetwork]:
     demonstrations, config, domain = run.demonstrations, run.config, run.demonstrations.domain
     encoding, controls = ENCODINGS[run.method](domain, demonstrations.spec), demonstrations.controls
     parts = []
@@ -382,7 +351,7 @@ def _learn_end_to_end(run: _Run) -> tuple[LearnedNetwork, TrainedNetwork]:
         return partial(RandomPrefixPolicy, partial(_end_to_end_policy, make_network, trained.network.weights))
 
     samples = GraphSamples.concatenate(parts)
-    trained = _train(run, samples, make_network, make_agent, partial(encode_graphs, encoding))
+    trained = run.train(samples, make_network, make_agent, partial(encode_graphs, encoding))
     shape = NetworkShape(KIND, hidden, config.rounds)
     card = _card(run, trained, run.method, encoding.symbols, shape, {})
     return LearnedNetwork(card, domain, trained.network.weights), trained
@@ -392,28 +361,6 @@ def _end_to_end_policy(make_network: Callable[[], EndToEndNetwork], weights: Wei
     network = make_network()
     network.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
     return EndToEndPolicy(network, env.labels)
-
-
-# DAgger
-
-
-def _train(
-    run: _Run,
-    samples: ImitationSamples,
-    make_network: Callable[[], ImitationNetwork],
-    make_agent: Callable[[TrainedNetwork], Callable[[SceneEnv], DaggerAgent]],
-    encode: Encode,
-) -> TrainedNetwork:
-    """Train a network; where DAgger is wanted and possible, let it act, and train it on what it met, too."""
-    data, task = run.demonstrations, run.task
-
-    def make_rollouts(number: int, trained: TrainedNetwork) -> DaggerRollouts:
-        assert task is not None
-        env_factory = partial(SceneEnv, task, data.objects, **data.env_arguments)
-        return DaggerRollouts(env_factory, make_agent(trained), encode, run.config.dagger, number, run.seed)
-
-    trainer = NetworkTrainer(make_network, run.config, run.seed, run.workers, run.unfinished, run.callback, run.note)
-    return trainer.train(samples, None if run.why_no_dagger else make_rollouts)
 
 
 def why_no_dagger(
@@ -484,7 +431,7 @@ def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def _card(
-    run: _Run,
+    run: LearningRun,
     trained: TrainedNetwork,
     method: str,
     encoding: dict[str, Any],

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,10 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.files import write_atomically
-from bilevel.learning.dagger import DaggerConfig, DaggerRollouts
+from bilevel.learning.dagger import DaggerAgent, DaggerConfig, DaggerRollouts, Encode
+from bilevel.learning.learned_domain import LearnedSymbols
 from bilevel.learning.rules import RuleGaps
 from bilevel.lowlevel.encoding import ImitationSamples
 from bilevel.lowlevel.network import ImitationNetwork
@@ -27,6 +30,8 @@ from bilevel.metrics import Log
 from bilevel.progress import Callback, Progress
 from bilevel.rules.learning import SINGLE_GOAL
 from bilevel.symbolic.domain import BadInput
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
 
 
 class LearningConfig(msgspec.Struct, frozen=True):
@@ -87,54 +92,75 @@ class TrainedNetwork:
 
 
 @dataclass(frozen=True)
-class NetworkTrainer:
-    """Trains networks with one configuration, tells how far it is, and keeps checkpoints in a folder."""
+class LearningRun:
+    """One run of `learn`: what it learns from and how, and whom it tells; there is a checkpoint for each round."""
 
-    make_network: Callable[[], ImitationNetwork]
+    demonstrations: Demonstrations
+    task: Task | None
+    method: str
+    preset: str
     config: LearningConfig
     seed: int
     workers: int | None
-    folder: Path
+    learned: LearnedSymbols | None  # where the domain of the demonstrations was learned from them
+    why_no_dagger: str | None  # where it is wanted
+    folder: Path  # of checkpoints
     callback: Callback
     note: Log
 
-    def train(
-        self, samples: ImitationSamples, make_rollouts: Callable[[int, TrainedNetwork], DaggerRollouts] | None
-    ) -> TrainedNetwork:
-        """Train on the demonstrations; then let the policy act in each round of DAgger, and train on what it met, too.
+    @property
+    def remarks(self) -> list[str]:
+        """What somebody should know who expected DAgger."""
+        if self.why_no_dagger:
+            return [f"{self.why_no_dagger}: learned without DAgger"]
+        asked_as = self.learned.summary["asked_as"] if self.learned and self.config.dagger.rounds else {}
+        unknown = ", ".join(name for name, known in asked_as.items() if not known)
+        return [f"the expert cannot be asked about {unknown}: it was never seen to do it"] if unknown else []
 
-        Without `make_rollouts` there is no DAgger; it gets the number of the round, and what was learned so far.
-        """
-        trained, dagger = TrainedNetwork((), len(samples)), self.config.dagger
-        for number in range(1 + (dagger.rounds if make_rollouts and dagger.episodes else 0)):
+    def train(
+        self,
+        samples: ImitationSamples,
+        make_network: Callable[[], ImitationNetwork],
+        make_agent: Callable[[TrainedNetwork], Callable[[SceneEnv], DaggerAgent]],
+        encode: Encode,
+    ) -> TrainedNetwork:
+        """Train on the demonstrations, then let the policy act in rounds of DAgger and train on what it met, too."""
+        dagger, trained = self.config.dagger, TrainedNetwork((), len(samples))
+        for number in range(1 if self.why_no_dagger or not dagger.episodes else 1 + dagger.rounds):
             path = self.folder / f"round-{number}.safetensors"
             done = _read_round(path, self.seed, type(samples))
             if done is None:
-                met = self._act(make_rollouts(number, trained)) if make_rollouts and number else Round(UNTRAINED)
+                met = self._act(number, make_agent(trained), encode) if number else Round(UNTRAINED)
                 everything = samples.followed_by([met.samples]) if met.samples else samples
                 initial = trained.network.weights if number else None
-                done = replace(met, network=self._train_once(everything, number, initial))
+                done = replace(met, network=self._train_once(everything, make_network, number, initial))
                 _write_round(path, done)
             if done.samples:
                 samples = samples.followed_by([done.samples])
             trained = TrainedNetwork((*trained.rounds, done), len(samples))
         return trained
 
-    def _act(self, rollouts: DaggerRollouts) -> Round:
+    def _act(self, number: int, make_agent: Callable[[SceneEnv], DaggerAgent], encode: Encode) -> Round:
         """Run the episodes of a round of DAgger, before the network is trained on them."""
-        stage, total = f"DAgger, round {rollouts.round}", rollouts.config.episodes
-        episodes = []
-        for episode in rollouts.run(self.workers):
+        assert self.task is not None
+        data, dagger, episodes = self.demonstrations, self.config.dagger, []
+        env_factory = partial(SceneEnv, self.task, data.objects, **data.env_arguments)
+        for episode in DaggerRollouts(env_factory, make_agent, encode, dagger, number, self.seed).run(self.workers):
             episodes.append(episode)
-            self.callback(Progress(stage, len(episodes), total))
+            self.callback(Progress(f"DAgger, round {number}", len(episodes), dagger.episodes))
         successes = sum(episode.success for episode in episodes)
-        values = {"DAgger/success rate": successes / total, "DAgger/round": rollouts.round}
-        self.callback(Progress(stage, total, total, values))
-        self.note(values, self._epochs_before(rollouts.round))
+        values = {"DAgger/success rate": successes / dagger.episodes, "DAgger/round": number}
+        self.note(values, self._epochs_before(number))
         samples = type(episodes[0].samples).concatenate([episode.samples for episode in episodes])
         return Round(UNTRAINED, samples, sum((episode.gaps for episode in episodes), RuleGaps()), successes)
 
-    def _train_once(self, samples: ImitationSamples, number: int, initial: Weights | None) -> Trained:
+    def _train_once(
+        self,
+        samples: ImitationSamples,
+        make_network: Callable[[], ImitationNetwork],
+        number: int,
+        initial: Weights | None,
+    ) -> Trained:
         """Train on the demonstrations, or further after a round of DAgger."""
         config, before, began = self.config.training, self._epochs_before(number), time.perf_counter()
         if number:
@@ -148,7 +174,7 @@ class NetworkTrainer:
             self.callback(Progress(stage, epoch.number, config.epochs, values))
             self.note(values, before + epoch.number)
 
-        return train(samples, self.make_network, self.seed, config, initial, callback)
+        return train(samples, make_network, self.seed, config, initial, callback)
 
     def _epochs_before(self, number: int) -> int:
         """Return how many epochs are trained before those of a round."""

@@ -73,7 +73,7 @@ class Column(NamedTuple):
         return 1 + (isinstance(self.role, Position) and self.role.absolute)
 
 
-def told_role(role: Role, label_only: bool) -> Position | Angle | Scalar | None:
+def input_role(role: Role, label_only: bool) -> Position | Angle | Scalar | None:
     """The role in which a feature is told, if it is: `label_only` ones are only where there are no labels."""
     if isinstance(role, LabelOnly):
         return role.role if label_only else None
@@ -90,7 +90,7 @@ class FeatureEncoder:
         """
         self.spec = spec
         roles = {
-            kind: [Column(name, told) for name, role in features.items() if (told := told_role(role, label_only))]
+            kind: [Column(name, told) for name, role in features.items() if (told := input_role(role, label_only))]
             for kind, features in spec.object_roles.items()
         }
         found = (column for members in roles.values() for column in members)
@@ -102,7 +102,7 @@ class FeatureEncoder:
             kind: np.array([column in members for column in columns for _ in range(column.width)], np.float32)
             for kind, members in roles.items()
         }
-        seen = (Column(name, told) for name, role in spec.agent_roles.items() if (told := told_role(role, label_only)))
+        seen = (Column(name, told) for name, role in spec.agent_roles.items() if (told := input_role(role, label_only)))
         self._agent_told: list[Column] = _in_order(seen, like._agent_told if like else ())
         self._place(columns, first)
         self._place_agent()
@@ -188,7 +188,7 @@ class FeatureEncoder:
     def _told_by_type(self) -> dict[str, list[float]]:
         return {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
 
-    def tells_as(self, other: FeatureEncoder) -> bool:
+    def is_compatible_with(self, other: FeatureEncoder) -> bool:
         """Whether the same is told, in the same order, of all types that the other encoder knows."""
         return self._told_of_all == other._told_of_all and other._told_by_type.items() <= self._told_by_type.items()
 
@@ -252,7 +252,7 @@ class Encoding:
     arity: int  # of the schema with the most parameters, but at least 1
     bare: tuple[str, ...] = ()  # the schemas without parameters
     constants: tuple[str, ...] = ()  # objects of the domain, which may not be visible
-    untold: Mapping[str, frozenset[int]] = field(default_factory=dict)  # parameters, by schema and number
+    excluded_parameters: Mapping[str, frozenset[int]] = field(default_factory=dict)  # by schema and number
     like: FeatureEncoder | None = field(default=None, compare=False, repr=False)  # whose order it keeps
 
     @cached_property
@@ -295,8 +295,8 @@ class Encoding:
 
     def _told(self, action: Action) -> list[tuple[int, str]]:
         """The arguments of an action that the network is told of, each with its number."""
-        untold = self.untold.get(action.name, ())
-        return [(position, name) for position, name in enumerate(action.arguments) if position not in untold]
+        excluded = self.excluded_parameters.get(action.name, ())
+        return [(position, name) for position, name in enumerate(action.arguments) if position not in excluded]
 
     def arguments(self, scene: Scene, action: Action) -> tuple[list[int], Array]:
         """The rows of a scene in which an action's arguments are seen, padded, and the mask of what they have."""
@@ -316,7 +316,7 @@ class Encoding:
         if spec is self.spec:
             return self
         found = replace(self, spec=spec, like=self.features)
-        if not found.features.tells_as(self.features):
+        if not found.features.is_compatible_with(self.features):
             raise BadInput(
                 "the scenes have other features, or in other roles, than those that the network was trained on"
             )
@@ -350,7 +350,7 @@ def encoding_of(domain: Domain, spec: Spec) -> Encoding:
         arity=max([1, *arities.values()]),
         bare=tuple(name for name, arity in arities.items() if arity == 0),
         constants=tuple(domain.constants),
-        untold={name: _numbers(domain, name, parameters) for name, parameters in spec.untold.items()},
+        excluded_parameters={name: _numbers(domain, name, parameters) for name, parameters in spec.untold.items()},
     )
 
 
