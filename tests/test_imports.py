@@ -38,7 +38,7 @@ LAYERS: Mapping[str, Allowed] = {
     "symbolic": Allowed(("compiled",)),
     "rules": Allowed(("symbolic", "compiled")),
     "planning": Allowed(("symbolic", "compiled", "files"), ("matplotlib",)),
-    "tasks": Allowed(("symbolic", "memory"), (*NUMERICAL, "gymnasium")),
+    "tasks": Allowed(("symbolic", "seeds"), (*NUMERICAL, "gymnasium")),
     "lowlevel": Allowed(("symbolic", "tasks"), (*NUMERICAL, "torch", "safetensors")),
     "policies": Allowed(("symbolic", "rules", "planning", "tasks", "lowlevel", *TOOLS), (*NUMERICAL, "av", "PIL")),
     "viewer": Allowed(("symbolic", "rules", "tasks", "lowlevel", "policies", *TOOLS), (*NUMERICAL, "PIL")),
@@ -60,7 +60,7 @@ LAYERS: Mapping[str, Allowed] = {
         ),
         (*NUMERICAL, "torch", "safetensors", "matplotlib"),
     ),
-    "tabletop": Allowed(("symbolic", "tasks", "memory"), ("numpy", "gymnasium", "mujoco", "glfw")),
+    "tabletop": Allowed(("symbolic", "tasks"), ("numpy", "gymnasium", "mujoco", "glfw")),
     "experiments": Allowed(
         (
             "symbolic", "rules", "planning", "tasks", "lowlevel", "policies", "demonstrations", "learning",

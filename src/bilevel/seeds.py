@@ -8,8 +8,8 @@ import numpy as np
 _DAGGER, _EVALUATION = 1, 2
 
 # The random streams of an episode: default_rng([seed, stream]), beside the environment's own, which is seeded by the
-# seed alone. DAgger's episodes are seen perfectly, so its random actions never share a stream with perception.
-RANDOM_ACTIONS = PERCEPTION = 2
+# seed alone: the noise of controls, the random actions with which DAgger begins, and imperfect perception.
+CONTROL_NOISE, RANDOM_ACTIONS, PERCEPTION = 1, 2, 3
 
 
 def training_seed(base: int, episode: int, attempt: int = 0) -> int:

@@ -40,7 +40,6 @@ def both_ways(
     ("shape", "rules"),
     [
         ("blocks", "blocks"),
-        ("depot", "pick-place"),
         ("pick-place", "pick-place"),
         ("colour", "colour-complete"),
         ("gacha", "gacha-complete"),

@@ -23,7 +23,7 @@ def test_a_task_is_found_by_its_name_and_fits_together(name: str) -> None:
     assert task.name == name
     assert task.arguments["teleport_rate"] == (TELEPORT_RATE if name.endswith("-noisy") else 0.0)
     assert "quality" not in task.arguments
-    assert task.takes_quality
+    assert task.takes("quality")
     assert set(task.spec.objects) <= set(task.domain.types)
     assert pickle.loads(pickle.dumps(TASKS[name])) == task
     assert gymnasium.spec(gymnasium_id(name)).kwargs == {"task": name}

@@ -14,6 +14,7 @@ from bilevel.cpu_time import cpu_seconds
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode, Seconds
 from bilevel.policies.policy import Policy
+from bilevel.seeds import CONTROL_NOISE
 from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
@@ -187,8 +188,6 @@ def _close(one: Scene, other: Scene) -> bool:
 # Control noise: what is executed differs from what the policy wants, in short bursts
 
 
-_APART = 1  # keeps these random numbers apart from those of the environment with the same seed
-
 STRONGEST = 1e6
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -218,7 +217,7 @@ class Perturb:
 
     def __init__(self, settings: Perturbation, controls: Controls, switches: Sequence[int], seed: int) -> None:
         self._settings, self._controls, self._switches = settings, controls, list(switches)
-        self._rng = np.random.default_rng([seed, _APART])
+        self._rng = np.random.default_rng([seed, CONTROL_NOISE])
         self.left = 0  # steps of a burst
         if isinstance(controls, BoxControls):
             self._pushed = [index for index in range(controls.size) if index not in set(switches)]

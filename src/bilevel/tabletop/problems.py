@@ -84,41 +84,12 @@ def blocks_problem(size: int, rng: random.Random) -> Problem:
 
 def pick_place_problem(size: int, rng: random.Random) -> Problem:
     """As many items as locations, each somewhere at random and wanted somewhere else at random (Example 1)."""
-    return _deliveries("pick-place", size, rng, lambda locations: [rng.sample(locations, 2) for _ in range(size)])
-
-
-def depot_problem(size: int, rng: random.Random) -> Problem:
-    """As pick-place, but every item is wanted at one depot."""
-
-    def trips(locations: list[str]) -> list[list[str]]:
-        end = rng.choice(locations)
-        starts = [location for location in locations if location != end]
-        return [[rng.choice(starts), end] for _ in range(size)]
-
-    return _deliveries("depot", size, rng, trips)
-
-
-def _deliveries(shape: str, size: int, rng: random.Random, trips: Callable[[list[str]], list[list[str]]]) -> Problem:
-    """Items to be taken from one location to another; `trips` draws from where to where."""
     items, locations = names("item", size), names("location", max(size, 2))
-    pairs = list(zip(items, trips(locations), strict=True))
-    state = [Atom("at", (item, start)) for item, (start, _) in pairs]
-    goal = [Atom("at", (item, end)) for item, (_, end) in pairs]
+    trips = list(zip(items, [rng.sample(locations, 2) for _ in range(size)], strict=True))
+    state = [Atom("at", (item, start)) for item, (start, _) in trips]
+    goal = [Atom("at", (item, end)) for item, (_, end) in trips]
     state += [Atom("robot-at", (rng.choice(locations),)), Atom("free")]
-    return _assemble("pick-place", shape, size, {"item": items, "location": locations}, state, goal)
-
-
-def last_goal_problem(size: int, rng: random.Random) -> Problem:
-    """One stack of boxes, the last on top: of all goals still open, only the last in alphabetical order is workable.
-
-    Serving it makes the one before it workable, so whoever looks through the goals for one to serve looks at all.
-    """
-    boxes, places = names("box", size), names("place", size)
-    state = [Atom("on", pair) for pair in zip(boxes, ["base", *boxes], strict=False)]
-    state += [Atom("clear", (item,)) for item in [boxes[-1], *places]]
-    state.append(Atom("gripper-free"))
-    goal = [Atom("at", pair) for pair in zip(boxes, shuffled(places, rng), strict=True)]
-    return _assemble("stack", "last-goal", size, {"box": ["base", *boxes], "place": places}, state, goal)
+    return _assemble("pick-place", "pick-place", size, {"item": items, "location": locations}, state, goal)
 
 
 def trays_problem(size: int, rng: random.Random) -> Problem:
@@ -195,12 +166,12 @@ def stack_problem(size: int, rng: random.Random) -> Problem:
 
 def towers_problem(size: int, rng: random.Random) -> Problem:
     """Blocks in random towers, wanted in other ones."""
-    return _rearranged("towers", size, _random_towers, rng)
+    return _rearranged("towers", names("block", size), _random_towers, rng)
 
 
 def one_tower_problem(size: int, rng: random.Random) -> Problem:
     """One tower of all blocks, wanted in another order."""
-    return _rearranged("one-tower", size, lambda blocks, rng: [shuffled(blocks, rng)], rng)
+    return _rearranged("one-tower", names("block", size), lambda blocks, rng: [shuffled(blocks, rng)], rng)
 
 
 def _random_towers(blocks: Sequence[str], rng: random.Random) -> list[list[str]]:
@@ -213,13 +184,15 @@ def _random_towers(blocks: Sequence[str], rng: random.Random) -> list[list[str]]
 
 
 def _rearranged(
-    shape: str, size: int, draw: Callable[[Sequence[str], random.Random], list[list[str]]], rng: random.Random
+    shape: str,
+    blocks: Sequence[str],
+    draw: Callable[[Sequence[str], random.Random], list[list[str]]],
+    rng: random.Random,
 ) -> Problem:
     """Blocks in towers that are drawn, wanted in towers that are drawn as well."""
-    blocks = names("block", size)
     before, after = draw(blocks, rng), draw(blocks, rng)
     state = _tower_facts(before) + [Atom("clear", (tower[-1],)) for tower in before] + [Atom("hand-empty")]
-    return _assemble("blocksworld", shape, size, {"block": blocks}, state, _tower_facts(after))
+    return _assemble("blocksworld", shape, len(blocks), {"block": blocks}, state, _tower_facts(after))
 
 
 def _tower_facts(towers: Sequence[Sequence[str]]) -> list[Atom]:
@@ -231,8 +204,6 @@ def _tower_facts(towers: Sequence[Sequence[str]]) -> list[Atom]:
 UNTANGLED: Mapping[str, Generator] = {
     "blocks": blocks_problem,
     "pick-place": pick_place_problem,
-    "depot": depot_problem,
-    "last-goal": last_goal_problem,
     "trays": trays_problem,
     "colour": colour_problem,
     "gacha": gacha_problem,

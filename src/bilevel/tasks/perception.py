@@ -18,11 +18,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.seeds import PERCEPTION
 from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import LabelOnly, Position, Spec
 
-_APART = 2  # keeps these random numbers apart from those of the environment and of the control noise
 REMEMBERED = 1000  # rosters of which something is known
 SWAP_STEPS = (5, 20)  # for how long two objects have each other's names
 
@@ -107,7 +107,7 @@ class Sensor:
 
     def __init__(self, perception: Perception, spec: Spec, seed: int) -> None:
         self._perception, self._coordinates = perception, Coordinates(spec)
-        self._rng = np.random.default_rng([seed, _APART])
+        self._rng = np.random.default_rng([seed, PERCEPTION])
         direction = self._rng.standard_normal(len(self._coordinates.agent_names))
         length = float(np.linalg.norm(direction)) or 1.0
         self._bias = (direction * (perception.bias / length)).astype(np.float32)

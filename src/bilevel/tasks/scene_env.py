@@ -48,9 +48,9 @@ class SceneEnv:
         if render_mode and not task.takes_render_mode:
             raise BadInput(f"no pictures of the task '{task.name}': its make_env takes no {RENDER_MODE}")
         pictures: dict[str, Any] = {RENDER_MODE: render_mode} if render_mode else {}
-        if quality and task.takes_quality:
+        if quality and task.takes(QUALITY):
             pictures[QUALITY] = quality
-        if picture_size and not task.takes_picture_size:
+        if picture_size and not task.takes(PICTURE_SIZE):
             raise BadInput(f"the task '{task.name}' has pictures of one size: its make_env takes no {PICTURE_SIZE}")
         pictures |= {PICTURE_SIZE: picture_size} if picture_size else {}
         self.env = call("make_env(objects={objects})", task.make_env, objects=objects, **pictures, **arguments)

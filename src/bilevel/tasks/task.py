@@ -193,15 +193,9 @@ class Task:
         """Whether `make_env` can be asked for pictures."""
         return RENDER_MODE in self._parameters or self._takes_anything
 
-    @property
-    def takes_quality(self) -> bool:
-        """Whether `make_env` knows qualities of pictures, and does not just hand on what it is given."""
-        return QUALITY in self._parameters
-
-    @property
-    def takes_picture_size(self) -> bool:
-        """Whether `make_env` can be told how large pictures shall be."""
-        return PICTURE_SIZE in self._parameters
+    def takes(self, argument: str) -> bool:
+        """Whether `make_env` knows this argument, and does not just hand on what it is given."""
+        return argument in self._parameters
 
     def check_objects(self, objects: int) -> None:
         """`BadInput` for a number of objects that the task does not take."""
