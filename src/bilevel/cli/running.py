@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +67,8 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 @shared("size", "names", "json")
 @click.pass_context
 def run(
-    ctx: click.Context, /, task: str | None, replay: Path | None, episode: int | None, explain: bool,
-    trace: Path | None, video: Path | None, sheet: Path | None, view: bool, port: int, window: bool, names: bool,
-    as_json: bool, **options: Any,
+    ctx: click.Context, /, task: str | None, replay: Path | None, episode: int | None, view: bool, port: int,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Run a policy for one episode; prints what it does, exits with 1 if it does not succeed.
 
@@ -82,7 +78,10 @@ def run(
       bilevel run cubes.py:task --policy build/policy --objects 10 --explain
       bilevel run --replay build/results.jsonl --objects 10 --episode 3 --video
     """
+    from bilevel.methods.methods import find_policy, usual_policy
+    from bilevel.tasks.perception import read_perception
     from bilevel.tasks.registry import find_task
+    from bilevel.tasks.scene_env import SceneEnv
 
     record = None
     if replay is not None:
@@ -93,181 +92,143 @@ def run(
         raise BadInput("--episode needs --replay FILE")
     elif task is None:
         raise BadInput("name a TASK, such as blocks")
-    video, sheet = named_after(task, video, ".mp4"), named_after(task, sheet, ".png")
-    if (names or options["size"]) and not (video or sheet or view):
+    for name, ending in (("video", ".mp4"), ("sheet", ".png")):
+        options[name] = named_after(task, options[name], ending)
+    found, mode = find_task(task), _render_mode(view, **options)
+    who = options["policy"] or str(usual_policy(found, options["method"]) or EXPERT)
+    acting = find_policy(who, task=found, **{name: options[name] for name in CHOICES})
+    if acting.make is None:
+        raise BadInput(f"the method '{acting.method}' needs no environment; `bilevel evaluate` measures it")
+    options |= {"who": who, "objects": options["objects"] or USUAL_OBJECTS}
+    quality = options["quality"].replace("auto", "fast" if view else "smooth")
+    pictures = {"render_mode": mode if not view or found.takes_render_mode else None, "quality": quality}
+    seen, size = read_perception(options["perception"]), options["size"] if mode else None
+    with closing(
+        SceneEnv(found, options["objects"], perception=seen, picture_size=size, **pictures, **options["env_args"])
+    ) as env:
+        bound = acting.make(env)
+        remarks = [] if options["as_json"] else _remarks(found, bound, **options)
+        if view:
+            return _watch(env, bound, acting, remarks, port, **options)
+        return _run_once(env, bound, acting, remarks, record, **options)
+
+
+def _render_mode(view: bool, **options: Any) -> str | None:
+    """Return how pictures are taken; `BadInput` for options that do not go together."""
+    video, sheet, window = (options[name] for name in ("video", "sheet", "window"))
+    if (options["names"] or options["size"]) and not (video or sheet or view):
         raise BadInput("--names and --size are about pictures: add --video, --sheet or --view")
     if window and video:
         raise BadInput("--window and --video do not go together; choose one")
-    if view and (video or sheet or as_json):
+    if view and (video or sheet or options["as_json"]):
         raise BadInput("--view does not go together with --video, --sheet or --json; choose one")
     if window:
         from bilevel.viewer.server import has_screen
 
         if not has_screen():
             raise BadInput("no window: there is no screen here; try --video FILE")
-    found = find_task(task)
-    draws = (view and found.takes_render_mode) or video or sheet
-    mode = "human" if window else "rgb_array" if draws else None
-    if options["quality"] == "auto":
-        options["quality"] = "fast" if view else "smooth"
-    run = _Run(found, mode, explain, names, as_json, **options)
-    return run.watch(port) if view else run.once(video, sheet, trace, record)
+    return "human" if window else "rgb_array" if view or video or sheet else None
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Who acts where, as the options say."""
+def _remarks(task: Task, bound: Policy, who: str, policy: str | None, **options: Any) -> list[str]:
+    """Return what a user may not know about who acts."""
+    remarks = []
+    if policy is None and who != EXPERT:
+        remarks.append(f"the pretrained policy of '{task.name}' acts; for the expert, add --policy {EXPERT}")
+    elif policy is None and options["method"] is None:
+        remarks.append(f"the expert acts: '{task.name}' has no pretrained policy")
+    if options["explain"] and bound.rules is None:
+        remarks.append(f"{_named(who)} has no rules to explain what it does")
+    return remarks
 
-    task: Task
-    mode: str | None  # of pictures
-    explain: bool
-    names: bool
-    as_json: bool
-    policy: str | None
-    method: str | None
-    planner: str | None
-    planning_seconds: float | None
-    recovery: str | None
-    estimation: str | None
-    objects: int | None
-    seed: int
-    noise: float
-    perception: str
-    env_args: dict[str, Any]
-    quality: str
-    size: tuple[int, int] | None
 
-    @cached_property
-    def acting(self) -> RunnablePolicy:
-        """The policy that acts, as it is learned; by default the task's pretrained one, else its expert."""
-        from bilevel.methods.methods import find_policy
+def _named(who: str) -> str:
+    return "the expert" if who == EXPERT else f"the policy {who}"
 
-        options = {name: getattr(self, name) for name in CHOICES}
-        return find_policy(self.who, task=self.task, **options)
 
-    @cached_property
-    def who(self) -> str:
-        """The policy's folder or name, or the expert."""
-        from bilevel.methods.methods import usual_policy
+def _watch(env: SceneEnv, bound: Policy, acting: RunnablePolicy, remarks: list[str], port: int, **options: Any) -> int:
+    """Run episodes as long as they are watched on the page; return the exit code."""
+    from bilevel.policies.narration import EpisodePrinter
+    from bilevel.viewer.server import watch
 
-        return self.policy or str(usual_policy(self.task, self.method) or EXPERT)
+    for line in remarks:
+        say(line)
+    printer, about = EpisodePrinter(explain=options["explain"]), {name: options[name] for name in ("noise", "names")}
+    who, folder = _named(options["who"]), acting.policy
+    episode = watch(env, bound, options["seed"], printer, who=who, folder=folder, port=port, **about)
+    return 0 if episode is not None and episode.success else 1
 
-    @property
-    def name(self) -> str:
-        """What acts, in words."""
-        return "the expert" if self.who == EXPERT else f"the policy {self.who}"
 
-    @contextmanager
-    def opened(self) -> Iterator[tuple[SceneEnv, Policy]]:
-        """Give the environment, and the policy in it; say who acts where that was not chosen."""
-        from bilevel.tasks.perception import read_perception
-        from bilevel.tasks.scene_env import SceneEnv
+def _run_once(
+    env: SceneEnv, bound: Policy, acting: RunnablePolicy, remarks: list[str], record: Record | None, *,
+    seed: int, noise: float, explain: bool, video: Path | None, sheet: Path | None, trace: Path | None, names: bool,
+    as_json: bool, **options: Any,
+) -> int:  # fmt: skip
+    """Run the episode, told and shown as it is asked for; return the exit code."""
+    from bilevel.policies.narration import EpisodePrinter, TraceWriter, episode_json
+    from bilevel.policies.rollout import rollout
 
-        with closing(
-            SceneEnv(
-                self.task,
-                self.objects or USUAL_OBJECTS,
-                render_mode=self.mode,
-                quality=self.quality,
-                picture_size=self.size if self.mode else None,
-                perception=read_perception(self.perception),
-                **self.env_args,
-            )
-        ) as env:
-            if self.acting.make is None:
-                method = self.acting.method
-                raise BadInput(f"the method '{method}' needs no environment; `bilevel evaluate` measures it")
-            yield env, self.acting.make(env)
+    listeners: list[Any] = [] if as_json else [EpisodePrinter(explain=explain)]
+    with ExitStack() as opened:
+        if trace is not None:
+            listeners.append(TraceWriter(trace, bound))
+        if video or sheet:
+            listeners.append(_camera(env, seed, video, sheet, names, opened))
+        for line in remarks:
+            say(line)
 
-    def remarks(self, policy: Policy) -> Iterator[str]:
-        """Yield what a user may not know about who acts."""
-        if self.policy is None and self.who != EXPERT:
-            yield f"the pretrained policy of '{self.task.name}' acts; for the expert, add --policy {EXPERT}"
-        elif self.policy is None and self.method is None:
-            yield f"the expert acts: '{self.task.name}' has no pretrained policy"
-        if self.explain and policy.rules is None:
-            yield f"{self.name} has no rules to explain what it does"
-
-    def watch(self, port: int) -> int:
-        """Run episodes as long as they are watched on the page; return the exit code."""
-        from bilevel.policies.narration import EpisodePrinter
-        from bilevel.viewer.server import watch
-
-        with self.opened() as (env, policy):
-            for line in self.remarks(policy):
-                say(line)
-            printer, folder = EpisodePrinter(explain=self.explain), self.acting.policy
-            about = {"who": self.name, "noise": self.noise, "folder": folder, "port": port, "names": self.names}
-            episode = watch(env, policy, self.seed, printer, **about)  # type: ignore[arg-type]
-        return 0 if episode is not None and episode.success else 1
-
-    def once(self, video: Path | None, sheet: Path | None, trace: Path | None, record: Record | None) -> int:
-        """Run the episode, told and shown as it is asked for; return the exit code."""
-        from bilevel.policies.narration import EpisodePrinter, TraceWriter
-        from bilevel.policies.rollout import rollout
-
-        listeners: list[Any] = [] if self.as_json else [EpisodePrinter(explain=self.explain)]
-        with ExitStack() as opened:
-            env, policy = opened.enter_context(self.opened())
-            if trace is not None:
-                listeners.append(TraceWriter(trace, policy))
-            if video or sheet:
-                listeners.append(self._camera(env, video, sheet, opened))
-            for line in () if self.as_json else self.remarks(policy):
-                say(line)
-
-            def callback(transition: Transition) -> None:
-                for listener in listeners:
-                    listener(transition)
-
-            episode = rollout(env, policy, self.seed, noise=self.noise, callback=callback, explain=self.explain)
+        def callback(transition: Transition) -> None:
             for listener in listeners:
-                listener.end(episode)
-        if sheet:
-            self._write_sheet(sheet, episode, listeners[-1])
-        self._report(episode, record)
-        for file in filter(None, () if self.as_json else (video, sheet, trace)):
-            say(f"written to {file}")
-        return 0 if episode.success else 1
+                listener(transition)
 
-    def _camera(self, env: SceneEnv, video: Path | None, sheet: Path | None, opened: ExitStack) -> Camera:
-        """Return what takes pictures, after trying whether they are possible and have a place."""
-        from bilevel.files import require_writable
-        from bilevel.policies.film import Camera, NameTags, Video, frame_rate, take_picture
+        episode = rollout(env, bound, seed, noise=noise, callback=callback, explain=explain)
+        for listener in listeners:
+            listener.end(episode)
+    if sheet:
+        details = f"{_named(options['who'])}, seed {seed}" + (f", control noise {noise:g}" if noise else "")
+        details += f", perception {options['perception']}" if options["perception"] else ""
+        _write_sheet(sheet, f"{env.task.name}, {count(options['objects'], 'object')}", details, episode, listeners[-1])
+    mismatches = _mismatches(record, episode, acting, env.task)
+    if as_json:
+        asked = {"task": env.task.source or env.task.name, "policy": options["who"], "seed": seed}
+        recorded = {} if mismatches is None else {"as_recorded": not mismatches, "mismatches": mismatches}
+        shown = episode_json(episode, explain=explain)
+        answer({**asked, "objects": options["objects"], **shown, **recorded}, as_json)
+    else:
+        written = [f"written to {file}" for file in (video, sheet, trace) if file]
+        for line in [*([] if mismatches is None else mismatches or ["as recorded"]), *written]:
+            say(line)
+    return 0 if episode.success else 1
 
-        if sheet:
-            require_writable(sheet)
-        env.reset(self.seed)
-        take_picture(env, NameTags() if self.names else None)
-        film = opened.enter_context(Video(video, fps=frame_rate(env).fps)) if video else None
-        return Camera(env, film, sheet is not None, names=self.names)
 
-    def _write_sheet(self, sheet: Path, episode: Episode, camera: Camera) -> None:
-        from bilevel.files import write_atomically
-        from bilevel.policies.film import contact_sheet
+def _camera(env: SceneEnv, seed: int, video: Path | None, sheet: Path | None, names: bool, opened: ExitStack) -> Camera:
+    """Return what takes pictures, after trying whether they are possible and have a place."""
+    from bilevel.files import require_writable
+    from bilevel.policies.film import Camera, NameTags, Video, frame_rate, take_picture
 
-        objects = count(self.objects or USUAL_OBJECTS, "object")
-        headline = f"{self.task.name}, {objects}: {episode.outcome} after {episode.steps} steps"
-        details = f"{self.name}, seed {self.seed}" + (f", control noise {self.noise:g}" if self.noise else "")
-        details += f", perception {self.perception}" if self.perception else ""
-        write_atomically(sheet, contact_sheet(headline, details, camera.tiles))
+    if sheet:
+        require_writable(sheet)
+    env.reset(seed)
+    take_picture(env, NameTags() if names else None)
+    film = opened.enter_context(Video(video, fps=frame_rate(env).fps)) if video else None
+    return Camera(env, film, sheet is not None, names=names)
 
-    def _report(self, episode: Episode, record: Record | None) -> None:
-        """Print what was not told on the way, and in what the episode was not as recorded, if it was to be."""
-        from bilevel.policies.narration import episode_json
 
-        found: dict[str, Any] = {}
-        if record is not None:
-            from bilevel.experiments.compare import compare_with_record
+def _write_sheet(sheet: Path, head: str, details: str, episode: Episode, camera: Camera) -> None:
+    from bilevel.files import write_atomically
+    from bilevel.policies.film import contact_sheet
 
-            mismatches = compare_with_record(record, episode, self.acting, self.task)
-            found = {"as_recorded": not mismatches, "mismatches": mismatches}
-            if not self.as_json:
-                say(*(mismatches or ["as recorded"]))
-        if self.as_json:
-            asked = {"task": self.task.source or self.task.name, "policy": self.who, "seed": self.seed}
-            objects = self.objects or USUAL_OBJECTS
-            answer({**asked, "objects": objects, **episode_json(episode, explain=self.explain), **found}, True)
+    headline = f"{head}: {episode.outcome} after {episode.steps} steps"
+    write_atomically(sheet, contact_sheet(headline, details, camera.tiles))
+
+
+def _mismatches(record: Record | None, episode: Episode, acting: RunnablePolicy, task: Task) -> list[str] | None:
+    """Return in what an episode was not as recorded, if it was to be."""
+    if record is None:
+        return None
+    from bilevel.experiments.compare import compare_with_record
+
+    return compare_with_record(record, episode, acting, task)
 
 
 # Episodes that were recorded
@@ -302,25 +263,12 @@ def _recorded_options(record: Record, results: Path, given: dict[str, Any]) -> d
 
     What a record cannot say is as it is given: where the policy is now, and whose estimation it was.
     """
-    settings = record.settings
-    recovery, planner, estimation = (settings.get(name) for name in ("recovery", "planner", "estimation"))
-    seconds = settings.get("planning_seconds")
-    if not all(isinstance(text, str | None) for text in (recovery, planner, estimation)) or not isinstance(
-        seconds, int | float | None
-    ):
-        raise BadInput(f"{results}: the settings of the episode are none of ours: {settings}")
-    if estimation not in (None, "off") and not given["estimation"]:
+    kinds = {"recovery": str, "planner": str, "estimation": str, "planning_seconds": int | float}
+    settings = {name: record.settings.get(name) for name in kinds}
+    if wrong := [name for name, kind in kinds.items() if not isinstance(settings[name], kind | None)]:
+        raise BadInput(f"{results}: the settings of the episode are damaged: {wrong[0]}")
+    if settings["estimation"] not in (None, "off") and not given["estimation"]:
         raise BadInput("the episode was run with the state estimation of another policy: name its folder: --estimation")
-    return {
-        "policy": given["policy"] or record.policy or EXPERT,
-        "method": record.method,
-        "objects": record.objects,
-        "seed": record.seed,
-        "noise": record.noise,
-        "recovery": recovery,
-        "planner": planner,
-        "planning_seconds": seconds,
-        "perception": record.perception,
-        "estimation": given["estimation"] or estimation,
-        "env_args": dict(record.arguments),
-    }
+    decided = {name: getattr(record, name) for name in ("method", "objects", "seed", "noise", "perception")}
+    decided |= {"policy": given["policy"] or record.policy or EXPERT, "env_args": dict(record.arguments)}
+    return {**settings, **decided, "estimation": given["estimation"] or settings["estimation"]}
