@@ -14,10 +14,8 @@ from bilevel.policies.changes import UNEXPECTED
 from bilevel.policies.episode import Entry, Episode
 from bilevel.policies.narration import (
     FOLD_AFTER,
-    MOST_NAMED,
     UNEXPECTED_KINDS,
     EpisodePrinter,
-    Folding,
     TraceWriter,
     caption,
     episode_json,
@@ -27,7 +25,7 @@ from bilevel.policies.narration import (
 )
 from bilevel.policies.policy import Policy, expert_policy
 from bilevel.policies.recovery import NO_RECOVERY
-from bilevel.policies.rollout import Callback, rollout
+from bilevel.policies.rollout import Callback, Transition, rollout
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom
@@ -89,8 +87,8 @@ def test_without_rules_there_are_only_actions_and_events() -> None:
 
 def test_where_a_policy_does_not_say_what_it_does_the_changes_are_printed() -> None:
     assert lines(run(task=TINY_ACTING)) == [
-        "carrying(parcel1); no longer free(), lying(parcel1)",
-        "at(parcel1, spot1), free(); no longer carrying(parcel1), empty(spot1)",
+        "carrying(parcel1), no longer free(), no longer lying(parcel1)",
+        "at(parcel1, spot1), free(), no longer carrying(parcel1), no longer empty(spot1)",
     ]
 
 
@@ -131,16 +129,15 @@ def test_unexpected_changes_are_printed(monkeypatch: pytest.MonkeyPatch) -> None
     for change, line in zip(episode.unexpected, printed, strict=True):
         doing = [str(entry.action) for entry in episode.decisions() if entry.step < change.timestep][-1]
         assert line == f"unexpected at step {change.timestep}: {UNEXPECTED_KINDS[change.kind].format(action=doing)}"
-    for number, noun in ((1, "change"), (2, "changes")):
-        monkeypatch.setattr("bilevel.policies.narration.MAX_UNEXPECTED", len(printed) - number)
-        assert unexpected_lines(episode)[-1] == f"{number} more unexpected {noun}"
+    monkeypatch.setattr("bilevel.policies.narration.MAX_UNEXPECTED", len(printed) - 1)
+    assert unexpected_lines(episode)[-1] == "1 more unexpected changes"
     assert unexpected_lines(run()) == []
 
 
 def test_a_failure_is_told_with_its_reason_and_what_it_did_last() -> None:
     assert why_failed(run()) is None
     stuck = why_failed(run(lambda env: still_policy().bind(env.labels)))
-    assert stuck == f"{STUCK}; at last it did pick(parcel1), for 400 steps; the agent is 0.335 from parcel1"
+    assert stuck == f"{STUCK}; at last it did pick(parcel1), for 400 steps"
     still = replace(TINY, expert=Expert(act=lambda scene: np.zeros(3, np.float32)))
     assert why_failed(run(task=still)) == STUCK
     only_put = f"variables: ?p - parcel, ?s - spot\n{PUT}"
@@ -175,35 +172,22 @@ def test_what_is_printed_is_what_happens_and_how_it_ended(capsys: pytest.Capture
         assert errors == f"success after {episode.steps} steps\n"
 
 
-LIFT, OPEN = "pick(block1)\nrule 1\nBecause it is there.", "open(box)\nrule 2\nBecause it is closed."
-
-
-def folded(*texts: str, end: int = 10_000) -> list[tuple[int | None, str]]:
-    """What comes out where a text is printed at every tenth step."""
-    printed: list[tuple[int | None, str]] = []
-    folding = Folding(lambda step, text: printed.append((step, text)))
-    for number, text in enumerate(texts):
-        folding.add(10 * number, text)
-    folding.end(end)
-    return printed
-
-
-def test_reasons_are_given_once() -> None:
-    printed = folded(LIFT, OPEN, LIFT, "(bang)", "(bang)")
-    assert printed[:2] == [(0, LIFT), (10, OPEN)]
-    assert printed[2:] == [(20, "pick(block1) (as at step 0)"), (30, "(bang)"), (40, "(bang)")]
-
-
-def test_what_repeats_is_printed_a_few_times_and_then_counted_until_something_is_new() -> None:
-    printed = folded(*(20 * [LIFT]), OPEN, LIFT)
-    more = 19 - FOLD_AFTER
-    assert printed[-3:] == [
-        (None, f"… {more} more of the same until step 200: pick(block1) {more} times"),
-        (200, OPEN),
-        (210, "pick(block1) (as at step 0)"),
-    ]
-    several = [f"pick(block{number})" for number in range(MOST_NAMED + 1)]
-    assert folded(*several, *(5 * several))[-1][1].endswith(", and others")
+def test_what_repeats_is_printed_a_few_times_without_reasons_and_then_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    picking = run(by_rules).entries[0]
+    episode = Episode(0, outcome="stopped", entries=[picking])
+    episode.scene = run().scene
+    printer = EpisodePrinter(explain=True)
+    for step in range(50):
+        episode.steps = step
+        episode.entries = [replace(picking, step=step)]
+        printer(Transition(episode.scene, (), None, None, episode))
+    printer.end(episode)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4] == f"{1:>6}  pick(parcel1) (as at step 0)"
+    assert len(lines) == 4 + FOLD_AFTER + 1
+    assert lines[-1].strip() == f"… {49 - FOLD_AFTER + 1} more of the same"
 
 
 # The table of all steps
