@@ -63,11 +63,9 @@ def test_an_entry_is_kept_where_something_is_new() -> None:
     assert [entry.before for entry in episode.entries] == [None, *episode.entries[:-1]]
 
 
-def test_a_decision_is_where_another_action_begins_and_lasts_until_the_next() -> None:
+def test_a_decision_is_where_another_action_begins() -> None:
     episode = noted((HERE, PICK), (THERE, PICK), (HERE, PUT), (HERE, None), (HERE, PUT), (HERE, OTHER), (HERE, None))
     assert [(entry.step, entry.action) for entry in episode.decisions()] == [(0, PICK), (2, PUT), (5, OTHER)]
-    assert episode.durations() == {"pick": [2, 1], "put": [1, 1]}
-    assert noted().durations() == {}
 
 
 def test_what_somebody_does_who_watches_is_an_event_of_the_next_step() -> None:
@@ -90,12 +88,6 @@ def test_each_incident_is_in_the_entry_of_its_step() -> None:
     assert [(entry.step, len(entry.incidents)) for entry in episode.entries] == [(0, 1), (2, 1)]
     assert episode.incidents == incidents
     assert count_incidents([*incidents, MET]) == {"plan": 2, "stop": 1}
-
-
-def test_every_step_of_an_episode_belongs_to_an_action() -> None:
-    env = SceneEnv(TINY, 3, slip_rate=0.02)
-    episode = rollout(env, expert_policy(env), 5)
-    assert sum(map(sum, episode.durations().values())) == episode.steps == episode.entries[-1].step
 
 
 def test_entries_say_which_rule_fired_if_that_is_asked_for_and_there_are_rules() -> None:

@@ -93,7 +93,8 @@ def test_the_end_of_an_episode_has_an_outcome_and_a_reason(env: SceneEnv) -> Non
     stopped = rollout(env, Walker(100), 0, stop=lambda: env.steps == 4)
     assert (stopped.outcome, stopped.reason, stopped.steps) == (STOPPED, "stopped", 4)
     gave_up = run(high=OneIdea(PICK))
-    assert (gave_up.outcome, gave_up.reason, gave_up.durations()) == (NO_ACTION, "no rule", {"pick": [gave_up.steps]})
+    assert (gave_up.outcome, gave_up.reason) == (NO_ACTION, "no rule")
+    assert [entry.action for entry in gave_up.decisions()] == [PICK]
     quoted = run(high=OneIdea(None, ("no plan", "no plan within 2 s")))
     assert (quoted.outcome, quoted.reason, quoted.detail) == (NO_ACTION, "no plan", "no plan within 2 s")
 

@@ -4,40 +4,26 @@ An `Episode` is filled by `rollout` while a policy acts. It has an entry for eve
 that is said about an episode is a rendering of these: lines of text, JSON, the captions of a video, the timeline of a
 page, and the reason why it failed.
 
-| outcome | the episode |
-|---|---|
-| success | ended with all goals achieved |
-| step limit, terminated | was ended by the environment, which may also have an outcome of its own |
-| no action | ended because the policy did not know what to do |
-| settled | ended because everything had come to rest for good |
-| stopped | was given up by the caller |
-
-Why it did not succeed follows from that and from the changes of its state; the first reason that fits:
+Its outcome is success, step limit, terminated or another one of the environment's; no action, where the policy did not
+know what to do; settled, where everything had come to rest for good; or stopped by the caller. Why it did not succeed
+follows from that, from what the policy itself says, and from the changes of its state; the first of these that fits:
 
 | reason | the episode |
 |---|---|
-| no rule | ended because the policy did not know what to do |
-| no model | the same, as its planner cannot express what may happen |
-| no plan | the same, as its planner found none, or none in time |
-| plan broken | the same, as its plan is not for what happened |
-| unseen | the same, as an object that its action names is not seen |
+| no rule, no model, no plan, plan broken, unseen | ended because the policy did not know what to do |
 | physics | ended because the simulation became unstable |
-| terminated | was ended by the environment, for a reason of its own |
-| stopped | was given up by the caller |
+| terminated, stopped | was ended by the environment, or by the caller |
 | label | had mostly flickers among the changes of its last 1000 steps, and at least five |
 | control | the same, but at most of these flickers the things in question really moved: labels are not to blame |
 | stall | came to rest for good, or brought nothing about: never, not for 1000 steps, or ten times its longest action |
 | drop, collision | had in its last 1000 steps half as many changes of these two kinds as own ones, or more |
 | time | was still making progress at the step limit |
-
-Flickers and exogenous changes are nothing that was brought about. Of drops and collisions it is the commoner
-that counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -62,6 +48,7 @@ from bilevel.rules.explanation.english import sentence
 from bilevel.rules.matching import Match
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Problem
+from bilevel.symbolic.pddl import parse_problem, write_problem
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import STEP_LIMIT, SUCCESS, TERMINATED
 
@@ -248,25 +235,20 @@ class Episode:
                 found.append(entry)
         return found
 
-    def durations(self) -> dict[str, list[int]]:
-        """Return for each schema how many steps each of its actions took."""
-        found: dict[str, list[int]] = {}
-        for action, group in groupby(self._timed(), key=lambda pair: pair[0].action):
-            if action is not None:
-                found.setdefault(action.name, []).append(sum(end - entry.step for entry, end in group))
-        return found
-
-    def _timed(self) -> Iterator[tuple[Entry, int]]:
-        """Yield each entry with the step at which the next one begins."""
-        ends = [*(entry.step for entry in self.entries[1:]), self.steps]
-        return zip(self.entries, ends, strict=False)
-
     @cached_property
     def changes(self) -> list[AttributedChange]:
         """Every change of the state, and what brought it about."""
-        groups = (list(group) for _, group in groupby(self._timed(), key=lambda pair: pair[0].state))
-        stretches = [_stretch(group) for group in groups]
-        return attribute_changes(self.domain, stretches, self.scene.objects) if self.domain and stretches else []
+        if self.domain is None or not self.entries:
+            return []
+        ends = [*(entry.step for entry in self.entries[1:]), self.steps]
+        stretches = []
+        for state, group in groupby(zip(self.entries, ends, strict=True), key=lambda timed: timed[0].state):
+            entries, until = zip(*group, strict=True)
+            actions = [entry.action for entry in entries if entry.action is not None]
+            events = [entry.step for entry in entries for _ in entry.events]
+            start = entries[0].step
+            stretches.append(Stretch(state, actions[-1] if actions else None, start, until[-1] - start, events))
+        return attribute_changes(self.domain, stretches, self.scene.objects)
 
     @property
     def counts(self) -> ChangeCounts:
@@ -289,14 +271,6 @@ class Episode:
     def detail(self) -> str | None:
         """What the policy itself says about why it did not succeed."""
         return self.failure[1] if self.failure else None
-
-
-def _stretch(timed: Sequence[tuple[Entry, int]]) -> Stretch:
-    """Return entries in a row, which have the same state, as one stretch of time."""
-    entries, start = [entry for entry, _ in timed], timed[0][0].step
-    actions = [entry.action for entry in entries if entry.action is not None]
-    events = [entry.step for entry in entries for _ in entry.events]
-    return Stretch(entries[0].state, actions[-1] if actions else None, start, timed[-1][1] - start, events)
 
 
 # Why it failed
@@ -350,23 +324,8 @@ def read_problems(paths: Sequence[Path], domain: Domain) -> list[Problem]:
             if kept.incidents is None:
                 raise BadInput(f"{where}: incidents were not kept; run `bilevel evaluate` with --keep-incidents")
             for incident in kept.incidents:
-                for unknown in _unknown(incident, domain):
-                    raise BadInput(f"{where}: the domain '{domain.name}' does not know {unknown}: another task?")
                 objects = {name: kind for name, kind in incident.objects.items() if name not in domain.constants}
                 problem = Problem(f"met-{len(found) + 1}", domain.name, objects, incident.state, incident.goal)
+                parse_problem(write_problem(problem, domain), domain, where)  # which refuses what the domain lacks
                 found.setdefault((problem.state, problem.goal), problem)
     return list(found.values())
-
-
-def _unknown(incident: Incident, domain: Domain) -> Iterator[str]:
-    """Yield what an incident speaks of that the domain does not have."""
-    for kind in incident.objects.values():
-        if kind not in domain.types:
-            yield f"the type '{kind}'"
-    for fact in sorted(incident.state | incident.goal):
-        predicate = domain.predicates.get(fact.predicate)
-        if predicate is None or len(predicate.parameters) != len(fact.terms):
-            yield f"the predicate of {fact}"
-        for term in fact.terms:
-            if term not in incident.objects and term not in domain.constants:
-                yield f"the object '{term}' of {fact}"
