@@ -233,18 +233,8 @@ def test_an_environment_without_pictures_or_places_says_so() -> None:
 # Names over things
 
 
-class Noting(NameTags):
-    """Notes where tags are."""
-
-    boxes: dict[str, Box]
-
-    def _arranged(self, *arguments: object) -> dict[str, Box]:
-        self.boxes = super()._arranged(*arguments)  # type: ignore[arg-type]
-        return self.boxes
-
-
 def boxes(places: dict[str, tuple[float, float]]) -> dict[str, Box]:
-    tags = Noting()
+    tags = NameTags()
     tags.draw(GREY, places)
     return tags.boxes
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import lru_cache
@@ -290,52 +290,43 @@ class NameTags:
     """
 
     def __init__(self) -> None:
+        self.boxes: dict[str, Box] = {}  # in the last picture
         self._sides: dict[str, int] = {}  # which of the possible boxes a tag had last
 
     def draw(self, picture: Image, places: Places) -> Image:
-        """Return the picture with a tag for each place in it."""
+        """Return the picture with a tag for each place in it, arranged from the front to the back."""
         from PIL import Image as PillowImage
         from PIL import ImageDraw
 
         height, width, _ = picture.shape
-        size = max(SMALLEST_LETTERS, LETTERS * height)
+        size, frame = max(SMALLEST_LETTERS, LETTERS * height), Box(0, 0, width, height)
         inside = {name: place for name, place in places.items() if all(0 <= part < 1 for part in place)}
-        anchors = {name: (across * width, down * height) for name, (across, down) in inside.items()}
         canvas = PillowImage.fromarray(picture)
         pen = ImageDraw.Draw(canvas)
-        boxes = self._arranged(anchors, size, Box(0, 0, width, height))
-        for name, box in boxes.items():
-            x, y = anchors[name]
-            nearest = min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
-            pen.line([(x, y), nearest], fill=DARK, width=max(1, round(size / 10)))
-        for name, box in boxes.items():
+        self.boxes = {}
+        for name in sorted(inside, key=lambda name: (-round(inside[name][1] * height / size), name)):
+            anchor = inside[name][0] * width, inside[name][1] * height
+            self.boxes[name] = box = self._free_box(name, anchor, size, frame)
+            nearest = min(max(anchor[0], box.left), box.right), min(max(anchor[1], box.top), box.bottom)
+            pen.line([anchor, nearest], fill=DARK, width=max(1, round(size / 10)))
+        for name, box in self.boxes.items():
             tag = _tag(name, size)
             canvas.paste(tag, (round(box.left), round(box.top)), tag)
         return np.asarray(canvas, np.uint8)
 
-    def _arranged(self, anchors: Mapping[str, tuple[float, float]], size: float, frame: Box) -> dict[str, Box]:
-        """Return a box for each tag, from the front to the back: the first that covers no other tag, nor the edge."""
-        placed: dict[str, Box] = {}
-        for name in sorted(anchors, key=lambda name: (-round(anchors[name][1] / size), name)):
-            boxes = list(_boxes(anchors[name], _tag(name, size).size))
-            last = self._sides.get(name, 0)
-
-            def cost(side: int) -> float:
-                box = boxes[side]  # noqa: B023 (called here and now)
-                return sum(box.overlap(other) for other in placed.values()) - box.overlap(frame)
-
-            self._sides[name] = min(range(len(boxes)), key=lambda side: (round(cost(side)), side != last, side))
-            placed[name] = boxes[self._sides[name]]
-        return placed
-
-
-def _boxes(anchor: tuple[float, float], size: tuple[int, int]) -> Iterator[Box]:
-    """Yield the boxes that a tag of this size may have around its thing, the best first."""
-    (x, y), (width, height) = anchor, size
-    for distance, (right, down) in product(DISTANCES, DIRECTIONS):
-        left = x - width / 2 + right * (width / 2 + distance * height)
-        top = y - height / 2 + down * (height / 2 + distance * height)
-        yield Box(left, top, left + width, top + height)
+    def _free_box(self, name: str, anchor: tuple[float, float], size: float, frame: Box) -> Box:
+        """Return the first box around a thing that covers no other tag, nor the edge; the side of before, if it can be."""
+        (x, y), (width, height) = anchor, _tag(name, size).size
+        boxes, costs = [], []
+        for distance, (right, down) in product(DISTANCES, DIRECTIONS):
+            left = x - width / 2 + right * (width / 2 + distance * height)
+            top = y - height / 2 + down * (height / 2 + distance * height)
+            box = Box(left, top, left + width, top + height)
+            boxes.append(box)
+            costs.append(round(sum(box.overlap(other) for other in self.boxes.values()) - box.overlap(frame)))
+        last = self._sides.get(name, 0)
+        side = self._sides[name] = min(range(len(boxes)), key=lambda side: (costs[side], side != last, side))
+        return boxes[side]
 
 
 @lru_cache(maxsize=256)

@@ -253,18 +253,20 @@ def read_policy(folder: Path) -> LearnedPolicy:
     card = read_card(folder)
     if card.method != BISON:
         raise BadInput(f"{folder / POLICY}: a policy of the method {card.method!r}, not of {BISON}")
-    return bilevel_policy(folder, card)
-
-
-def bilevel_policy(folder: Path, card: Card) -> LearnedPolicy:
-    """Return the policy in a folder with this policy.json."""
     domain, weights = read_domain_and_weights(folder)
     encoding = encoding_of(domain, read_spec(card.spec))
     check_encoding(symbols_of(encoding), card.encoding, folder / DOMAIN)
     if card.network.kind == GRAPH:
         shapes = weight_shapes(encoding, card.controls, card.network.hidden, card.network.rounds)
         check_shapes(folder / WEIGHTS, weights, shapes)
-    return LearnedPolicy(card, domain, weights, _read_rules(folder / RULES, domain))
+    rules = read_rules(folder / RULES, domain)
+    try:
+        require_open_world(rules)
+    except BadInput as error:
+        raise BadInput(f"{folder / RULES}: {error}") from None
+    if not rules and not domain.adl:
+        raise BadInput(f"{folder / RULES}: there is no rule in it")
+    return LearnedPolicy(card, domain, weights, rules)
 
 
 def symbols_of(encoding: Encoding) -> dict[str, Any]:
@@ -313,17 +315,6 @@ def check_encoding(now: Mapping[str, Any], then: Mapping[str, Any], path: Path) 
                 f"{path}: not the domain that the network was trained with: "
                 f"its '{name}' would be {now.get(name)}, but {POLICY} says {then.get(name)}"
             )
-
-
-def _read_rules(path: Path, domain: Domain) -> tuple[Rule, ...]:
-    rules = read_rules(path, domain)
-    try:
-        require_open_world(rules)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
-    if not rules and not domain.adl:
-        raise BadInput(f"{path}: there is no rule in it")
-    return rules
 
 
 # Policies that come with tasks
