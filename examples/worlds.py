@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv
 
-from bilevel.policies.policy import ObservedPolicy, expert_policy
+from bilevel.policies.policy import Policy, expert_policy
 from bilevel.tasks.registry import find_task
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
@@ -17,7 +17,7 @@ from bilevel.tasks.task import Snapshot
 SAVED_AT = 100  # steps
 
 
-def watch(env: SceneEnv, expert: ObservedPolicy, seed: int) -> tuple[Snapshot, Scene]:
+def watch(env: SceneEnv, expert: Policy, seed: int) -> tuple[Snapshot, Scene]:
     """Run an episode and print what the expert does and what happens; a snapshot from its middle, and its end."""
     expert.reset(env.reset(seed))
     action, snapshot = None, env.save()
@@ -35,7 +35,7 @@ def watch(env: SceneEnv, expert: ObservedPolicy, seed: int) -> tuple[Snapshot, S
     return snapshot, env.scene
 
 
-def go_on(env: SceneEnv, expert: ObservedPolicy, snapshot: Snapshot) -> Scene:
+def go_on(env: SceneEnv, expert: Policy, snapshot: Snapshot) -> Scene:
     """Run the rest of an episode from a snapshot; what is seen at its end."""
     expert.reset(env.restore(snapshot))
     while not env.outcome:

@@ -315,7 +315,7 @@ class NameTags:
         return np.asarray(canvas, np.uint8)
 
     def _free_box(self, name: str, anchor: tuple[float, float], size: float, frame: Box) -> Box:
-        """Return the first box around a thing that covers no other tag, nor the edge; on the same side, if it can be."""
+        """Return the first box around a thing that covers no other tag, nor the edge; the last side goes first."""
         (x, y), (width, height) = anchor, _tag(name, size).size
         boxes, costs = [], []
         for distance, (right, down) in product(DISTANCES, DIRECTIONS):

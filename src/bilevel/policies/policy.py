@@ -54,9 +54,6 @@ class Policy:
         return None
 
 
-ObservedPolicy = Policy
-
-
 class LabellingPolicy(Policy):
     """The part of a policy that says what it sees, and not what it is doing: its labels are for those who watch it."""
 
