@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -15,38 +14,17 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # nothing that is coun
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # of seconds, of mebibytes
 Plain = str | bool | Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | float | None  # a value that holds no others
 
-TOO_DEEP = "lists and objects are nested too deeply"
-DEEPEST = 100  # levels of lists and objects in each other, far from where Python itself gives up
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-
 
 class Damaged(BadInput):
     """A file that is there, but not what it should be."""
 
 
 def decode(data: bytes | str, kind: type[Value], what: object) -> Value:
-    """The value in some JSON; `Damaged`, which says `what` is, where it is not JSON, too deep, or not of this kind."""
+    """The value in some JSON; `Damaged`, which says `what` is, where it is not JSON, or not of this kind."""
     try:
-        value = msgspec.json.decode(data, type=kind)
-        if is_too_deep(data):
-            raise Damaged(f"{what}: {TOO_DEEP}")
-        return value
-    except RecursionError:
-        raise Damaged(f"{what}: {TOO_DEEP}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Damaged(f"{what}: {_in_one_line(error)}") from None
-
-
-def is_too_deep(data: bytes | str) -> bool:
-    """Return whether valid JSON has more than some `DEEPEST` levels: what is done with it may then fail anywhere."""
-    text = data.encode() if isinstance(data, str) else data
-    if text.count(b"[") + text.count(b"{") <= DEEPEST:
-        return False
-    brackets = _STRING.sub(b"", text).translate(None, _NO_BRACKETS)
-    for _ in range(DEEPEST):  # each time, the innermost level goes
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-    return bool(brackets)
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Damaged(f"{what}: {' '.join(str(error).split())}") from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -62,7 +40,3 @@ def read_bytes(path: Path) -> bytes:
 def encode(value: object, *, indent: int = 2) -> str:
     """A value as JSON for a person to read."""
     return msgspec.json.format(msgspec.json.encode(value), indent=indent).decode() + "\n"
-
-
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -87,6 +88,7 @@ def _on_this_machine(sent: _Sent[Item, Result], items: Sequence[Item], workers: 
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+    warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)  # and are not wanted
     one_thread = {"inner_max_num_threads": 1, "initializer": _begin_worker, "initargs": (os.getpid(),)}
     try:
         with joblib.parallel_config("loky", **one_thread):

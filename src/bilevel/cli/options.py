@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -88,24 +89,6 @@ def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., A
 # Types
 
 
-class Whole(click.ParamType[int]):
-    """A whole number from `least` to `most`."""
-
-    name = "n"
-
-    def __init__(self, least: int = 0, most: int = MOST) -> None:
-        self.least, self.most = least, most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        text = str(value)
-        if not (text.isascii() and text.removeprefix("-").isdecimal() and len(text) < 100):
-            self.fail(f"{value!r} is not a whole number.", param, ctx)
-        if not self.least <= int(text) <= self.most:
-            self.fail(f"must be at least {self.least} and at most {self.most}, but is {text}.", param, ctx)
-        return int(text)
-
-
 class Switch(click.Choice[str]):
     """On or off; neither, unless it is given."""
 
@@ -117,22 +100,14 @@ class Switch(click.Choice[str]):
         return super().convert(value, param, ctx) == "on"
 
 
-class Number(click.ParamType[float]):
-    """A finite number that is not negative; with `positive`, not 0 either."""
-
-    def __init__(self, name: str = "x", positive: bool = False, most: float = math.inf) -> None:
-        self.name, self.positive, self.most = name, positive, most
+class Number(click.FloatRange):
+    """A finite number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
-        try:
-            number = float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        if not (number > 0 if self.positive else number >= 0) or not math.isfinite(number) or number > self.most:
-            least = "more than 0" if self.positive else "0 or more"
-            most = f" and at most {self.most:,}" if self.most < math.inf else ""
-            self.fail(f"must be {least}{most}, but is {value}.", param, ctx)
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -159,11 +134,10 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         """Return the numbers."""
         numbers: set[int] = set()
         for part in str(value).split(","):
-            first, dash, last = (word.strip() for word in part.partition("-"))
-            ends = first, last if dash else first
-            if not all(end.isascii() and end.isdecimal() and len(end) < 8 for end in ends):
+            found = re.fullmatch(r" *([0-9]{1,7})(?: *- *([0-9]{1,7}))? *", part)
+            if not found:
                 self.fail(f"takes numbers and ranges, such as 3, 1-10 or 1-3,10, not {value!r}.", param, ctx)
-            low, high = map(int, ends)
+            low, high = int(found[1]), int(found[2] or found[1])
             if not 1 <= low <= high <= low + MOST_SIZES:
                 self.fail(f"{part!r} is no range of numbers from 1 on.", param, ctx)
             numbers.update(range(low, high + 1))
@@ -177,29 +151,25 @@ class Size(click.ParamType[tuple[int, int]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         """Return the width and the height."""
-        width, _, height = str(value).lower().partition("x")
-        if not all(side.isascii() and side.isdecimal() and len(side) < 6 for side in (width, height)):
+        found = re.fullmatch(r"([0-9]{1,5})[xX]([0-9]{1,5})", str(value))
+        if not found:
             self.fail(f"takes WIDTHxHEIGHT, such as 1280x960, not {value!r}.", param, ctx)
-        return int(width), int(height)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return how it is written in the help."""
-        return "WIDTHxHEIGHT"
+        return int(found[1]), int(found[2])
 
 
 KINDS: dict[str, click.ParamType[Any]] = {  # of options and arguments; other names are those of texts
     "FILE": Place("file"),
     "DIR": Place("dir"),
-    "N": Whole(),
-    "N>0": Whole(1),
-    "N>1": Whole(2),
-    "SEED": Whole(most=2**63 - 1),
-    "X": Number(),
-    "X>0": Number(positive=True),
-    "SHARE": Number("share", most=0.99),
-    "GB": Number("gb", positive=True),
-    "HZ": Number("hz", positive=True),
-    "SECONDS": Number("seconds", positive=True, most=1_000_000),
+    "N": click.IntRange(0, MOST),
+    "N>0": click.IntRange(1, MOST),
+    "N>1": click.IntRange(2, MOST),
+    "SEED": click.IntRange(0, 2**63 - 1),
+    "X": Number(0),
+    "X>0": Number(0, min_open=True),
+    "SHARE": Number(0, 0.99),
+    "GB": Number(0, min_open=True),
+    "HZ": Number(0, min_open=True),
+    "SECONDS": Number(0, 1_000_000, min_open=True),
     "N-M": Numbers(),
     "WIDTHxHEIGHT": Size(),
     "on|off": Switch(),
@@ -226,30 +196,21 @@ SHARED = {
     "perception": option(
         "--perception",
         "NAME=VALUE,...",
-        "What is wrong with what is seen, such as noise=0.01,missed=0.05,occluded=0.04,delay=3 (also bias, every, "
-        "swapped); success is judged on what is.",
+        "Errors of what is seen: noise=0.01, missed=0.05, occluded=0.04, delay=3, bias, every, swapped, by commas.",
         default="",
         show_default=False,
     ),
     "noise": option("--noise", "X", "Perturb the controls by bursts of this amplitude, such as 0.7.", 0.0),
     "recovery": option(
-        "--recovery",
-        "STRATEGY",
-        "What a bilevel policy does where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off (by default as "
-        "the policy says).",
+        "--recovery", "STRATEGY", "What to do where no rule applies, such as wait=20,plan,retry=3,nudge=5, or off."
     ),
     "estimation": option(
-        "--estimation",
-        "on|off|POLICY",
-        "State estimation between seeing and labelling: on, off, or the folder of a policy whose estimation to use, "
-        "as the expert needs one (by default as the policy was learned).",
+        "--estimation", "on|off|POLICY", "Estimate what is there from what is seen: on, off, or as this policy does."
     ),
     "planner": option("--planner", "PLANNER", "What a method plans with: det-* with lama or search, ndt-* with fond."),
     "planning-seconds": option("--planning-seconds", "X>0", "How long each plan may take (by default 100)."),
     "log": option(
-        "--log",
-        "tensorboard=DIR|wandb=PROJECT",
-        "Note what is measured on the way for TensorBoard or Weights & Biases; needs the extra of that name.",
+        "--log", "tensorboard=DIR|wandb=PROJECT", "Note what is measured on the way; needs the extra of that name."
     ),
     "workers": option(
         "--workers",
@@ -281,7 +242,6 @@ def named_after(task: str, file: Path | None, ending: str) -> Path | None:
 
 def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of `--env-args`: values are JSON where possible, else text."""
-    from bilevel.json_files import is_too_deep
     from bilevel.tasks.task import NOT_OF_ENVIRONMENTS
 
     arguments: dict[str, Any] = {}
@@ -291,11 +251,9 @@ def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
             raise BadInput(f"--env-args takes KEY=VALUE, not '{text}'")
         if name in NOT_OF_ENVIRONMENTS:
             raise BadInput(f"--env-args: '{name}' is no argument of environments; see the options of the command")
-        if is_too_deep(value):
-            raise BadInput(f"--env-args: lists and objects are nested too deeply in '{name}'")
         try:
             arguments[name] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments[name] = value
     return arguments
 

@@ -6,19 +6,16 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bilevel.cli.options import argument, command, option, read_large, required, shared
 from bilevel.cli.output import answer, count, say
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from bilevel.planning.planner import ContingentPolicy, Deadline, PlanResult, PlanStep
     from bilevel.rules.rule import Rule
     from bilevel.rules.solving import Solution
-    from bilevel.symbolic.costs import Costs
     from bilevel.symbolic.domain import Domain, Problem
     from bilevel.symbolic.packed import PackedProblem
 
@@ -34,14 +31,7 @@ FORMAT = 1  # of JSON files
 @option("--memoryless", bool, "Choose afresh at every step, as a robot does, instead of staying with a goal.")
 @shared("json")
 def solve(
-    domain: Path,
-    problem: Path,
-    rules: Path,
-    plan: Path | None,
-    seed: int,
-    max_steps: int | None,
-    memoryless: bool,
-    as_json: bool,
+    domain: Path, problem: Path, rules: Path, plan: Path | None, memoryless: bool, as_json: bool, **options: Any
 ) -> int:
     """Solve a problem by rules, without search.
 
@@ -53,39 +43,37 @@ def solve(
     """
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.solving import solve
-    from bilevel.symbolic.costs import read_costs
     from bilevel.symbolic.packed_plans import plan_chunks
 
     started = time.perf_counter()
     read_domain, read_problem = read_large(domain, problem)
     read = read_rules(rules, read_domain)
     ready = time.perf_counter()
-    solution = solve(read_domain, read_problem, read, seed=seed, max_steps=max_steps, commit=not memoryless)
+    solution = solve(read_domain, read_problem, read, commit=not memoryless, **options)
     solved = time.perf_counter()
-    steps = len(solution.plan.actions)
-    reason = "" if solution.is_solved else _why_unsolved(read_domain, _unpacked(read_problem), read, solution)
-    if solution.is_solved and plan is not None:
+    steps, reason = len(solution.plan.actions), ""
+    if not solution.is_solved:
+        reason = _why_unsolved(read_domain, _unpacked(read_problem), read, solution)
+    elif plan is not None:
         from bilevel.files import write_atomically
 
-        write_atomically(plan, plan_chunks(solution.plan, read_costs(domain, problem)))
-    if as_json:
-        values = {
-            "outcome": solution.stop.name.lower().replace("_", "-"),
-            "steps": steps,
-            "open_goals": solution.open_goals,
-            "reason": reason,
-            "reading_seconds": round(ready - started, 4),
-            "solving_seconds": round(solved - ready, 4),
-            "writing_seconds": round(time.perf_counter() - solved, 4),
-            "plan": str(plan) if plan and solution.is_solved else None,
-        }
-        answer(values, as_json)
-    elif solution.is_solved:
-        for block in plan_chunks(solution.plan, read_costs(domain, problem)) if plan is None else ():
+        write_atomically(plan, plan_chunks(solution.plan))
+    elif not as_json:
+        for block in plan_chunks(solution.plan):
             print(block.decode(), end="")
-        say(f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
+    values = {
+        "outcome": solution.stop.name.lower().replace("_", "-"),
+        "steps": steps,
+        "open_goals": solution.open_goals,
+        "reason": reason,
+        "reading_seconds": round(ready - started, 4),
+        "solving_seconds": round(solved - ready, 4),
+        "plan": str(plan) if plan and solution.is_solved else None,
+    }
+    if as_json:
+        answer(values, as_json)
     else:
-        say(reason)
+        say(reason or f"solved in {steps} steps ({ready - started:.2f} s reading, {solved - ready:.2f} s solving)")
     return 0 if solution.is_solved else 1
 
 
@@ -115,45 +103,22 @@ def _unpacked(problem: Problem | PackedProblem) -> Problem:
 def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
     """Check that a plan can be carried out and reaches the goal; exits with 1 and says where if it does not.
 
-    Where actions have costs, it also says what the plan costs. A cost in the last line of the file must be right.
-
     \b
     Example:
       bilevel validate domain.pddl problem.pddl found.plan
     """
-    from bilevel.symbolic.costs import wrong_claim
     from bilevel.symbolic.packed import PackedProblem
     from bilevel.symbolic.packed_plans import validate_packed
     from bilevel.symbolic.plans import read_plan, validate
 
     read_domain, read_problem = read_large(domain, problem)
-    is_packed = isinstance(read_problem, PackedProblem)
-    verdict = validate_packed(read_domain, read_problem, plan) if is_packed else None  # type: ignore[arg-type]
+    verdict = None
+    if isinstance(read_problem, PackedProblem):
+        verdict = validate_packed(read_domain, read_problem, plan)
     if verdict is None:
         verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
-    text, cost, is_valid = str(verdict), None, verdict.is_valid
-    if is_valid:
-        cost, remark = _cost(domain, problem, plan, read_domain)
-        wrong = wrong_claim(plan, verdict.steps, cost)
-        text, is_valid = (f"not valid: {wrong}", False) if wrong else (text + remark, True)
-    values = {"valid": is_valid, "steps": verdict.steps, "cost": None if cost is None else float(cost), "text": text}
-    answer(values, as_json, text)
-    return 0 if is_valid else 1
-
-
-def _cost(domain: Path, problem: Path, plan: Path, read_domain: Domain) -> tuple[Decimal | None, str]:
-    """Return what the plan costs, and that in words, where its actions have costs and these are known."""
-    from bilevel.symbolic.costs import digits, read_costs
-    from bilevel.symbolic.plans import read_plan
-
-    costs = read_costs(domain, problem)
-    if costs is None:
-        return None, ""
-    try:
-        cost = costs.total(read_plan(plan, read_domain).actions)
-    except BadInput as error:
-        return None, f"; cost unknown: {error}"
-    return cost, f" at a cost of {digits(cost)}"
+    answer({"valid": verdict.is_valid, "steps": verdict.steps, "text": str(verdict)}, as_json, str(verdict))
+    return 0 if verdict.is_valid else 1
 
 
 @command()
@@ -190,39 +155,24 @@ def problem(name: str, output: Path, objects: int, seed: int, as_json: bool) -> 
 # Planning
 
 
-class Found(NamedTuple):
-    """A plan or a policy: as text, how large it is, and all else as JSON."""
-
-    text: str
-    size: str
-    values: dict[str, Any]
-
-
 @command()
 @shared("domain", "problem")
 @option(
     "--planner",
     ("auto", "fast-downward", "lama", "search", "fond"),
-    "For plans: `search` is built in, `fast-downward` and its quick variant `lama` need the extra `planners`. For "
-    "policies: `fond`, built in. `auto` is `fond` for a nondeterministic domain; for any other it is `search`, and "
-    "Fast Downward, where it is installed, for what that cannot do.",
+    "`search` and `fond` are built in, `fast-downward` and its quick variant `lama` need the extra `planners`; `auto` "
+    "is `fond` for a nondeterministic domain, else `search`, and Fast Downward for what that cannot do.",
     "auto",
 )
 @option("--timeout", "SECONDS", "Give up after so many seconds.", 60.0)
 @option("--memory", "GB", "Give up when planning takes more gigabytes of memory.", 4.0)
-@option("--output", "FILE", "Where to write it instead of printing it: as JSON where the name ends in .json.")
+@option("--output", "FILE", "Where to write it instead of printing it: as JSON for a .json, else as text.")
 @option("--max-states", "N>0", "Check a policy state by state up to so many states, else decision by decision.", 20_000)
 @shared("json")
 def plan(
-    domain: Path,
-    problem: Path,
-    planner: str,
-    timeout: float,
-    memory: float,
-    output: Path | None,
-    max_states: int,
+    domain: Path, problem: Path, planner: str, timeout: float, memory: float, output: Path | None, max_states: int,
     as_json: bool,
-) -> int:
+) -> int:  # fmt: skip
     """Plan: a sequence of actions or, where the domain is nondeterministic, a policy for whatever nature does.
 
     A policy is strong-cyclic: if nature is fair, following it always ends in the goal. That is checked before it is
@@ -237,7 +187,6 @@ def plan(
     from bilevel.planning.planner import Deadline, Status
     from bilevel.planning.planners import plan as find_plan
     from bilevel.symbolic.adl import read_for_planning
-    from bilevel.symbolic.costs import read_costs
 
     read_domain, read_problem = read_for_planning(domain, problem)
     if output is not None:
@@ -245,25 +194,32 @@ def plan(
     deadline, started = Deadline(timeout), time.perf_counter()
     result = find_plan(read_domain, read_problem, planner=planner, time_limit=timeout, memory_limit=memory * 1e9)
     seconds = time.perf_counter() - started
-    found = None
+    text, size, found = "", "", dict[str, Any]()
     if result.policy is not None:
-        found = _found_policy(read_domain, read_problem, result.policy, deadline, max_states)
+        found, items = _checked_policy(read_domain, read_problem, result.policy, deadline, max_states)
+        text, size = policy_text(items), count(items, "decision")
     elif result.status is Status.SOLVED:
-        found = _found_plan(read_domain, result.steps, read_costs(domain, problem))
+        items = plan_items(result.steps)
+        hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
+        found = {"remarks": [] if read_domain.is_deterministic else [hope], "plan": items}
+        text, size = plan_text(read_domain, result.steps), count(items, "step")
     if found and output is not None:
-        write_atomically(output, _rendered(found, output, read_domain, read_problem))
+        if output.suffix == ".json":
+            items_found = {kind: found[kind] for kind in ("plan", "policy") if kind in found}
+            head = {"format": FORMAT, "domain": read_domain.name, "problem": read_problem.name}
+            text = json.dumps({**head, **items_found}, ensure_ascii=False, indent=2) + "\n"
+        write_atomically(output, text)
     message = _message(result, read_problem, timeout, memory)
     if as_json:
-        nothing: dict[str, Any] = {"sizes": {}, "checked": None, "remarks": [], "plan": None, "policy": None}
-        head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4)}
         written = str(output) if found and output else None
-        answer({**head, **nothing, **(found.values if found else {}), "output": written}, as_json)
-    elif found is None:
-        say(message)
-    else:
+        head = {"status": result.status.value, "message": message, "seconds": round(seconds, 4), "output": written}
+        answer({**head, "plan": None, "policy": None, "checked": None, "remarks": [], **found}, as_json)
+    elif found:
         if output is None:
-            print(found.text, end="", flush=True)
-        say(f"found in {seconds:.2f} s: {found.size}", *found.values["remarks"])
+            print(text, end="", flush=True)
+        say(f"found in {seconds:.2f} s: {size}", *found["remarks"])
+    else:
+        say(message)
     return 0 if found else 1
 
 
@@ -279,10 +235,10 @@ def _message(result: PlanResult, problem: Problem, timeout: float, memory: float
     }.get(result.status, result.message)
 
 
-def _found_policy(
+def _checked_policy(
     domain: Domain, problem: Problem, policy: ContingentPolicy, deadline: Deadline, max_states: int
-) -> Found:
-    """Return a policy that was checked."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what is to be said of a policy that was checked, and its decisions."""
     from dataclasses import replace
 
     from bilevel.planning.strong_cyclic import PolicyKind, check_policy, is_proved
@@ -293,28 +249,8 @@ def _found_policy(
     if check.is_refuted:
         raise BadInput(f"the planner failed on problem '{problem.name}': its policy is {check}")
     items = policy_items(policy)
-    sizes = {"states": len(check.graph.choices), "decisions": len(items)}
     remarks = [str(check), *map(str, policy.placeholders)]
-    values = {"sizes": sizes, "checked": check.kind.value, "remarks": remarks, "policy": items}
-    return Found(policy_text(items), count(items, "decision"), values)
-
-
-def _found_plan(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None) -> Found:
-    """Return a plan; in a nondeterministic domain it may turn out otherwise."""
-    items = plan_items(steps)
-    hope = "the domain is nondeterministic: the plan counts on the outcomes it names; a hope, not a promise"
-    sizes = {"states": len(items) + 1, "steps": len(items)}
-    values = {"sizes": sizes, "remarks": [] if domain.is_deterministic else [hope], "plan": items}
-    return Found(plan_text(domain, steps, costs), count(items, "step"), values)
-
-
-def _rendered(found: Found, path: Path, domain: Domain, problem: Problem) -> str:
-    """Return it in the format that the file's name asks for."""
-    if path.suffix.lower() == ".json":
-        head = {"format": FORMAT, "domain": domain.name, "problem": problem.name}
-        items = {kind: found.values[kind] for kind in ("plan", "policy") if kind in found.values}
-        return json.dumps({**head, **items}, ensure_ascii=False, indent=2) + "\n"
-    return found.text
+    return {"checked": check.kind.value, "remarks": remarks, "policy": items}, items
 
 
 def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
@@ -327,7 +263,7 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, f"; {count(lines, 'decision')}; the first whose condition holds counts\n"])
 
 
-def plan_text(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None = None) -> str:
+def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
     """Return a plan as the planning competitions write it; comments say which outcomes it counts on."""
     from bilevel.symbolic.adl_actions import is_own, users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
@@ -338,7 +274,7 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep], costs: Costs | None = N
         for number, step in enumerate(steps)
         if not domain.schemas[step.action.name].is_deterministic
     }
-    return write_plan(Plan([users_action(step.action) for step in steps], moves), costs)
+    return write_plan(Plan([users_action(step.action) for step in steps], moves))
 
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
