@@ -196,7 +196,7 @@ SHARED = {
     "perception": option(
         "--perception",
         "NAME=VALUE,...",
-        "Errors of what is seen: noise=0.01, missed=0.05, occluded=0.04, delay=3, bias, every, swapped, by commas.",
+        "Errors of what is seen: noise=0.01, missed=0.05, occluded=0.04, delay=3, bias, every, by commas.",
         default="",
         show_default=False,
     ),

@@ -4,8 +4,8 @@
     sensor = Sensor(perception, task.spec, seed)
     seen = sensor.see(scene)
 
-What is seen of objects is wrong, missing, or called by another name; the agent knows where it is itself. A scene that
-is late, or seldom seen, is so as a whole. Random numbers are a sensor's own: the environment's stay the same.
+What is seen of objects is wrong or missing; the agent knows where it is itself. A scene that is late, or seldom seen,
+is so as a whole. Random numbers are a sensor's own: the environment's stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import LabelOnly, Position, Spec
 
 REMEMBERED = 1000  # rosters of which something is known
-SWAP_STEPS = (5, 20)  # for how long two objects have each other's names
 
 Length = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -40,7 +39,6 @@ class Perception(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     occluded: Length = 0.0  # objects as near to the agent as this are not seen
     delay: Steps = 0  # the scene is that of so many steps ago
     every: Annotated[int, msgspec.Meta(ge=1, le=10**9)] = 1  # a new scene is seen at every n-th step
-    swapped: Probability = 0.0  # of two objects of one type to exchange their names, at each step
 
     def __str__(self) -> str:
         values = {field.name: (getattr(self, field.name), field.default) for field in msgspec.structs.fields(self)}
@@ -113,12 +111,11 @@ class Sensor:
         self._bias = (direction * (perception.bias / length)).astype(np.float32)
         self._late: deque[Scene] = deque(maxlen=perception.delay + 1)
         self._steps = 0
-        self._swap: tuple[str, str, int] | None = None  # two names, and when they have their own again
 
     def see(self, scene: Scene) -> Scene:
         """Return what is seen of the next scene of the episode."""
         if self._steps % self._perception.every == 0:
-            self._late.append(self._swapped(self._moved(self._seen(scene))))
+            self._late.append(self._moved(self._seen(scene)))
         else:
             self._late.append(self._late[-1])
         self._steps += 1
@@ -150,28 +147,3 @@ class Sensor:
         features = scene.features.copy()
         features[:, found.columns] += off * found.has(scene.roster)
         return Scene.from_arrays(scene.spec, scene.values, features, scene.roster)
-
-    def _swapped(self, scene: Scene) -> Scene:
-        """Exchange the names of two objects of one type, now and then."""
-        if not self._perception.swapped:
-            return scene
-        if self._swap is None and self._rng.random() < self._perception.swapped:
-            kinds = [
-                kind
-                for kind in dict.fromkeys(scene.objects.values())
-                if len(scene.roster.of_type(kind)) > 1
-                and not scene.spec.objects[kind].keys().isdisjoint(self._coordinates.names)
-            ]
-            if kinds:
-                names = scene.roster.of_type(kinds[int(self._rng.integers(len(kinds)))])
-                one, other = self._rng.permutation(len(names))[:2].tolist()
-                self._swap = names[one], names[other], self._steps + int(self._rng.integers(*SWAP_STEPS))
-        if self._swap is None:
-            return scene
-        one, other, end = self._swap
-        if self._steps >= end:
-            self._swap = None
-            return scene
-        wrong = {one: other, other: one}
-        roster = Roster({wrong.get(name, name): kind for name, kind in scene.objects.items()})
-        return Scene.from_arrays(scene.spec, scene.values, scene.features, roster)

@@ -121,15 +121,13 @@ class SceneEnv:
         return self.task.save is not None and self.task.restore is not None
 
     def save(self) -> Snapshot:
-        """The whole simulator as arrays."""
-        if self.task.save is None:
-            raise BadInput(f"the task '{self.task.name}' cannot save its simulator")
+        """The whole simulator as arrays, where that can be saved."""
+        assert self.task.save is not None
         return self.task.save(self.env)
 
     def restore(self, snapshot: Snapshot) -> Scene:
         """Go on from a snapshot."""
-        if self.task.restore is None:
-            raise BadInput(f"the task '{self.task.name}' cannot restore its simulator")
+        assert self.task.restore is not None
         self.outcome = None
         return self._see(*self.task.restore(self.env, snapshot))
 
