@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import cos, pi, sin
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, encode_episode, encoding_of
+from bilevel.lowlevel.encoding import Encoding, FeatureEncoder, encoding_of
 from bilevel.lowlevel.network import GraphNetwork, weights_of
 from bilevel.lowlevel.numpy_network import NumpyNetwork
 from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
@@ -118,34 +117,6 @@ def test_many_steps_at_once_give_the_same_as_each_of_them() -> None:
 # Facts
 
 
-def test_names_are_sorted_by_the_number_of_their_arguments() -> None:
-    assert (ENCODING.nullary, ENCODING.unary) == (("raining",), ("dry", "wet"))
-    assert (ENCODING.schemas, ENCODING.arity, ENCODING.bare) == (("hang", "wipe"), 3, ())
-    assert (ENCODING.global_size, ENCODING.object_size) == (4 + 2, 8 + 4 + 3)
-    turned = replace(DOMAIN, predicates=reverse(DOMAIN.predicates), schemas=reverse(DOMAIN.schemas))
-    assert encoding_of(turned, SPEC) == ENCODING
-
-
-def test_facts_of_the_state_come_before_those_of_the_goal() -> None:
-    assert ENCODING.global_facts(facts(("raining",)), facts(("wet", "sock1"))).tolist() == [1, 0]
-    assert ENCODING.global_facts(facts(), facts(("raining",))).tolist() == [0, 1]
-    state = facts(("wet", "sock1"), ("dry", "sock2"), ("hangs", "sock1", "line1"), ("wet", "other"))
-    rows = ENCODING.object_facts(state, facts(("dry", "sock1")), Action("hang", ("sock2", "sock1", "floor")))
-    assert rows.tolist() == [
-        # dry, wet in the state; dry, wet in the goal; which argument
-        [1, 0, 0, 0, 1, 0, 0],
-        [0, 1, 1, 0, 0, 1, 0],
-        [0, 0, 0, 0, 0, 0, 1],
-    ]
-
-
-def test_an_action_with_fewer_arguments_has_its_last_again_and_again() -> None:
-    rows = ENCODING.object_facts(facts(("wet", "sock1")), facts(), Action("wipe", ("sock1",)))
-    assert rows.tolist() == [[0, 1, 0, 0, 1, 0, 0]] * 3
-    found, mask = ENCODING.arguments(scene(), Action("wipe", ("sock1",)))
-    assert (found, mask.shape) == ([0, 0, 0], (3, 8))
-
-
 def test_a_constant_need_not_be_seen() -> None:
     rows, mask = ENCODING.arguments(scene(), Action("hang", ("sock1", "sock1", "floor")))
     assert (rows, mask[2].any()) == ([0, 0, -1], False)
@@ -171,20 +142,6 @@ def test_a_spec_that_differs_in_what_is_not_told_is_accepted() -> None:
     assert accepts(less).features.told == ENCODING.features.told
     unseen = Spec(AGENT, {"peg": {"red": LabelOnly}, "sock": SOCK, "line": LINE})
     assert ENCODING.for_spec(unseen).features.told == ENCODING.features.told
-
-
-def test_a_spec_with_further_types_is_accepted() -> None:
-    further, action = (
-        Spec(AGENT, {"peg": LINE, "sock": SOCK, "line": LINE}),
-        Action("hang", ("sock1", "sock1", "line1")),
-    )
-    samples = [
-        encode_episode(encoding, [seen], [(facts(), facts(), action)], np.zeros((1, 1), np.float32), 0)
-        for encoding, seen in ((ENCODING, scene()), (ENCODING.for_spec(further), scene(further)))
-    ]
-    assert np.array_equal(samples[0].objects, samples[1].objects)
-    with pytest.raises(BadInput, match="the scenes have other features"):
-        encoding_of(DOMAIN, further).for_spec(ENCODING.spec)
 
 
 def test_a_spec_in_another_order_is_accepted() -> None:

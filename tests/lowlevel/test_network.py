@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cases import Case, cases, random_scene
 from slow_network import sizes
@@ -55,15 +54,6 @@ def test_sizes_and_shapes_are_what_the_definition_says(case: Case) -> None:
     assert weight_shapes(encoding, case.network.controls, hidden, case.rounds) == shapes
 
 
-@given(cases())
-@settings(max_examples=20, deadline=None)
-def test_scenes_from_arrays_are_answered_like_those_from_dictionaries(case: Case) -> None:
-    scene = case.scene
-    arrays = Scene.from_arrays(scene.spec, scene.values, scene.features, scene.roster)
-    network = case.numpy_network()
-    assert np.array_equal(network.control(arrays, *case.situation), network.control(scene, *case.situation))
-
-
 @given(cases(), st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None)
 def test_a_policy_remembers_nothing_that_no_longer_holds(case: Case, seed: int) -> None:
@@ -78,21 +68,6 @@ def test_a_policy_remembers_nothing_that_no_longer_holds(case: Case, seed: int) 
         for situation in ((state, goal, action), (goal, state, action), (state, state, action)):
             asked_alone = replace(case, scene=scene).numpy_network().control(scene, *situation)
             assert np.array_equal(policy.control(scene, *situation), asked_alone)
-
-
-@given(cases())
-@settings(max_examples=20, deadline=None)
-def test_rows_that_only_fill_up_change_nothing(case: Case) -> None:
-    arguments = len(case.situation[2].arguments)
-    assume(arguments)
-    (row,) = torch.split(case.network.table(case.samples)[0], 1)
-    encoding = case.network.encoding
-    parts = [encoding.global_size, len(encoding.schemas), encoding.arity * encoding.object_size]
-    global_, action, objects, _ = torch.split(row, [*parts, row.shape[-1] - sum(parts)], dim=-1)
-    rows = objects.reshape(1, encoding.arity, encoding.object_size)
-    with torch.no_grad():
-        padded, unpadded = (case.network(global_, action, rows[:, :count]) for count in (encoding.arity, arguments))
-    assert padded.numpy() == pytest.approx(unpadded.numpy(), rel=1e-5, abs=1e-5)
 
 
 # What cannot be answered
@@ -156,12 +131,3 @@ def test_rounding_errors_of_an_angle_that_never_changes_are_not_blown_up() -> No
     assert scales_of(numbers, turns=[0, 1]).tolist() == [1.0, pytest.approx(1 / numbers[:, 1].std())]
     told = FeatureEncoder(Spec({"x": Position, "way": Angle, "speed": Scalar}, {"car": {"way": Angle, "x": Position}}))
     assert (told.agent_turns, told.object_turns) == ([1, 2], [0, 1])
-
-
-def test_weights_that_were_handed_out_stay_as_they_are() -> None:
-    network = GraphNetwork(encoding_of(DOMAIN, SPEC), BOX, hidden=2)
-    weights = weights_of(network)
-    before = weights["readout.0.weight"].copy()
-    with torch.no_grad():
-        network.get_parameter("readout.0.weight").zero_()
-    assert np.array_equal(weights["readout.0.weight"], before)

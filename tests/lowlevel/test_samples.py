@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ from bilevel.lowlevel.encoding import Samples, Situation, encode_episode, encodi
 from bilevel.symbolic.domain import Action, Domain
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.spec import LabelOnly, Spec
-from tiny_demonstrations import EPISODES, samples, shown
+from tiny_demonstrations import samples, shown
 from tiny_task import DOMAIN, SPEC
 
 
@@ -81,11 +79,3 @@ def test_an_episode_without_steps_or_without_actions_has_no_samples() -> None:
     for ours, theirs in zip(samples().arrays(), both.arrays(), strict=True):
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs)
-
-
-def test_parts_are_put_together_and_chosen_from() -> None:
-    first = samples()
-    both = first.followed_by([first, replace(first, episodes=first.episodes + EPISODES)])
-    assert np.unique(both.episodes).tolist() == list(range(3 * EPISODES))
-    assert np.array_equal(both.where(both.episodes >= 2 * EPISODES).objects, first.objects)
-    assert len(both.where(np.zeros(len(both), np.bool_))) == 0

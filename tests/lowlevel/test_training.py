@@ -89,14 +89,6 @@ def slow_loss(outputs: Array, targets: Array, is_choice: bool) -> float:
     return sum(losses) / len(losses)
 
 
-def test_a_simple_function_is_learned() -> None:
-    """The first control is the first number that is seen of the first argument."""
-    first = samples().objects[:, 0, 0]
-    wanted = replace(samples(), targets=np.stack([first, 0 * first, 0 * first], axis=1))
-    found = trained(learned_from=wanted, config=TrainingConfig(epochs=30, batch=16, learning_rate=5e-3))
-    assert found.validation_loss < 0.02 * float(np.mean(wanted.targets**2))
-
-
 # What decides
 
 
@@ -189,11 +181,6 @@ def test_every_tenth_is_set_aside_and_stays_so_when_more_are_added() -> None:
         assert np.unique(held_out.episodes).tolist() == list(range(9, count, 10))
 
 
-def test_no_episodes_are_bad_input() -> None:
-    with pytest.raises(BadInput, match="at least one episode"):
-        split(numbered_samples([]), 10)
-
-
 @pytest.mark.parametrize(("episodes", "fewest"), [(1, 2), (5, 10)])
 def test_of_few_episodes_none_is_set_aside(episodes: int, fewest: int) -> None:
     ours = numbered_samples(list(range(episodes)))
@@ -272,23 +259,11 @@ def test_an_image_is_what_encoding_the_image_of_a_scene_gives(
     assert row[image.sources] * image.factors == pytest.approx(row_of(spec, encoding, signs, swapped), rel=1e-4)
 
 
-def test_mirrors_and_a_swap_make_eight_images() -> None:
-    columns = network_of(encoding_of(DOMAIN, spec_with(MIRROR, Mirror(("y", "yaw"), (1,)), TRANSPOSE))).columns(())
-    assert columns is not None
-    assert len(images(columns.symmetries, columns.columns)) == 8
-    assert len(images(columns.symmetries[:2], columns.columns)) == 4
-
-
 def test_what_a_feature_is_swapped_with_must_be_told_in_the_same_way() -> None:
     columns = network_of(encoding_of(DOMAIN, spec_with(Transpose(("x", "radius"), (0, 1))))).columns(())
     assert columns is not None
     with pytest.raises(BadInput, match="swaps 'x' with 'radius'"):
         images(columns.symmetries, columns.columns)
-
-
-def test_a_symmetry_of_features_that_nobody_has_is_bad_input() -> None:
-    with pytest.raises(BadInput, match="a symmetry names the feature 'depth'"):
-        spec_with(Mirror(("depth",), (0,)))
 
 
 def drawn_samples(encoding: Encoding, count: int = 40) -> Samples:
