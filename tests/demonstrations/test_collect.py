@@ -82,19 +82,6 @@ def test_scenes_labels_and_actions_come_back_as_they_were_seen(task: Task) -> No
     assert bool(demonstration.snapshots) == (task.save is not None)
 
 
-def test_any_timestep_can_be_restored_and_lived_on(eventful: Demonstration) -> None:
-    env = SceneEnv(TINY, 3, slip_rate=0.02)
-    scenes = eventful.scenes(SPEC)
-    for timestep in (0, 63, 64, 100):
-        when, snapshot = eventful.snapshot_before(timestep)
-        assert when == timestep // 64 * 64
-        scene = env.restore(snapshot)
-        for step in range(when, eventful.steps):
-            assert scene == scenes[step]
-            scene = env.step(eventful.executed[step])
-    assert eventful.snapshot_before(eventful.steps)[0] == eventful.steps
-
-
 def test_a_failed_attempt_is_tried_again_with_another_seed_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,16 +209,10 @@ class CollectionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     def differences(self, other: CollectionSettings) -> str:
         """Return where these settings differ from others: `objects 3 instead of 4`."""
         ours, theirs = (
-            {
-                "task": s.task,
-                **s.arguments,
-                "noise": s.noise,
-                "seed": s.seed,
-                "perception": str(s.perception) or "perfect",
-            }
-            for s in (self, other)
+            {**msgspec.structs.asdict(each), **each.arguments, "perception": str(each.perception) or "perfect"}
+            for each in (self, other)
         )
-        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        names = [name for name in ours | theirs if name != "arguments" and ours.get(name) != theirs.get(name)]
         return ", ".join(f"{name.replace('_', ' ')} {ours.get(name)} instead of {theirs.get(name)}" for name in names)
 
     def words(self, episodes: int) -> list[str]:

@@ -20,7 +20,6 @@ from bilevel.symbolic.domain import Action, Atom, BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene import Array, Roster, Scene
 from bilevel.tasks.spec import Spec
-from bilevel.tasks.task import Snapshot
 
 KEYFRAME = 64  # steps from one snapshot of the simulator to the next
 
@@ -113,70 +112,44 @@ class Demonstration:
         """(keyframes,): the timesteps of the snapshots, the end of the episode among them."""
         return np.array([*range(0, self.steps, KEYFRAME), self.steps], np.int64)
 
-    def snapshot_before(self, timestep: int) -> tuple[int, Snapshot]:
-        """Return the last snapshot that is not after a timestep, and when it was taken.
-
-        Restore it and execute the controls from there on to be at that timestep again.
-        """
-        if not 0 <= timestep <= self.steps:
-            raise ValueError(f"the episode has timesteps 0 to {self.steps}, not {timestep}")
-        index = int(np.searchsorted(self.keyframes, timestep, side="right")) - 1
-        return int(self.keyframes[index]), {name: part[index] for name, part in self.snapshots.items()}
-
     def check(self, spec: Spec, controls: Controls) -> None:
         """Raise `BadInput` where this is no demonstration with such features and controls."""
-        timesteps, objects, columns = self.steps + 1, len(self.objects), len(spec.columns)
-        control = (np.dtype(controls.dtype), (self.steps, *controls.shape))
+        seen = (self.steps + 1, len(self.objects))
+        control = (controls.dtype, (self.steps, *controls.shape))
         for name, (dtype, shape) in {
-            "agent": (np.dtype(np.float32), (timesteps, len(spec.agent))),
-            "features": (np.dtype(np.float32), (timesteps, objects, columns)),
-            "visible": (np.dtype(np.bool_), (timesteps, objects)),
+            "agent": ("float32", (self.steps + 1, len(spec.agent))),
+            "features": ("float32", (*seen, len(spec.columns))),
+            "visible": ("bool", seen),
             "controls": control,
             "executed": control,
         }.items():
-            _check_array(name, getattr(self, name), dtype, shape)
+            array = getattr(self, name)
+            if (array.dtype, array.shape) != (np.dtype(dtype), shape):
+                raise BadInput(f"'{name}' holds {array.dtype} of shape {array.shape}, not {dtype} of shape {shape}")
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise BadInput(f"'{name}' holds numbers that are not finite")
         if not isinstance(controls, BoxControls):
-            for name in ("controls", "executed"):
-                chosen = getattr(self, name) - controls.start
+            for chosen in (self.controls - controls.start, self.executed - controls.start):
                 if chosen.size and not 0 <= chosen.min() <= chosen.max() < controls.n:
-                    raise BadInput(f"'{name}' is out of range: there are {controls.n} controls from {controls.start}")
+                    raise BadInput(f"a control is out of range: there are {controls.n} controls from {controls.start}")
         if len(self.actions) != self.steps:
             raise BadInput(f"{self.steps} controls need as many actions, not {len(self.actions)}")
-        self._check_objects(spec)
-        self._check_changes()
-        self._check_snapshots()
-
-    def _check_objects(self, spec: Spec) -> None:
-        roster = Roster(self.objects)
         for name, kind in self.objects.items():
             if kind not in spec.objects:
                 raise BadInput(f"'{name}' is of the type '{kind}', which the spec does not have")
-            roster.rows(kind)
-
-    def _check_changes(self) -> None:
+        roster = Roster(self.objects)
+        for kind in spec.objects:
+            roster.rows(kind)  # side by side
         for name, changes in (("states", self.states), ("goals", self.goals), ("events", self.events)):
             times = [timestep for timestep, _ in changes]
             if times != sorted(times) or (times and not 0 <= times[0] <= times[-1] <= self.steps):
                 raise BadInput(f"'{name}' have timesteps that are not in order, or not those of the episode")
             if name != "events" and times[:1] != [0]:
                 raise BadInput(f"'{name}' do not begin with the episode")
-
-    def _check_snapshots(self) -> None:
         for name, part in self.snapshots.items():
-            if part.ndim == 0 or len(part) != len(self.keyframes):
-                reason = f"has shape {part.shape}, but there are {len(self.keyframes)} keyframes"
-                raise BadInput(f"the snapshots' '{name}' {reason}")
-            if part.dtype.kind not in "fiub":
-                raise BadInput(f"the snapshots' '{name}' holds {part.dtype}, not numbers")
-
-
-def _check_array(name: str, array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    if array.dtype != dtype:
-        raise BadInput(f"'{name}' holds {array.dtype}, not {dtype}")
-    if array.shape != shape:
-        raise BadInput(f"'{name}' has shape {array.shape}, not {shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise BadInput(f"'{name}' holds numbers that are not finite")
+            if part.dtype.kind not in "fiub" or part.shape[:1] != self.keyframes.shape:
+                what = f"is {part.dtype} of shape {part.shape}, not numbers for {len(self.keyframes)} keyframes"
+                raise BadInput(f"the snapshots' '{name}' {what}")
 
 
 def changes(values: Iterable[Value]) -> Changes[Value]:
@@ -219,6 +192,7 @@ def _in_rows(scenes: Sequence[Scene], objects: Mapping[str, str]) -> tuple[Array
 # As a file
 
 ARRAYS = ("agent", "features", "visible", "controls", "executed")
+AS_THEY_ARE = ("seed", "attempt", "outcome", "objects", "events", "demonstrator", "own_goals", "has_controls")
 ACTION, METADATA = "action", "metadata"
 SNAPSHOT = "snapshot."  # what the names of a snapshot's parts begin with
 
@@ -237,7 +211,7 @@ class Metadata(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     facts: list[Words]
     states: list[tuple[Count, list[Count]]]
     goals: list[tuple[Count, list[Count]]]
-    events: list[tuple[Count, str]]
+    events: tuple[tuple[Count, str], ...]
     demonstrator: str = ""
     own_goals: bool = False
     has_controls: bool = True
@@ -251,18 +225,11 @@ def encode_demonstration(demonstration: Demonstration) -> bytes:
     ]
     facts = {fact: number for number, fact in enumerate(sorted(set(all_facts)))}
     metadata = Metadata(
-        seed=demonstration.seed,
-        attempt=demonstration.attempt,
-        outcome=demonstration.outcome,
-        objects=dict(demonstration.objects),
         actions=[[name, *arguments] for name, arguments in actions],
         facts=[[predicate, *terms] for predicate, terms in facts],
         states=[(start, sorted(facts[fact] for fact in state)) for start, state in demonstration.states],
         goals=[(start, sorted(facts[fact] for fact in goal)) for start, goal in demonstration.goals],
-        events=list(demonstration.events),
-        demonstrator=demonstration.demonstrator,
-        own_goals=demonstration.own_goals,
-        has_controls=demonstration.has_controls,
+        **{name: getattr(demonstration, name) for name in AS_THEY_ARE},
     )
     arrays: dict[str, NDArray[Any]] = {name: getattr(demonstration, name) for name in ARRAYS}
     arrays[ACTION] = np.array([-1 if action is None else actions[action] for action in demonstration.actions], np.int32)
@@ -276,22 +243,15 @@ def encode_demonstration(demonstration: Demonstration) -> bytes:
 def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonstration:
     """Return the demonstration in the bytes of a file; `BadInput` with the reason where there is none."""
     arrays = _load(data)
-    _check_names(arrays)
     metadata = decode(arrays[METADATA].tobytes(), Metadata, "the metadata makes no sense")
+    plain: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
     demonstration = Demonstration(
-        objects=metadata.objects,
-        **{name: arrays[name] for name in ARRAYS},
+        **plain,
+        **{name: getattr(metadata, name) for name in AS_THEY_ARE},
         actions=_actions(metadata.actions, arrays[ACTION]),
         states=_facts(metadata.states, metadata.facts),
         goals=_facts(metadata.goals, metadata.facts),
-        events=tuple(metadata.events),
-        outcome=metadata.outcome,
-        seed=metadata.seed,
-        attempt=metadata.attempt,
         snapshots={name.removeprefix(SNAPSHOT): part for name, part in arrays.items() if name.startswith(SNAPSHOT)},
-        demonstrator=metadata.demonstrator,
-        own_goals=metadata.own_goals,
-        has_controls=metadata.has_controls,
     )
     demonstration.check(spec, controls)
     return demonstration
@@ -300,21 +260,18 @@ def decode_demonstration(data: bytes, spec: Spec, controls: Controls) -> Demonst
 def _load(data: bytes) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: np.asarray(archive[name]) for name in archive.files}
+            arrays = {name: np.asarray(archive[name]) for name in archive.files}
     except Exception:  # numpy, zipfile and zlib raise a dozen kinds
         raise BadInput("no whole npz archive of plain arrays; it may be truncated") from None
-
-
-def _check_names(arrays: Mapping[str, NDArray[Any]]) -> None:
-    expected = (*ARRAYS, ACTION, METADATA)
-    for name in expected:
-        if name not in arrays:
-            raise BadInput(f"the array '{name}' is missing")
+    expected = {*ARRAYS, ACTION, METADATA}
+    others = {name for name in arrays if not name.startswith(SNAPSHOT)} ^ expected
+    if others:
+        name = min(others)
+        raise BadInput(f"the array '{name}' is missing" if name in expected else f"unknown array '{name}'")
+    for name in (*ARRAYS, METADATA):
         if arrays[name].ndim == 0:
             raise BadInput(f"'{name}' holds a single number")
-    for name in arrays:
-        if name not in expected and not name.startswith(SNAPSHOT):
-            raise BadInput(f"unknown array '{name}'")
+    return arrays
 
 
 def _actions(words: Sequence[Words], numbers: NDArray[Any]) -> tuple[Action | None, ...]:

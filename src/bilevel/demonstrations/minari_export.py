@@ -44,8 +44,6 @@ from bilevel.tasks.controls import BoxControls, Controls
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
 from bilevel.tasks.task import Task
 
-LOOSE = ("python", "numpy", "gymnasium")  # with other versions of these, an episode goes the same way
-
 
 def export_to_minari(
     demonstrations: Demonstrations,
@@ -116,22 +114,14 @@ def _environment(task: Task | None, demonstrations: Demonstrations) -> EnvSpec |
 
 def _metadata(demonstrations: Demonstrations, identifier: str) -> dict[str, Any]:
     manifest, spec = demonstrations.manifest, demonstrations.spec
-    versions = manifest.versions if manifest else {}
-    settings = {"settings": msgspec.to_builtins(manifest.settings)} if manifest else {}
     return {
         "dataset_id": identifier,
         "minari_version": minari.__version__,
         "algorithm_name": "expert",
-        "description": (
-            f"Episodes of an expert at the task {demonstrations.task} ({demonstrations.command}). "
-            "Actions are the controls as they were executed. Infos hold for each observation what the expert wanted "
-            "(expert_control) and was doing (high_level_action), the goal, and events that no action explains."
-        ),
-        "requirements": [f"{name}=={version}" for name, version in versions.items() if name not in LOOSE],
+        "description": f"Episodes of an expert at the task {demonstrations.task} ({demonstrations.command}).",
         "bilevel": {
             "features": {"agent": list(spec.agent), "objects": list(spec.columns)},
-            "versions": versions,
-            **settings,
+            **(msgspec.to_builtins({"settings": manifest.settings, "versions": manifest.versions}) if manifest else {}),
         },
     }
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -98,13 +98,11 @@ class ImportOptions:
     def words(self) -> list[str]:
         """Return these options as words of the command `bilevel import`."""
         words: list[str] = []
-        for name in ("perceive", "hindsight", "controls_from", "rate", "recorded_rate", "objects"):
-            value = getattr(self, name)
-            text = f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
-            words += [] if value is None else [f"--{name.replace('_', '-')}", text]
-        words += [] if self.combine == "mean" else ["--combine", self.combine]
-        words += [f"--{name.replace('_', '-')}" for name in ("clip", "keep_failed") if getattr(self, name)]
-        words += ["--demonstrator", *self.demonstrator] if self.demonstrator else []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name != "arguments" and value != option.default:
+                texts = () if value is True else value if isinstance(value, list | tuple) else (value,)
+                words += [f"--{option.name.replace('_', '-')}", *map(_text, texts)]
         return words + env_args(self.arguments)
 
 
@@ -490,6 +488,10 @@ class _Findings(Findings):
 
     def error(self, about: Hashable, message: str) -> None:
         (super().advise if about == "names" else super().error)(about, message)
+
+
+def _text(value: Any) -> str:
+    return f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
 
 
 def _function(given: Callable[..., Any] | str | None) -> Any:
