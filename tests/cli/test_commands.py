@@ -112,12 +112,11 @@ def test_from_demonstrations_to_a_policy_and_its_evaluation(capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_data_set_is_exported_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_set_is_exported_with_itself_inside(capsys: pytest.CaptureFixture[str]) -> None:
     data = shown().folder
     assert "3 episodes written to robot" in run_well(capsys, "demonstrations", "export", data, "--lerobot", "robot")
-    words = ("import", "robot", "--task", TINY, "--output", "back", "--demonstrator", "nobody-else")
-    assert "3 episodes read" in run_well(capsys, *words[:-2])
-    assert len(Demonstrations.read(Path("back"))) == 3
+    assert "robot/bilevel, use it as it is" in refused(capsys, "import", "robot", "--task", TINY, "--output", "back")
+    assert len(Demonstrations.read(Path("robot/bilevel"))) == 3
     refusal = refused(capsys, "demonstrations", "export", data, "--lerobot", "http://here")
     assert "'http://here' is a URL" in refusal
     assert not Path("http:").exists()

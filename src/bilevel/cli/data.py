@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.options import argument, command, named_after, option, picture_option, required, shared, task_of, words
+from bilevel.cli.options import argument, command, named_after, option, picture_option, required, shared, task_of
 from bilevel.cli.output import answer, count, progress_line
 from bilevel.symbolic.domain import BadInput
 
@@ -215,16 +215,13 @@ def export(
     "mean",
 )
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
-@option("--keep-failed", bool, "Keep failed episodes, too, up to where the most of the goal was achieved.")
-@words("--demonstrator", "NAME...", "Only the episodes of these demonstrators.")
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")
 @shared("env-args", "json")
 def import_(source: str, output: Path, task: str | None, as_json: bool, **options: Any) -> None:
     """Make a data set of episodes that somebody else recorded: arrays, Minari's, LeRobot's, robomimic's.
 
-    Afterwards the folder is there and whole, or nothing is. What was exported by `bilevel demonstrations export` comes
-    back as it was.
+    Afterwards the folder is there and whole, or nothing is.
 
     \b
     Example:

@@ -67,8 +67,6 @@ def export_to_lerobot(
     rate = rate if rate is not None else (source and source.rate) or USUAL_RATE
     if not (math.isfinite(rate) and rate > 0):
         raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
-    if "://" in str(output):
-        raise BadInput(f"{output}: names no folder; write it on this machine, then upload it")
     rows = max((len(demonstration.objects) for demonstration in demonstrations), default=0)
     features = _features(demonstrations, rows)
     tasks, subtasks = _Numbers(), _Numbers({NOTHING: 0})

@@ -11,7 +11,7 @@ an episode can be lived through again. What else is known is in `infos`, with a 
 - `events`: what happened that no action explains, such as teleport block1, with ; between them
 
 At the last observation nothing is done any more: its control is zero and its action is empty. Texts are UTF-8. The
-folder `bilevel` in it, at which Minari does not look, is the data set itself: `bilevel import` gives it back.
+folder `bilevel` in it, at which Minari does not look, is the data set itself.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 from bilevel.demonstrations.collect import Recording
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.demonstrations.demonstration import Demonstration
-from bilevel.policies.film import NameTags, Video, frame_rate, take_picture
+from bilevel.policies.film import Camera, Video, frame_rate
 from bilevel.policies.policy import Policy
-from bilevel.policies.rollout import Callback as Watch
 from bilevel.policies.rollout import Transition, rollout
 from bilevel.progress import Callback, Progress, silent
 from bilevel.symbolic.domain import BadInput
@@ -23,7 +22,7 @@ from bilevel.tasks.controls import Control
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.spec import Spec
-from bilevel.tasks.task import Task
+from bilevel.tasks.task import Labels, Task
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,11 @@ def replay(
     mode = None if video is None else "rgb_array"
     numbers = range(len(demonstrations)) if episode is None else [episode]
     differences: dict[int, str | None] = {}
-    with closing(
-        SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
-    ) as env:
+    env = SceneEnv(task, **demonstrations.arguments, render_mode=mode, quality=quality, picture_size=size)
+    with closing(env), nullcontext() if video is None else Video(Path(video), fps=frame_rate(env).fps) as film:
+        camera = Camera(env, film, names=names) if film else None
         for number in numbers:
-            demonstration = demonstrations[number]
-            if video is None:
-                differences[number] = replay_episode(demonstration, env)
-            else:
-                differences[number] = _film(demonstration, env, Path(video), names)
+            differences[number] = replay_episode(demonstrations[number], env, camera)
             different = sum(difference is not None for difference in differences.values())
             callback(Progress("replaying", len(differences), len(numbers), {"different": different}))
     return Replay(differences, _causes(demonstrations) if different else ())
@@ -85,28 +80,32 @@ def _causes(demonstrations: Demonstrations) -> tuple[str, ...]:
 
 
 class _Executed(Policy):
-    """The policy that does again what was done."""
+    """The policy that does again what was done, and says what the expert was doing."""
 
-    def __init__(self, demonstration: Demonstration) -> None:
-        self._controls = iter(demonstration.executed)
+    def __init__(self, demonstration: Demonstration, labels: Labels | None) -> None:
+        self.labels = labels
+        self._steps = iter(zip(demonstration.executed, demonstration.actions, strict=True))
 
     def act(self, scene: Scene) -> Control | None:
-        return next(self._controls, None)
+        control, self.action = next(self._steps, (None, None))
+        if self.labels:
+            self.state, self.goal = self.labels.state(scene), self.labels.goal(scene)
+        return control
 
 
-def replay_episode(demonstration: Demonstration, env: SceneEnv, watch: Watch | None = None) -> str | None:
-    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does.
-
-    `watch` sees every step, too.
-    """
+def replay_episode(demonstration: Demonstration, env: SceneEnv, camera: Camera | None = None) -> str | None:
+    """Execute the controls again from the seed; return where what is seen and saved first differs, if it does."""
     recording = Recording(env)
 
     def each_step(transition: Transition) -> None:
         recording(transition)
-        if watch:
-            watch(transition)
+        if camera:
+            camera(transition)
 
-    episode = rollout(env, _Executed(demonstration), demonstration.seed, callback=each_step)
+    policy = _Executed(demonstration, env.labels if camera else None)
+    episode = rollout(env, policy, demonstration.seed, callback=each_step)
+    if camera:
+        camera.end(episode)
     again = recording.demonstration(episode, demonstration.seed)
     then, now = (_timelines(each, env.task.spec) for each in (demonstration, again))
     last = min(demonstration.steps, again.steps)
@@ -118,25 +117,6 @@ def replay_episode(demonstration: Demonstration, env: SceneEnv, watch: Watch | N
     if (demonstration.outcome, demonstration.steps) != (again.outcome, again.steps):
         return f"first differs at step {last}: the outcome"
     return None
-
-
-def _film(demonstration: Demonstration, env: SceneEnv, path: Path, names: bool) -> str | None:
-    """Replay a demonstration and write a video of it; return where it first differs, as `replay_episode` does."""
-    tags, rate = NameTags() if names else None, frame_rate(env)
-    env.reset(demonstration.seed)
-    take_picture(env, tags)  # where that is impossible, it is said before a file is begun
-    with Video(path, fps=rate.fps) as video:
-
-        def shoot(transition: Transition) -> None:
-            if env.steps % rate.every == 0:
-                action = demonstration.actions[env.steps]
-                video.add(take_picture(env, tags), str(action) if action else "")
-
-        found = replay_episode(demonstration, env, shoot)
-        picture = take_picture(env, tags)
-        for _ in range(round(video.fps)):
-            video.add(picture, demonstration.outcome)
-    return found
 
 
 def _timelines(demonstration: Demonstration, spec: Spec) -> dict[str, Sequence[Any]]:
@@ -161,7 +141,7 @@ def _bits(value: Any) -> Any:
 
 
 def _amount(one: Any, other: Any) -> str:
-    """Say by how much two arrays of numbers differ at most."""
+    """Return by how much two arrays of numbers differ at most, in words; nothing of what is no such."""
     if not isinstance(one, np.ndarray) or np.shape(one) != np.shape(other):
         return ""
-    return f" by {np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64)), initial=0.0):.3g}"
+    return f" by {np.max(np.abs(one.astype(np.float64) - other), initial=0.0):.3g}"

@@ -20,7 +20,6 @@ from bilevel.demonstrations.dataset import (
     DOMAIN,
     MANIFEST,
     MOST_EPISODES,
-    OWN,
     Demonstrations,
     ImportReport,
     Manifest,
@@ -51,12 +50,11 @@ from bilevel.tasks.checking import CheckedEpisode, Findings, check_facts, check_
 from bilevel.tasks.controls import Control
 from bilevel.tasks.registry import find_function
 from bilevel.tasks.scene import Scene
-from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+from bilevel.tasks.scene_env import SceneEnv
 from bilevel.tasks.task import Expert, Task, TaskError, call
 from bilevel.versions import versions
 
 EXPERT = "expert"
-FAILURE = "failure"  # the outcome of an episode that was kept although it failed
 RECORDED, MADE, ASKED, UNKNOWN = "as recorded", "made by the function", "asked of the expert", "none"  # controls
 GOAL_SEEDS = range(5)  # of environments that are asked which predicates a goal has
 
@@ -76,8 +74,6 @@ class ImportOptions:
       there; "expert" asks the task's expert. By default, the expert is asked only where no controls were recorded.
     - `rate`: how many timesteps to keep per second, and `combine` the controls in between; `recorded_rate` is how
       many there are, where the recordings do not say so.
-    - `demonstrator`: only the episodes of these.
-    - `keep_failed`: keep failed episodes, up to where the most of the goal was achieved, with that as their goal.
     - `clip`: move controls that are out of bounds to the bounds.
     - `objects`, `arguments`: those of the environment, with which `learn` practises (DAgger); 3 objects
       unless told, or the most that the task takes.
@@ -89,8 +85,6 @@ class ImportOptions:
     rate: float | None = None
     recorded_rate: float | None = None
     combine: Combine = "mean"
-    demonstrator: Sequence[str] = ()
-    keep_failed: bool = False
     clip: bool = False
     objects: int | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -101,8 +95,8 @@ class ImportOptions:
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name != "arguments" and value != option.default:
-                texts = () if value is True else value if isinstance(value, list | tuple) else (value,)
-                words += [f"--{option.name.replace('_', '-')}", *map(_text, texts)]
+                text = f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
+                words += [f"--{option.name.replace('_', '-')}", *([] if value is True else [text])]
         return words + env_args(self.arguments)
 
 
@@ -121,47 +115,31 @@ def import_demonstrations(
     The `source` is a file, a folder, the name of a data set of Minari's, or recordings in memory. Its format is
     recognised unless given; a `mask` names some of the episodes of a robomimic file. The `options` are those of
     `ImportOptions`. Afterwards the folder is there and whole or, with `BadInput` or an interruption, not there; the
-    `report` of the demonstrations says what became of each episode. What we exported is copied as it was.
+    `report` of the demonstrations says what became of each episode.
 
         data = import_demonstrations("play.npz", task, "build/cubes", perceive=from_vector)
     """
-    if isinstance(source, str | Path) and (own := _own_data_set(str(source))):
-        return _copied(own, output)
     recordings = source if isinstance(source, Recordings) else read_recordings(str(source), format, mask)
     if task is None:
         raise BadInput("say what was demonstrated: --task file.py:task, or the name of a task")
     given = ImportOptions(**options)
     run = _Import(recordings, task, given)
+    items = tuple(run.demonstrations(callback))
     if output is None:
-        data = run.in_memory(callback)
+        settings = run.settings
+        data = Demonstrations(
+            items,
+            task=task.name,
+            spec=task.spec,
+            domain=task.domain,
+            controls=run.controls,
+            arguments=settings.arguments,
+        )
     else:
         with new_folder(Path(output)) as folder:
-            run.write(folder, given.words() + (["--mask", mask] if mask else []), callback)
+            run.write(folder, items, given.words() + (["--mask", mask] if mask else []))
         data = Demonstrations.read(output)
     data.report = run.report
-    return data
-
-
-def _own_data_set(source: str) -> Path | None:
-    """Return the data set that an export of ours was made of, if the source is one."""
-    folder = Path(source)
-    if MINARI_NAME.fullmatch(source) and not folder.exists():
-        from bilevel.demonstrations.importing.minari_reader import minari_folder
-
-        folder = minari_folder(source)
-    return folder / OWN if (folder / OWN / MANIFEST).is_file() else None
-
-
-def _copied(own: Path, output: Path | str | None) -> Demonstrations:
-    """Return the data set in an export of ours, or a copy of it."""
-    data = Demonstrations.read(own)
-    if output is not None:
-        with new_folder(Path(output)) as folder:
-            data.copy_to(folder)
-        data = Demonstrations.read(output)
-    assert data.manifest is not None
-    steps = sum(entry.steps for entry in data.manifest.files)
-    data.report = ImportReport(read=len(data), kept=len(data), steps=steps, notes=["copied as they were exported"])
     return data
 
 
@@ -235,26 +213,14 @@ class _Import:
             raise BadInput(f"--hindsight {wanted} needs goals: goal(scene) gave no facts in the task's environment")
         return BY_FACTS[str(wanted)](self.task.labels, predicates)
 
-    def in_memory(self, callback: Callback) -> Demonstrations:
-        """Return what is kept as demonstrations without a folder."""
-        return Demonstrations(
-            tuple(self.demonstrations(callback)),
-            task=self.task.name,
-            spec=self.task.spec,
-            domain=self.task.domain,
-            controls=self.controls,
-            arguments=self.settings.arguments,
-        )
-
-    def write(self, folder: Path, words: Sequence[str], callback: Callback) -> None:
-        """Write what is kept as a data set, whose manifest says where it comes from."""
-        entries = []
-        for index, demonstration in enumerate(self.demonstrations(callback)):
+    def write(self, folder: Path, items: Sequence[Demonstration], words: Sequence[str]) -> None:
+        """Write demonstrations as a data set, whose manifest says where they come from."""
+        report, recordings, entries = self.report, self.recordings, []
+        for index, demonstration in enumerate(items):
             data = encode_demonstration(demonstration)
             write_atomically(folder / file_name(index), data)
             entries.append(make_entry(index, demonstration, data))
         write_atomically(folder / DOMAIN, write_domain(self.task.domain))
-        report, recordings = self.report, self.recordings
         options, dropped = tuple(map(shlex.quote, words)), dict(report.dropped)
         manifest = Manifest(
             settings=self.settings,
@@ -270,13 +236,20 @@ class _Import:
 
     def demonstrations(self, callback: Callback) -> Iterator[Demonstration]:
         """Give what is kept, one by one, and complete the report; `BadInput` where nothing is left."""
-        report, wanted = self.report, self.options.demonstrator
+        report = self.report
         for episode in self.recordings.episodes:
             report.read += 1
-            if wanted and episode.demonstrator not in wanted:
-                report.dropped["of other demonstrators"] += 1
-            else:
-                yield from self._kept(episode)
+            report.controls[self._origin(episode)] += 1
+            for found in self._found(episode):
+                if isinstance(found, Dropped):
+                    report.dropped[str(found)] += 1
+                    continue
+                report.kept += 1
+                report.steps += found.steps
+                report.demonstrators[found.demonstrator] += 1
+                if report.kept > MOST_EPISODES:
+                    raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most in a data set")
+                yield found
             callback(Progress("importing", report.read, self.recordings.total))
         if not report.kept:
             reasons = ", ".join(f"{number} {reason}" for reason, number in report.dropped.most_common())
@@ -284,33 +257,15 @@ class _Import:
             raise BadInput(f"{self.recordings.place}: {what}{': ' if reasons else ''}{reasons}")
         if report.clipped:
             report.notes.append(f"{report.clipped} numbers of controls were clipped")
-        if report.unachieved:
-            what = f"{report.unachieved} of {report.kept} were recorded as successes"
-            report.notes.append(f"{what}, but the task's goal does not hold at their end: do label and goal fit?")
-
-    def _kept(self, episode: RecordedEpisode) -> Iterator[Demonstration]:
-        report = self.report
-        report.controls[self._origin(episode)] += 1
-        for found in self._found(episode):
-            if isinstance(found, Dropped):
-                report.dropped[str(found)] += 1
-                continue
-            report.kept += 1
-            report.steps += found.steps
-            report.demonstrators[found.demonstrator] += 1
-            report.unachieved += found.outcome == SUCCESS and not found.goals[-1][1] <= found.states[-1][1]
-            if report.kept > MOST_EPISODES:
-                raise BadInput(f"there are more than {MOST_EPISODES} demonstrations, the most that a data set holds")
-            yield found
 
     def _found(self, episode: RecordedEpisode) -> Iterator[Demonstration | Dropped]:
         """Give the demonstrations in an episode, mostly one, and the reason for each that is none."""
         switches = () if self.make_control else self.task.switches
         episode = thin(episode, self.every, self.options.combine, switches)
-        if len(episode.observations) < 2:
+        scenes = self._scenes(episode)
+        if len(scenes) < 2:
             yield Dropped("without a step")
             return
-        scenes = self._scenes(episode)
         if self.hindsight is None:
             found = [Stretch(0, len(scenes) - 1, scenes)]
         else:
@@ -348,7 +303,7 @@ class _Import:
     # What was wanted
 
     def _demonstration(self, episode: RecordedEpisode, stretch: Stretch) -> Demonstration:
-        """Return the demonstration in a stretch of an episode: labelled, up to where it ends, with its controls."""
+        """Return the demonstration in a stretch of an episode, labelled, with its controls; or raise `Dropped`."""
         labels, scenes = self.task.labels, list(stretch.scenes)
         seen = CheckedEpisode(episode.name, episode.seed, scenes)
         self._check(check_scenes, self.task, seen)
@@ -359,21 +314,25 @@ class _Import:
             goals = [self._about_seen(stretch.goal, scene) for scene in scenes]
         seen.goals = goals
         self._check(check_facts, self.task.domain, seen)
-        end, achieved, outcome = self._end(episode, states, goals)
-        scenes, states = scenes[: end + 1], states[: end + 1]
-        goals = goals[: end + 1] if achieved is None else [self._about_seen(achieved, scene) for scene in scenes]
-        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.start + end]
+        if not any(goals):
+            raise Dropped("without a goal (see --hindsight)")
+        if self.hindsight is None and not _succeeded(episode, states[-1], goals[-1]):
+            raise Dropped("that failed")
+        if self.hindsight is not None and not goals[-1] <= states[-1]:
+            raise Dropped("in which what hindsight wants is not achieved")
+        if self.hindsight is not None and goals[-1] <= states[0]:
+            raise Dropped("in which nothing was achieved")
+        recorded = None if episode.controls is None else episode.controls[stretch.start : stretch.end]
         controls = self._controls(episode, recorded, scenes, states, goals)
-        nothing = np.zeros((end, *self.controls.shape), self.controls.dtype)
+        nothing = np.zeros((len(scenes) - 1, *self.controls.shape), self.controls.dtype)
         return Demonstration.of(
             scenes,
             states,
             goals,
             nothing if controls is None else controls,
-            outcome=outcome,
             seed=episode.seed,
             demonstrator=episode.demonstrator,
-            own_goals=stretch.goal is not None or achieved is not None,
+            own_goals=stretch.goal is not None,
             has_controls=controls is not None,
         )
 
@@ -391,29 +350,6 @@ class _Import:
         """Return the part of a goal that is about what is seen: nobody wants anything of what is not there yet."""
         known = self.task.domain.constants
         return frozenset(fact for fact in goal if all(term in scene or term in known for term in fact.terms))
-
-    def _end(
-        self, episode: RecordedEpisode, states: Sequence[Facts], goals: Sequence[Facts]
-    ) -> tuple[int, Facts | None, str]:
-        """Return the last timestep to keep, the goal if it is reduced to what was achieved, and the outcome."""
-        last = len(states) - 1
-        if not any(goals):
-            raise Dropped("without a goal (see --hindsight)")
-        if self.hindsight is not None:
-            if not goals[-1] <= states[-1]:
-                raise Dropped("in which what hindsight wants is not achieved")
-            if goals[-1] <= states[0]:
-                raise Dropped("in which nothing was achieved")
-            return last, None, SUCCESS
-        if _succeeded(episode, states[-1], goals[-1]):
-            return last, None, SUCCESS
-        if not self.options.keep_failed:
-            raise Dropped("that failed (see --keep-failed)")
-        holding = [len(goal & state) for goal, state in zip(goals, states, strict=True)]
-        best = holding.index(max(holding))
-        if best == 0:
-            raise Dropped("that failed, and in which nothing was achieved")
-        return best, goals[best] & states[best], FAILURE
 
     # What was done
 
@@ -488,10 +424,6 @@ class _Findings(Findings):
 
     def error(self, about: Hashable, message: str) -> None:
         (super().advise if about == "names" else super().error)(about, message)
-
-
-def _text(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}" if callable(value) else str(value)
 
 
 def _function(given: Callable[..., Any] | str | None) -> Any:

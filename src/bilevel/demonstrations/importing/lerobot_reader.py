@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, timesteps
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, refuse_own, timesteps
 from bilevel.json_files import Count, decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
@@ -91,6 +91,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 def read_lerobot(folder: Path) -> Recordings:
     """Return the episodes of a data set; `BadInput` names the file that is not what it should be."""
+    refuse_own(folder)
     info = _info(folder)
     pictures = [name for name, feature in info.features.items() if feature.dtype in PICTURES]
     kept = {name: info.features[name] for name in info.features if name not in (*pictures, *INDICES)}

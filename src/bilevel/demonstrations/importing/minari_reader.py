@@ -17,7 +17,7 @@ import PIL  # noqa: F401
 from gymnasium import spaces
 from minari.storage.datasets_root_dir import get_dataset_path
 
-from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, timesteps
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings, reading, refuse_own, timesteps
 from bilevel.json_files import decode, read_bytes
 from bilevel.symbolic.domain import BadInput
 
@@ -40,7 +40,8 @@ class EpisodeMetadata(msgspec.Struct):
 def read_minari(source: str) -> Recordings:
     """Return the episodes of a data set, given as its folder or as the name under which Minari knows it."""
     with reading(source):
-        folder = minari_folder(source)
+        folder = Path(source) if Path(source).is_dir() else Path(get_dataset_path(source))
+        refuse_own(folder)
         path = folder / "data"
         if not path.is_dir():
             raise BadInput(f"{source}: there is no Minari data set here, nor in {folder}; see: minari list local")
@@ -51,11 +52,6 @@ def read_minari(source: str) -> Recordings:
         numbers = [int(number) for number in dataset.episode_indices]
     episodes = (_episode(dataset, number, metadata, f"{source}, episode {number}") for number in numbers)
     return Recordings("minari", source, episodes, len(numbers))
-
-
-def minari_folder(source: str) -> Path:
-    """Return the folder of a data set that is given as its folder or as its name."""
-    return Path(source) if Path(source).is_dir() else Path(get_dataset_path(source))
 
 
 def _episode(dataset: Any, number: int, metadata: Metadata, where: str) -> RecordedEpisode:

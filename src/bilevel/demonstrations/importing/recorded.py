@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bilevel.demonstrations.dataset import MANIFEST, OWN
 from bilevel.symbolic.domain import BadInput
 
 
@@ -89,3 +91,9 @@ def reading(place: object) -> Iterator[None]:
     except Exception as error:  # numpy, zipfile, h5py, Arrow and Minari raise dozens of kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{place}: damaged, or of another format: {reason:.200}") from None
+
+
+def refuse_own(folder: Path) -> None:
+    """`BadInput` for an export of ours, which has the data set itself in it."""
+    if (folder / OWN / MANIFEST).is_file():
+        raise BadInput(f"{folder}: was exported by bilevel; the data set itself is in {folder / OWN}, use it as it is")
