@@ -17,7 +17,7 @@ from PIL import Image as PillowImage
 
 import bilevel
 from bilevel.cli.options import env_arguments
-from bilevel.experiments.methods import find_policy
+from bilevel.methods.methods import find_policy
 from bilevel.policies.film import LINES_BELOW, Image, NameTags, captioned, take_picture
 from bilevel.policies.narration import caption
 from bilevel.policies.policy import Policy
@@ -90,7 +90,7 @@ def film(
 ) -> str:
     """Run one episode and write its film; say what has become of it."""
     env = SceneEnv(bilevel.find_task(task), objects, render_mode="rgb_array", **arguments)
-    evaluated = find_policy(method, policy, planner="search" if method == "det-replan" else None)
+    evaluated = find_policy(policy, method=method, planner="search" if method == "det-replan" else None)
     assert evaluated.make is not None
     acting = evaluated.make(env)
     camera = Camera(env, acting, every, width, explain=explain)

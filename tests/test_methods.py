@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import tiny_task
-from bilevel.experiments.methods import METHODS, find_policy
-from bilevel.methods.methods import BILEVEL
+from bilevel.methods.methods import BILEVEL, METHODS, find_policy
 from bilevel.policies.episode import REASONS
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop import TASKS
@@ -79,7 +78,7 @@ def still_gacha(tmp_path: Path) -> Path:
 def test_where_nature_makes_new_objects_the_planner_has_a_model_of_them(
     method: str, planner: str, still_gacha: Path
 ) -> None:
-    assert find_policy(method, still_gacha).settings["planner"] == planner
+    assert find_policy(still_gacha, method=method).settings["planner"] == planner
 
 
 def test_a_planner_that_cannot_express_what_may_happen_says_so(

@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 sys.path.insert(0, str(Path(__file__).parent))  # hooks are loaded one by one, not as modules of a folder
 
 from api_reference import api_page
-from bilevel.experiments.report.writing import write_report
+from bilevel.experiments.report import write_report
 from command_reference import command_page
 
 ROOT = Path(__file__).parents[2]

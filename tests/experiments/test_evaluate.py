@@ -17,9 +17,9 @@ from filelock import FileLock
 
 import tiny_task
 from bilevel.experiments.evaluate import evaluate
-from bilevel.experiments.methods import find_policy
 from bilevel.experiments.records import Record, read_records, timings_path
 from bilevel.experiments.statistics import Z, summarise, summarise_by_objects, table, wilson_interval
+from bilevel.methods.methods import find_policy
 from bilevel.policies.folder import read_policy
 from bilevel.progress import Progress
 from bilevel.seeds import evaluation_seed, training_seed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bilevel.experiments.paper import TASKS as PAPERS_TASKS
+from bilevel.experiments.rows import PAPER_TASKS as PAPERS_TASKS
 from bilevel.methods import smolvla
 from bilevel.methods.smolvla import (
     BACKBONE,

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.experiment_doors import Summary, run_hard, run_reproduction
 from bilevel.cli.options import argument, command, option, required, shared, words
-from bilevel.cli.output import answer, count, duration, progress_line, say
+from bilevel.cli.output import answer, count, progress_line, say
 from bilevel.symbolic.domain import BadInput
+
+if TYPE_CHECKING:
+    from bilevel.experiments.jobs import Outcome
 
 OPTIONS = (  # of all commands that run an experiment in a folder
     required("--output", "DIR", "Where everything is kept: demonstrations, policies, episodes, and the report."),
     option("--cluster", "ADDRESS", "Work on this Ray cluster, such as 10.0.0.1:6379 or auto, with the same results."),
-    option("--workers", "N>0", "How many units are worked on at the same time (by default one for each core)."),
+    option("--workers", "N>0", "How many jobs are done at the same time (by default one for each core)."),
     words("--methods", "NAME...", "Methods, or rows of the table (by default the usual ones; a wrong name lists all)."),
     words("--tasks", "NAME...", "Tasks of the tabletop (by default those of the paper, or of the suite)."),
     option("--objects", "N-M", "How many objects (by default 1-10; 10 in the hard suite, and 5 for perception)."),
@@ -51,9 +53,12 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
       bilevel reproduce --tasks blocks gacha --methods bison det-replan --output build/some
       bilevel reproduce --cluster auto --output build/all
     """
+    from bilevel.experiments import reproduce as experiment
+
+    options["parts"] = options["parts"] or experiment.PARTS
     with progress_line(resumes=True) as callback:
-        summary = run_reproduction(output, callback=callback, **options)
-    return _report(summary, output, as_json)
+        outcome = experiment.reproduce(output, callback=callback, **options)
+    return _report(outcome, output, as_json)
 
 
 @command("hard")
@@ -61,7 +66,7 @@ def reproduce(output: Path, as_json: bool, **options: Any) -> int:
 @option("--no-report", bool, "Write no page, tables and figures.")
 @experiment_options
 @shared("json")
-def benchmark_hard(output: Path, as_json: bool, **options: Any) -> int:
+def benchmark_hard(output: Path, no_report: bool, as_json: bool, **options: Any) -> int:
     """Measure how far each method gets as one thing after the other is made harder: a curve for each.
 
     It works as `bilevel reproduce` does, and in the same folder uses the same policies: it can be stopped or killed at
@@ -73,38 +78,34 @@ def benchmark_hard(output: Path, as_json: bool, **options: Any) -> int:
       bilevel benchmark hard --axes teleports control-noise --tasks blocks --output build/hard
       bilevel benchmark hard --quick --output build/quick-hard
     """
+    from bilevel.experiments import hard
+
     with progress_line(resumes=True) as callback:
-        summary = run_hard(output, callback=callback, **options)
-    return _report(summary, output, as_json)
+        outcome = hard.benchmark_hard(output, report=not no_report, callback=callback, **options)
+    return _report(outcome, output, as_json)
 
 
-def _report(summary: Summary, output: Path, as_json: bool) -> int:
-    """Print what was done, and what was not; return the exit code."""
-    total = summary.done + summary.already_there + len(summary.missing)
-    lacking = f"incomplete: {len(summary.missing)} of {count(total, 'unit')} are missing"
+def _report(outcome: Outcome, output: Path, as_json: bool) -> int:
+    """Print what was done, and what failed; return the exit code."""
     values = {
         "output": str(output),
-        "done": summary.done,
-        "already_there": summary.already_there,
-        "failed": summary.failed,
-        "not_done": [name for name in summary.missing if name not in summary.failed],
-        "complete": not summary.missing,
-        "left_out": summary.left_out,
-        "seconds": round(summary.seconds, 1),
-        "report": summary.report and str(summary.report),
+        "done": outcome.done,
+        "already_there": outcome.there,
+        "failed": outcome.failed,
+        "left_out": outcome.left_out,
+        "report": outcome.report and str(outcome.report),
     }
-    there = f", {summary.already_there} were there" if summary.already_there else ""
+    there = f", {outcome.there} were there" if outcome.there else ""
     answer(
         values,
         as_json,
-        *(f"left out: {line}" for line in summary.left_out),
-        f"{count(summary.done, 'unit')} of work done in {duration(summary.seconds)}{there}",
-        lacking if summary.missing else f"complete: all {count(total, 'unit')} are there",
-        f"report: {summary.report}" if summary.report else "",
+        *(f"left out: {line}" for line in outcome.left_out),
+        f"{count(outcome.done, 'job')} done{there}{f', {len(outcome.failed)} failed' if outcome.failed else ''}",
+        f"report: {outcome.report}" if outcome.report else "",
     )
-    if summary.failed and not as_json:
-        say(*(f"failed: {name}: {error}" for name, error in summary.failed.items()))
-    return 1 if summary.missing else 0
+    if not as_json:
+        say(*(f"failed: {name}: {error}" for name, error in outcome.failed.items()))
+    return 1 if outcome.failed else 0
 
 
 @command("axes")
@@ -116,7 +117,7 @@ def benchmark_axes(as_json: bool) -> None:
     Example:
       bilevel benchmark axes
     """
-    from bilevel.experiments.hard.axes import AXES
+    from bilevel.experiments.axes import AXES
 
     rows = [
         {"axis": axis.name, "about": axis.about, "values": list(axis.values), "tasks": list(axis.tasks.values())}
@@ -141,8 +142,7 @@ def report(source: Path, output: Path, files: Path | None, page_only: bool, as_j
     """Make one page of what `bilevel reproduce` has found: tables, charts, rules, films, and how it was made.
 
     The page is a single file that loads nothing. Beside it, in a folder of its name with -files, are the tables as CSV,
-    Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found has a page like it, with
-    -hard in its name where both have worked in one folder.
+    Markdown and LaTeX, and the figures as PDF and PNG. What `bilevel benchmark hard` has found is on the same page.
 
     \b
     Example:
@@ -150,7 +150,7 @@ def report(source: Path, output: Path, files: Path | None, page_only: bool, as_j
     """
     if page_only and files:
         raise BadInput("--files and --page-only exclude each other")
-    from bilevel.experiments.report.writing import write_report
+    from bilevel.experiments.report import write_report
     from bilevel.files import require_writable
 
     require_writable(output)

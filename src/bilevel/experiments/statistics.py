@@ -6,6 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from bilevel.experiments.records import Record, counts_of
 from bilevel.policies.changes import ChangeCounts
@@ -22,7 +26,11 @@ INCIDENTS = {
     "stop": "stops",
 }
 
+CORRELATION = 0.05  # the median of what is expected of the intra-class correlation of networks
+
 Interval = tuple[float, float]
+Counts = tuple[int, int]  # successes and episodes
+Floats = npt.NDArray[np.float64]
 
 
 def wilson_interval(successes: int, episodes: int) -> Interval:
@@ -106,3 +114,61 @@ def _line(name: str, row: Summary) -> str:
     steps = "–" if row.mean_steps is None else f"{row.mean_steps:.0f}"
     reasons = ", ".join(f"{reason} {number}" for reason, number in row.reasons.items())
     return f"{name:>7}  {f'{row.successes}/{row.episodes}':>9}  {interval:>13}  {steps:>10}  {reasons}"
+
+
+# Methods that learn: the episodes of one network belong together
+
+
+def rate_interval(policies: Sequence[Counts]) -> Interval:
+    """Return the 95% interval of a method's success rate, from the counts of a policy for each training seed.
+
+    The model is beta-binomial. The policy of each seed has a rate of its own, drawn from a beta distribution with mean
+    µ and intra-class correlation ρ, and its episodes are draws with that rate. The interval is the shortest that holds
+    95% of the posterior of µ: what policies of other seeds would come to on average. Nothing is known of µ in advance,
+    and ρ is expected to be small. That of a single policy is Wilson's.
+    """
+    if len(policies) < 2:
+        return wilson_interval(*(policies or [(0, 0)])[0])
+    edges, below = _posterior(tuple(policies))
+    begins = np.linspace(0, 0.05, 1001)
+    lows, highs = np.interp(begins, below, edges), np.interp(begins + 0.95, below, edges)
+    shortest = int(np.argmin(highs - lows))
+    return float(lows[shortest]), float(highs[shortest])
+
+
+def is_better(one: Sequence[Counts], other: Sequence[Counts]) -> bool:
+    """Return whether a method's rate is above another's: the 95% interval of the difference leaves out 0."""
+    rng = np.random.default_rng(0)
+    first, second = (_draws(tuple(policies), rng) for policies in (one, other))
+    return bool(np.quantile(first - second, 0.025) > 0)
+
+
+def _draws(policies: tuple[Counts, ...], rng: np.random.Generator) -> Floats:
+    edges, below = _posterior(policies)
+    return np.interp(rng.random(20_000), below, edges)
+
+
+@lru_cache(maxsize=4096)
+def _posterior(policies: tuple[Counts, ...]) -> tuple[Floats, Floats]:
+    """Return edges between 0 and 1, and how probable it is that the mean rate of such policies is below each."""
+    edges = np.sin(np.linspace(0, np.pi / 2, 401)) ** 2  # finer towards 0 and 1
+    shapes = 40 if len(policies) > 1 else 1
+    logarithms = sum(_log_likelihood(*counts, shapes) for counts in policies) + np.zeros((shapes, 400))
+    weights = np.exp(logarithms - np.max(logarithms)).sum(axis=0) * np.diff(edges)
+    below = np.concatenate(([0.0], np.cumsum(weights)))
+    return edges, below / below[-1] + np.arange(401) * 1e-15  # so that it ascends everywhere
+
+
+@lru_cache(maxsize=4096)
+def _log_likelihood(successes: int, episodes: int, shapes: int) -> Floats:
+    """Return the logarithm of the likelihood for each correlation and each rate; one shape has next to none."""
+    from scipy.stats import betabinom
+
+    edges = np.sin(np.linspace(0, np.pi / 2, 401)) ** 2
+    rates = (edges[1:] + edges[:-1]) / 2
+    decay = math.log(0.5) / math.log(1 - CORRELATION)  # the prior of ρ has the distribution 1 − (1 − ρ)^decay
+    parts = (np.arange(shapes) + 0.5) / shapes
+    correlations = 1 - (1 - parts) ** (1 / decay) if shapes > 1 else np.array([1e-9])
+    sizes = ((1 - correlations) / correlations)[:, None]  # the sum of the two parameters of the beta distribution
+    found: Floats = betabinom.logpmf(successes, episodes, rates * sizes, (1 - rates) * sizes)
+    return found

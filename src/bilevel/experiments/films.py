@@ -1,0 +1,135 @@
+"""Films: an episode of a policy to look at, with a timeline that says, step by step, what was done and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from bilevel.experiments.jobs import Cell, Network, Settings, load_row
+from bilevel.files import write_atomically
+from bilevel.json_files import Count, decode, encode, read_bytes
+from bilevel.methods.methods import RunnablePolicy
+from bilevel.policies.film import Camera, Video, frame_rate
+from bilevel.policies.rollout import Transition, rollout
+from bilevel.seeds import evaluation_seed
+from bilevel.tabletop import TASKS
+from bilevel.tasks.scene_env import SceneEnv
+from bilevel.tasks.task import Task
+from bilevel.viewer.live import Beat, Beginning, beats, beginning
+
+FILMED = 4  # objects: enough for several goals, and few enough for a film of half a minute
+LONGEST = 3000  # steps; an episode that takes longer is not shown to its end
+TRIED = 10  # episodes, in search of one worth looking at
+ENCODER = {"crf": "29", "preset": "medium", "threads": "1"}  # for small films, since a page holds one for each task
+MOST_PICTURES = 40.0  # for each second of the episode
+SPEED = 0.5  # of the true one; a sentence takes a while to read
+SURPRISE, SURPRISE_RATE = "teleport", "teleport_rate"  # the kind of event that noisy worlds have, and how often
+
+Pace = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename={"row": "entrant"}):
+    """A whole episode, as a page shows it beside its film."""
+
+    task: str
+    row: str
+    objects: Count
+    seed: Count
+    outcome: str
+    steps: Count
+    speed: Pace = 0.5  # of the film: what part of the true one
+    steps_per_second: Pace  # of the film: a step is shown so many seconds after its beginning
+    pictures_per_second: Pace  # a step that is not drawn is shown with the next that is
+    seconds: Pace  # that the film lasts
+    beats: Annotated[Sequence[Beat], msgspec.Meta(min_length=1)]
+    beginning: Beginning = Beginning()
+
+    def text(self) -> str:
+        """Return it as JSON for a file."""
+        return encode(self, indent=1)
+
+
+def read_timeline(path: Path) -> Timeline:
+    """Read what `Timeline.text` wrote; `BadInput` for anything else."""
+    return decode(read_bytes(path), Timeline, f"{path}: not the timeline of a film; remove it to have it made again")
+
+
+def make_film(folder: Path, settings: Settings, network: Network) -> None:
+    """Film an episode of a policy in an experiment."""
+    task = TASKS[network.task]
+    policy = load_row(folder, settings, Cell(network.task, network.row, network.seed, FILMED, 1))
+    seed = interesting_seed(policy, task)
+    timeline = film(policy, task, FILMED, seed, folder / f"films/{task.name}.mp4", network.row)
+    write_atomically(folder / f"films/{task.name}.json", timeline.text())
+
+
+def film(
+    policy: RunnablePolicy,
+    task: Task,
+    objects: int,
+    seed: int,
+    path: Path,
+    row: str,
+    *,
+    width: int = 640,
+    quality: str = "smooth",
+    encoder: Mapping[str, str] = ENCODER,
+) -> Timeline:
+    """Run a policy for one episode, write a film of it, and return its timeline; `BadInput` if it cannot be drawn.
+
+    The seed is that of the environment, as `bilevel run` takes it; the quality is that of pictures before they are made
+    as small as `width` pixels.
+    """
+    assert policy.make is not None, "rows of the table act in environments"
+    with closing(SceneEnv(task, objects, render_mode="rgb_array", quality=quality)) as env:
+        env.render()  # where that is impossible, it is said before a file is begun
+        rate = frame_rate(env, MOST_PICTURES)
+        with Video(path, rate.fps * SPEED, width=width, encoder=encoder) as video:
+            camera = Camera(env, video, rate=rate)
+
+            def shoot(transition: Transition) -> None:
+                if transition.events:
+                    env.save()  # things that nature has put elsewhere are drawn there from now on, not one step later
+                camera(transition)
+
+            acting = policy.make(env)
+            episode = rollout(env, acting, seed, callback=shoot, stop=lambda: env.steps >= LONGEST, explain=True)
+            camera.end(episode)
+    return Timeline(
+        task=task.name,
+        row=row,
+        objects=objects,
+        seed=seed,
+        outcome=episode.outcome,
+        steps=episode.steps,
+        speed=SPEED,
+        steps_per_second=rate.steps_per_second * SPEED,
+        pictures_per_second=video.fps,
+        seconds=(len(range(0, episode.steps, rate.every)) + round(video.fps)) / video.fps,
+        beats=beats(episode),
+        beginning=beginning(episode.entries[0], episode.rules),
+    )
+
+
+def interesting_seed(policy: RunnablePolicy, task: Task, objects: int = FILMED) -> int:
+    """Return the seed of the first episode of an evaluation that is worth a film.
+
+    That is one that succeeds, in a noisy world in spite of a surprise. Where there is none among the first few, it is
+    the first that succeeds, or else the first.
+    """
+    assert policy.make is not None, "rows of the table act in environments"
+    seeds = [evaluation_seed(0, objects, number) for number in range(TRIED)]
+    succeeded = []
+    with closing(SceneEnv(task, objects)) as env:
+        acting, is_noisy = policy.make(env), bool(task.arguments.get(SURPRISE_RATE))
+        for seed in seeds:
+            episode = rollout(env, acting, seed)
+            if episode.success and episode.steps <= LONGEST:
+                if not is_noisy or any(event.startswith(SURPRISE) for event in episode.all_events):
+                    return seed
+                succeeded.append(seed)
+    return [*succeeded, seeds[0]][0]

@@ -1,1 +1,0 @@
-"""The whole experiment: every table and figure from one command, which can be stopped and taken up again anywhere."""

@@ -1,0 +1,66 @@
+"""The hard suite: axes whose values can be measured, and a tiny run of it with its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bilevel.experiments.axes import AXES, HARD_METHODS, ON_OUR_NETWORK, Axis, Request, find_axes, points
+from bilevel.experiments.hard import benchmark_hard
+from bilevel.experiments.jobs import Settings
+from bilevel.experiments.rows import ROWS, room
+from bilevel.experiments.table import read_results
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS
+from bilevel.tasks.perception import read_perception
+
+
+@pytest.mark.parametrize("axis", AXES.values(), ids=lambda axis: axis.name)
+def test_every_value_of_an_axis_can_be_measured_on_each_of_its_tasks(axis: Axis) -> None:
+    """Those that do not fit on the table are left out; conditions that differ have names that differ."""
+    found = list(points(Request(axes=[axis.name], methods=[*HARD_METHODS, *ON_OUR_NETWORK]), Settings()))
+    assert {point.value for point in found} == set(axis.values)
+    assert {point.cell.task for point in found} == set(axis.tasks.values())
+    assert len({(point.value, point.cell) for point in found}) == len(found)
+    for point in found:
+        cell, arguments = point.cell, dict(point.cell.arguments)
+        assert axis.in_symbols or cell.objects <= room(cell.task)
+        assert set(arguments) <= set(TASKS[cell.task].arguments)
+        assert bool(cell.condition) == bool(
+            cell.noise or arguments or read_perception(cell.perception) != read_perception("")
+        )
+        assert cell.network is None or ROWS[cell.row].learned
+        assert axis.show(point.value)
+
+
+def test_axes_are_found_by_their_names_and_by_the_beginnings_of_these() -> None:
+    assert len(find_axes(["perception", "swap"])) == 6
+    assert find_axes([]) == list(AXES.values())
+    with pytest.raises(BadInput, match="unknown axis 'magic'; there are: teleports,"):
+        find_axes(["magic"])
+
+
+def test_a_tiny_run_has_curves_of_worlds_and_of_symbols_alone(tmp_path: Path) -> None:
+    outcome = benchmark_hard(
+        tmp_path / "hard",
+        axes=["control-noise", "budget", "symbols"],
+        tasks=["blocks"],
+        methods=["expert", "det-replan"],
+        objects=[1],
+        episodes=1,
+        seeds=1,
+        demonstrations=4,
+        epochs=1,
+        workers=1,
+    )
+    assert outcome.failed == {}
+    found = read_results(tmp_path / "hard").points
+    assert set(found["axis"]) == {"control-noise", "budget", "symbols"}
+    solved = found[(found["axis"] == "symbols") & (found["value"] == 10)]
+    assert list(solved["row"]) == ["det-replan-search"] or solved["successes"].sum() >= 1
+    expert = found[(found["axis"] == "budget") & (found["row"] == "expert")].set_index("value")["successes"]
+    assert expert[5] == 1
+    assert outcome.report
+    assert "Harder: control noise" in outcome.report.read_text(encoding="utf-8")
+    assert (outcome.report.parent / "report-files" / "hard-budget.png").exists()

@@ -1,0 +1,156 @@
+"""The report: its tables and figures as files, and its page in a real browser, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from bilevel.experiments.films import film, interesting_seed
+from bilevel.experiments.jobs import FINDINGS
+from bilevel.experiments.report import write_report
+from bilevel.experiments.table import read_results
+from bilevel.experiments.tables import cells, rate
+from bilevel.symbolic.domain import BadInput
+from bilevel.tabletop import TASKS
+from bilevel.tabletop.tabletop import Tabletop
+from blocks_policies import moving_policy
+from drawing import can_draw
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+ABOUT: dict[str, Any] = {"kind": "about", "experiment": {"quick": True}, "command": "bilevel reproduce --output x"}
+RULES = "variables: ?b - block, ?p - place\n\n1: holding(?b) & clear(?p) & goal at(?b, ?p) -> place(?b, ?p)\n"
+SMALL: Any = {"width": 96, "quality": "fast", "encoder": {"crf": "40", "preset": "ultrafast"}}
+
+
+def lines() -> list[dict[str, Any]]:
+    """Findings that are made up: our preset always succeeds, a rival with one object of four alone."""
+    found = [{**ABOUT, "rules": {"blocks": RULES, "blocks-noisy": RULES}}]
+    for task in ("blocks", "blocks-noisy"):
+        for row, wins in (("bison", (5, 5)), ("expert", (5, 5)), ("pddl-nn", (5, 0)), ("det-plan", (3, 1))):
+            for seed in (0, 1):
+                where = {"task": task, "row": row, "seed": seed}
+                for objects, won in zip((1, 4), wins, strict=True):
+                    counts = {"episodes": 5, "successes": won, "reasons": {"stall": 5 - won} if won < 5 else {}}
+                    time = {"mean_steps": 100.0, "policy_microseconds": 50.0 * objects, "peak_mebibytes": None}
+                    found.append({"kind": "episodes", **where, "objects": objects, **counts, **time})
+                if row != "expert":
+                    found.append({"kind": "training", **where, "seconds": 60.0, "peak_mebibytes": 300.0, "epochs": 2})
+        scaling = {"kind": "scaling", "task": "blocks", "seconds": 0.5, "actions": 20}
+        found += [{**scaling, "solver": solver, "objects": size} for solver in ("rules", "lama") for size in (3, 30)]
+    return found
+
+
+def write(folder: Path, content: list[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / FINDINGS).write_text("".join(json.dumps(line) + "\n" for line in content), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a report with a film; where nothing can be drawn, that is grey."""
+    folder = write(tmp_path_factory.mktemp("report") / "all", lines())
+    policy = moving_policy()
+    with pytest.MonkeyPatch.context() as patch:
+        if not can_draw():
+            patch.setattr(Tabletop, "render", lambda world: np.full((120, 160, 3), 128, np.uint8))
+        seed = interesting_seed(policy, TASKS["blocks"], 1)
+        timeline = film(policy, TASKS["blocks"], 1, seed, folder / "films" / "blocks.mp4", "bison", **SMALL)
+    assert (timeline.outcome, timeline.beats[0].action) == ("success", "pick(block1)")
+    (folder / "films" / "blocks.json").write_text(timeline.text(), encoding="utf-8")
+    write_report(folder, folder / "report.html", folder / "report-files")
+    return folder
+
+
+def test_rates_are_told_with_their_intervals_and_the_best_are_set_off(report: Path) -> None:
+    by_row = {line[0].row.name: line for line in cells(read_results(report))}
+    assert [cell.score.successes for cell in by_row["bison"] if cell.score] == [20, 20, 40]
+    assert [rate(cell.score.rate) for cell in by_row["pddl-nn"] if cell.score] == ["0.50", "0.50", "0.50"]
+    assert {name: line[0].is_best for name, line in by_row.items()} == {
+        "bison": True,
+        "expert": False,
+        "pddl-nn": False,
+        "det-plan": False,
+    }
+    assert by_row["pddl-nn"][0].paper == 0.33
+    assert (rate(0.999), rate(0.001), rate(1)) == (">0.99", "<0.01", "1.00")
+
+
+def test_tables_and_figures_are_files(report: Path) -> None:
+    names = {path.name for path in (report / "report-files").iterdir()}
+    for name in ("success", "success-by-objects", "costs", "causes", "solving-time"):
+        assert {f"{name}.csv", f"{name}.md", f"{name}.tex"} <= names
+    for name in ("success-by-objects", "success-against-costs", "causes-of-failure", "solving-time"):
+        assert (report / "report-files" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (report / "report-files" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    with open(report / "report-files" / "success.csv", encoding="utf-8") as file:
+        rows = {(row["method"], row["task"]): row for row in csv.DictReader(file)}
+    assert rows["bison", "total"]["successes"] == "40"
+    again = write_report(report, report / "again.html", report / "again")
+    assert all(
+        (report / "again" / name).read_bytes() == (report / "report-files" / name).read_bytes() for name in again
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"kind": "episodes"}, "line 2: not a line that"),
+        ({**lines()[1], "row": "magic"}, "unknown method 'magic'"),
+        ({"kind": "magic"}, "line 2: not a line that"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_in_a_line(tmp_path: Path, line: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadInput, match=reason):
+        write_report(write(tmp_path, [ABOUT, line]), tmp_path / "report.html", None)
+    with pytest.raises(BadInput, match="no results in it yet"):
+        write_report(write(tmp_path, [ABOUT]), tmp_path / "report.html", None)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_findings_of_version_0_3_are_read() -> None:
+    root = Path(__file__).parents[2] / "results"
+    table = read_results(root / "reproduction.jsonl").episodes
+    assert table[table["row"] == "bison"]["episodes"].sum() >= 240
+    assert len(read_results(root / "hard.jsonl").points) > 1000
+
+
+@pytest.fixture(params=[(1280, 900), (390, 844)], ids=["desk", "phone"])
+def page(report: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("there is no browser here")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        width, height = request.param
+        page = browser.new_page(viewport={"width": width, "height": height})
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.goto((report / "report.html").as_uri())
+        yield page
+        browser.close()
+    assert errors == []
+
+
+def test_the_page_fits_its_window_sorts_its_table_and_shows_its_films(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(".panel img").count() == 2 + 3 + 1
+    assert "Small version" in page.inner_text(".quick")
+    first = page.locator(".results tbody tr").first
+    before = first.inner_text()
+    page.locator(".results thead button").nth(1).click()
+    page.locator(".results thead button").nth(1).click()
+    assert first.inner_text() != before
+    page.select_option("#task", "blocks-noisy")
+    assert page.locator(".stacks:not([hidden])").get_attribute("data-task") == "blocks-noisy"
+    assert page.locator(".rules li").count() == 1
+    assert "pick(block1)" in page.inner_text(".viewer-episode")
+    page.click("#theme")
