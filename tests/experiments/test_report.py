@@ -143,7 +143,7 @@ def page(report: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
 def test_the_page_fits_its_window_sorts_its_table_and_shows_its_films(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(".panel img").count() == 2 + 3 + 1
-    assert "Small version" in page.inner_text(".quick")
+    assert "Made with --quick" in page.inner_text(".quick")
     first = page.locator(".results tbody tr").first
     before = first.inner_text()
     page.locator(".results thead button").nth(1).click()

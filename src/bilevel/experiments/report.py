@@ -52,7 +52,7 @@ from bilevel.rules.explanation.english import sentence, summary
 from bilevel.rules.rule import Rule
 from bilevel.rules.rule_file import parse_rules
 from bilevel.symbolic.domain import BadInput
-from bilevel.viewer.timeline import viewer_asset
+from bilevel.viewer.live import viewer_asset
 
 # How episodes end: colours, and what it means.
 CAUSES: Mapping[str, tuple[str, str]] = {
