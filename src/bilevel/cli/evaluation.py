@@ -13,7 +13,6 @@ from bilevel.cli.output import answer, count, progress_line
 
 if TYPE_CHECKING:
     from bilevel.experiments.compare import Comparison, Pair, PairedRates
-    from bilevel.experiments.records import Record
     from bilevel.progress import Progress
 
 MAX_SHOWN = 20  # episodes that changed, in words
@@ -41,10 +40,7 @@ MAX_SHOWN = 20  # episodes that changed, in words
 @shared("workers", "noise", "recovery")
 @option("--keep-incidents", bool, "Keep the states with no applicable rule, for `bilevel learn --from-episodes`.")
 @shared("perception", "estimation", "env-args", "log", "json")
-def evaluate(
-    task: str | None, policy: str | None, output: Path, perception: str, env_args: dict[str, Any],
-    as_json: bool, **options: Any,
-) -> None:  # fmt: skip
+def evaluate(task: str | None, policy: str | None, env_args: dict[str, Any], as_json: bool, **options: Any) -> None:
     """Run a policy in many episodes that it has not seen, and say how often it succeeds, and why it fails.
 
     Stopped or killed, it goes on where it was when the same command is given again. The results are the same for any
@@ -56,6 +52,7 @@ def evaluate(
       bilevel evaluate cubes.py:task --policy build/policy --output build/cubes.jsonl
     """
     from bilevel.experiments.evaluate import evaluate
+    from bilevel.experiments.statistics import summarise, summarise_by_objects, table
 
     begun: list[int] = []  # how many records were there
     with progress_line(resumes=True) as line:
@@ -64,27 +61,19 @@ def evaluate(
             begun.append(progress.done)
             line(progress)
 
-        records = evaluate(policy, task, output=output, perception=perception, callback=callback, **options, **env_args)
-    _report(records, begun[0], output, policy is None, as_json)
-
-
-def _report(records: list[Record], kept: int, output: Path, is_usual: bool, as_json: bool) -> None:
-    from bilevel.experiments.statistics import summarise, summarise_by_objects, table
-
+        records = evaluate(policy, task, callback=callback, **options, **env_args)
+    first, kept, output = records[0], begun[0], str(options["output"])
+    by_objects = {str(size): row.as_json() for size, row in summarise_by_objects(records).items()}
+    values = {"output": output, "task": first.task, "method": first.method, "policy": first.policy}
     there = f", {kept} of them already there" if kept else ""
-    first = records[0]
-    usual = " with the pretrained policy" if first.policy and is_usual else ""
-    values = {
-        "output": str(output),
-        "task": first.task,
-        "method": first.method,
-        "policy": first.policy,
-        "already_there": kept,
-        "by_objects": {str(size): row.as_json() for size, row in summarise_by_objects(records).items()},
-        "total": summarise(records).as_json(),
-    }
-    head = f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}"
-    answer(values, as_json, head, *table(records), f"written to {output}")
+    usual = " with the pretrained policy" if first.policy and policy is None else ""
+    answer(
+        {**values, "already_there": kept, "by_objects": by_objects, "total": summarise(records).as_json()},
+        as_json,
+        f"{first.task}, {first.method}{usual}: {count(records, 'episode')}{there}",
+        *table(records),
+        f"written to {output}",
+    )
 
 
 @command()
@@ -98,23 +87,13 @@ def methods(as_json: bool) -> None:
     """
     from bilevel.methods.methods import METHODS
 
-    rows: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "title": method.title,
-            "about": method.about,
-            "training": method.training,
-            "planners": method.planners,
-            "missing": method.missing(),
-        }
-        for name, method in METHODS.items()
-    ]
+    rows, lines = [], []
+    for name, method in METHODS.items():
+        lacking, learned = method.missing(), f"; learned, {method.training}" if method.training else ""
+        rows.append({each: getattr(method, each) for each in ("title", "about", "training", "planners")})
+        rows[-1] |= {"name": name, "missing": lacking}
+        lines.append((name, f"{method.about}{learned}{f'; not here: {lacking}' if lacking else ''}"))
     formatter = click.HelpFormatter(max_width=110)
-    lines = []
-    for row in rows:
-        learned = "" if row["training"] is None else f"; learned, {row['training']}"
-        lacking = f"; not here: {row['missing']}" if row["missing"] else ""
-        lines.append((row["name"], f"{row['about']}{learned}{lacking}"))
     formatter.write_dl(lines)
     answer({"methods": rows}, as_json, formatter.getvalue().rstrip())
 
@@ -142,32 +121,19 @@ def compare(first: Path, second: Path, as_json: bool) -> None:
 
     found = compare(read_records(first), read_records(second))
     changed = [_changed(pair, first, second) for pair in found.changed]
-    values = {
-        "first": str(first),
-        "second": str(second),
-        "task": found.pairs[0].first.task,
-        "only_first": found.only_first,
-        "only_second": found.only_second,
-        "differences": found.differences,
-        "total": found.total.as_json(),
-        "by_objects": {str(size): row.as_json() for size, row in found.by_objects.items()},
-        "changed": changed,
-    }
-    answer(values, as_json, f"A: {first}", f"B: {second}", *_comparison_lines(found), *_episode_lines(changed))
+    values = {name: getattr(found, name) for name in ("only_first", "only_second", "differences")}
+    values |= {"first": str(first), "second": str(second), "task": found.pairs[0].first.task, "changed": changed}
+    by_objects = {str(size): row.as_json() for size, row in found.by_objects.items()}
+    lines = f"A: {first}", f"B: {second}", *_comparison_lines(found), *_episode_lines(changed)
+    answer({**values, "total": found.total.as_json(), "by_objects": by_objects}, as_json, *lines)
 
 
 def _changed(pair: Pair, first: Path, second: Path) -> dict[str, object]:
     """Return how an episode that changed ended in both, and the command that shows where it fails."""
     file, record = (first, pair.first) if pair.second.success else (second, pair.second)
     replay = f"bilevel run --replay {shlex.quote(str(file))} --objects {record.objects} --episode {record.episode}"
-    return {
-        "objects": record.objects,
-        "episode": record.episode,
-        "seed": record.seed,
-        "first": pair.first.reason or pair.first.outcome,
-        "second": pair.second.reason or pair.second.outcome,
-        "replay": replay,
-    }
+    ends = {"first": pair.first.reason or pair.first.outcome, "second": pair.second.reason or pair.second.outcome}
+    return {name: getattr(record, name) for name in ("objects", "episode", "seed")} | ends | {"replay": replay}
 
 
 def _comparison_lines(found: Comparison) -> list[str]:
