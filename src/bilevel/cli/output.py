@@ -42,7 +42,8 @@ def answer(values: Mapping[str, object], as_json: bool, *lines: str) -> None:
 def say(*lines: str) -> None:
     """Print lines that are no answer, on standard error."""
     sys.stdout.flush()
-    print(*map(printable, lines), sep="\n", file=sys.stderr, flush=True)
+    for line in lines:
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def count(things: Sized | int, noun: str) -> str:
