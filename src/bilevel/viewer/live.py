@@ -123,63 +123,7 @@ def _texts(facts: Facts) -> list[str]:
 # What a page is shown
 
 
-class About(msgspec.Struct, frozen=True):
-    """What an episode is of."""
-
-    task: str
-    policy: str  # who acts, in words
-    mover: str  # who gives the controls, in words
-    objects: int
-    seed: str  # for browsers have no whole numbers of so many digits
-    facts: Sequence[str]  # that hold at the beginning
-    can_edit: bool  # there are rules
-    can_move: bool  # the task has a way to put objects elsewhere
-    rules_file: str | None  # that edited rules may be saved to
-    no_pictures: str | None  # why there are none
-
-
-class ControlNumber(msgspec.Struct, frozen=True):
-    """One number of a control: what the policy wants, and what is executed."""
-
-    low: float
-    high: float
-    wanted: float
-    executed: float
-    is_switch: bool = False
-    is_choice: bool = False  # one of the whole numbers from low to high
-
-
-class SeenThing(msgspec.Struct, frozen=True):
-    """The agent, or an object that the action names, with the features that the network is told."""
-
-    name: str
-    features: dict[str, float]
-
-
-class Now(msgspec.Struct, frozen=True):
-    """The step that is about to be taken."""
-
-    step: int
-    control: Sequence[ControlNumber]
-    seen: Sequence[SeenThing]
-    objects: Sequence[str]  # the names of all
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """How an episode ended, and why so if it did not succeed."""
-
-    outcome: str
-    is_success: bool
-    steps: int
-    why: str | None
-
-
-class Rules(msgspec.Struct, frozen=True):
-    """The rules that are followed, and the text of their file."""
-
-    lines: Sequence[RuleLine] = ()
-    text: str = ""
-    is_edited: bool = False
+Shown = dict[str, Any]  # a part of what a page shows, as JSON
 
 
 class News(msgspec.Struct, frozen=True):
@@ -189,13 +133,13 @@ class News(msgspec.Struct, frozen=True):
     episode: int = 0
     paused: bool = False
     speed: float = 1.0  # times the true one; 0 is as fast as possible
-    about: About | None = None
+    about: Shown | None = None  # what the episode is of
     beats: tuple[Beat, ...] = ()
     beats_from: int = 0
-    now: Now | None = None
-    rules: Rules = Rules()
+    now: Shown | None = None  # the step that is about to be taken
+    rules: Shown = {"lines": [], "text": "", "is_edited": False}  # that are followed, and the text of their file
     rules_version: int = 0
-    ending: Ending | None = None
+    ending: Shown | None = None
     picture: int = 0
     notice: str = ""
 
@@ -235,7 +179,7 @@ class Board:
             news = msgspec.structs.replace(self.news, version=self.news.version + 1, **changes)
             if pixels is not None:
                 self._pixels = pixels
-                self._step = news.ending.steps if news.ending else news.now.step if news.now else 0
+                self._step = news.ending["steps"] if news.ending else news.now["step"] if news.now else 0
                 news = msgspec.structs.replace(news, picture=news.picture + 1)
             self.news = news
             self._changed.notify_all()
@@ -377,8 +321,8 @@ class LiveView:
         ]
         episode = rollout(self._env, self._policy, seed, callback=self._show, perturb=self._perturb, explain=True)
         self._add(episode.new_entry)
-        ending = Ending(episode.outcome, episode.success, episode.steps, why_failed(episode))
-        self._board.show(self._draw(), ending=ending)
+        ending = {"outcome": episode.outcome, "is_success": episode.success, "steps": episode.steps}
+        self._board.show(self._draw(), ending={**ending, "why": why_failed(episode)})
         if self._printer:
             self._printer.end(episode)
         return episode
@@ -397,21 +341,21 @@ class LiveView:
             self._board.show(episode=number, about=self._about(entry), beats=(), now=None, ending=None)
         self._board.show(beats=(*self._board.news.beats, beat(entry, self._rules)))
 
-    def _about(self, first: Entry) -> About:
+    def _about(self, first: Entry) -> Shown:
         watched = self._watched
         low = self._policy.low if isinstance(self._policy, BilevelPolicy) else None
-        return About(
-            task=self._env.task.name,
-            policy=watched.who,
-            mover="policy" if low is None else "expert" if isinstance(low, ControllingExpert) else "network",
-            objects=self._env.objects,
-            seed=str(self._seed),
-            facts=_texts(first.state),
-            can_edit=self._rules is not None,
-            can_move=self._env.task.displace is not None,
-            rules_file=str(watched.rules_file) if watched.rules_file else None,
-            no_pictures=watched.no_pictures,
-        )
+        return {
+            "task": self._env.task.name,
+            "policy": watched.who,
+            "mover": "policy" if low is None else "expert" if isinstance(low, ControllingExpert) else "network",
+            "objects": self._env.objects,
+            "seed": str(self._seed),  # for browsers have no whole numbers of so many digits
+            "facts": _texts(first.state),
+            "can_edit": self._rules is not None,
+            "can_move": self._env.task.displace is not None,
+            "rules_file": str(watched.rules_file) if watched.rules_file else None,
+            "no_pictures": watched.no_pictures,
+        }
 
     def _show(self, transition: Transition) -> None:
         """Show the step that is about to be taken, and wait until it may be."""
@@ -420,13 +364,13 @@ class LiveView:
         if self._printer:
             self._printer(transition)
         scene = self._policy.believed(transition.scene)
-        now = Now(
-            step=self._episode.steps,
-            control=control_numbers(transition, self._env.controls, self._env.task.switches),
-            seen=seen_things(scene, self._policy.action),
-            objects=list(scene.roster.names),
-        )
-        is_first, is_due = now.step == 0, self._board.news.paused or monotonic() >= self._next_picture
+        now = {
+            "step": self._episode.steps,
+            "control": control_numbers(transition, self._env.controls, self._env.task.switches),
+            "seen": seen_things(scene, self._policy.action),
+            "objects": list(scene.roster.names),
+        }
+        is_first, is_due = self._episode.steps == 0, self._board.news.paused or monotonic() >= self._next_picture
         self._board.show(self._draw() if is_first or (is_due and self._board.is_watched) else None, now=now, notice="")
         if is_first:
             self._board.wait_until_watched()
@@ -527,28 +471,33 @@ class LiveView:
 
     def _show_rules(self, text: str, is_edited: bool) -> None:
         assert self._rules is not None
-        rules = Rules(rule_lines(self._rules.rules), text, is_edited)
+        rules = {"lines": rule_lines(self._rules.rules), "text": text, "is_edited": is_edited}
         self._board.show(rules=rules, rules_version=self._board.news.rules_version + 1)
 
 
-def control_numbers(transition: Transition, controls: Controls, switches: Sequence[int]) -> list[ControlNumber]:
+def control_numbers(transition: Transition, controls: Controls, switches: Sequence[int]) -> list[Shown]:
     """Return each number of a control between its bounds, as the policy wants it and as it is executed."""
     wanted, executed = (
         np.asarray(one, np.float64).reshape(-1).tolist() for one in (transition.control, transition.executed)
     )
-    if not isinstance(controls, BoxControls):
-        last = controls.start + controls.n - 1
-        return [ControlNumber(controls.start, last, wanted[0], executed[0], is_choice=True)]
-    columns = zip(controls.low, controls.high, wanted, executed, strict=True)
-    return [ControlNumber(*column, is_switch=place in switches) for place, column in enumerate(columns)]
+    if isinstance(controls, BoxControls):
+        low, high = controls.low, controls.high
+    else:
+        low, high = [controls.start], [controls.start + controls.n - 1]
+    return [
+        {"low": low[place], "high": high[place], "wanted": wanted[place], "executed": executed[place]}
+        | {"is_switch": place in switches, "is_choice": not isinstance(controls, BoxControls)}
+        for place in range(len(wanted))
+    ]
 
 
-def seen_things(scene: Scene, action: Action | None) -> list[SeenThing]:
-    """Return what the network is told about: the agent, and the objects that the action names."""
+def seen_things(scene: Scene, action: Action | None) -> list[Shown]:
+    """Return what the network is told about: the agent, and the objects that the action names, with their features."""
     named = [name for name in dict.fromkeys(action.arguments if action else ()) if name in scene]
     spec = scene.spec
     things = [(scene.agent, spec.agent_roles), *((scene[name], spec.object_roles[scene[name].type]) for name in named)]
+    shown = [[name for name, role in roles.items() if not isinstance(role, LabelOnly)] for _, roles in things]
     return [
-        SeenThing(thing.name, {name: thing[name] for name, role in roles.items() if not isinstance(role, LabelOnly)})
-        for thing, roles in things
+        {"name": thing.name, "features": {name: thing[name] for name in names}}
+        for (thing, _), names in zip(things, shown, strict=True)
     ]
