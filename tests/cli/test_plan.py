@@ -9,7 +9,6 @@ import pytest
 
 from bilevel.planning.planner import ContingentPolicy, PlanResult, Status
 from bilevel.planning.planners import PLANNERS
-from bilevel.symbolic import expressions
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.tabletop.problems import domain_text
 from command_line import run
@@ -71,32 +70,6 @@ def test_a_precondition_with_very_many_parts(tmp_path: Path, capsys: pytest.Capt
     )
     files[1].write_text(f"(define (problem p) (:domain d) (:objects {names}) (:init {done}) (:goal (over)))")
     assert run(capsys, "plan", *files)[:2] == (0, "(end)\n; cost = 1 (unit cost)\n")
-
-
-def test_steps_of_our_own_are_not_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A choice among 6 conditional effects has 64 cases, which is too many; and the goal can be met in two ways."""
-    monkeypatch.setattr(expressions, "MOST_CASES", 32)
-    hops = " ".join(f"(when (path ?v w{i}) (and (at w{i}) (not (at ?v))))" for i in range(6))
-    files = tmp_path / "domain.pddl", tmp_path / "problem.pddl"
-    files[0].write_text(
-        f"""(define (domain d) (:requirements :adl :non-deterministic) (:predicates (at ?v) (path ?v ?w))
-        (:constants {" ".join(f"w{i}" for i in range(6))})
-        (:action hop :parameters (?v) :precondition (at ?v) :effect (oneof {hops}))
-        (:action block :parameters (?v ?w) :precondition (path ?v ?w) :effect (not (path ?v ?w))))"""
-    )
-    files[1].write_text(
-        """(define (problem p) (:domain d) (:init (at w0) (path w0 w1) (path w0 w2) (path w1 w3))
-        (:goal (or (at w3) (at w5))))"""
-    )
-    code, out, _ = run(capsys, "plan", *files)
-    assert code == 0
-    assert "do hop(w1)" in out
-    assert ":" not in out.replace(": if", "")
-    code, out, err = run(capsys, "plan", *files, "--planner", "search")
-    assert (code, out.splitlines()[:2]) == (0, ["(hop w0) ; outcome 2", "(hop w1) ; outcome 4"])
-    assert ": 2 steps\n" in err
 
 
 @pytest.mark.parametrize("planner", ["fast-downward", "lama", "search"])

@@ -23,8 +23,8 @@ from bilevel.symbolic.domain import (
     Facts,
     Problem,
 )
-from bilevel.symbolic.packed import pack
-from bilevel.symbolic.pddl import parse_domain
+from bilevel.symbolic.packed import packed_problem
+from bilevel.symbolic.pddl import parse_domain, write_problem
 from bilevel.symbolic.plans import Plan, parse_plan, validate, write_plan
 from bilevel.symbolic.semantics import applicable, ground, progress
 from bilevel.tabletop.problems import shipped_domain
@@ -121,7 +121,13 @@ def agrees_with_definition(rules: Sequence[Rule], domain: Domain, task: Problem,
         assert solution.stop is stop
         assert solution.open_goals == len(task.goal - state)
         assert final_state(domain, task, solution.plan) == (state, task.all_objects(domain))
-        packed = solve(domain, pack(task, domain), rules, max_steps=steps, commit=commit)
+        packed = solve(
+            domain,
+            packed_problem(write_problem(task, domain).encode(), domain) or task,
+            rules,
+            max_steps=steps,
+            commit=commit,
+        )
         assert (list(packed.plan.actions), packed.stop, packed.open_goals) == (actions, stop, solution.open_goals)
         stops.append(stop)
     return stops

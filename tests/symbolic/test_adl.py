@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bilevel.symbolic.adl import compile_adl, parse_adl_domain, read_for_planning
-from bilevel.symbolic.adl_actions import users_action
+from bilevel.symbolic.adl import compile_adl, parse_adl_domain, read_for_planning, users_action
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Outcome, Problem
 from bilevel.symbolic.pddl import parse_domain, write_domain
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Domain, Problem
 from bilevel.symbolic.expressions import Misread
-from bilevel.symbolic.packed import pack, read_packed
+from bilevel.symbolic.packed import packed_problem, read_packed
 from bilevel.symbolic.pddl import parse_domain, parse_problem, write_problem
-from bilevel.symbolic.pddl_problem import problem_from_text
+from bilevel.symbolic.pddl_reader import problem_from_text
 from bilevel.tabletop.problems import DOMAINS, shipped_domain, training_problems
 from drawn_domains import PATIENT, draw_mutated, problems
 
@@ -37,7 +37,8 @@ PROBLEM = problem_from_text(TEXT, DELIVERY)
 
 
 def test_objects_are_numbered_by_their_names() -> None:
-    packed = pack(PROBLEM, DELIVERY)
+    packed = packed_problem(TEXT.encode(), DELIVERY)
+    assert packed is not None
     assert packed.names.listed == ["a", "b", "depot", "p1", "something", "t1", "t2"]
     assert [packed.type_names[kind] for kind in packed.types] == [
         *("spot", "spot", "spot", "parcel", "object", "truck", "truck")
@@ -48,19 +49,13 @@ def test_objects_are_numbered_by_their_names() -> None:
     assert packed.goals == 2
 
 
-def test_a_packed_problem_can_be_unpacked() -> None:
-    unpacked = pack(PROBLEM, DELIVERY).unpacked
-    assert unpacked == PROBLEM
-    assert list(unpacked.objects) == list(PROBLEM.objects)
-
-
 def read(text: str, domain: Domain = DELIVERY) -> Problem | None:
     """The problem that the compiled reader reads, if it does, which is then the one that the careful reader reads."""
     packed = reading.packed_problem(text.encode(), domain)
     if packed is None:
         return None
     problem = problem_from_text(text, domain)
-    assert packed == pack(problem, domain)
+    assert packed.unpacked == problem
     assert list(packed.unpacked.objects) == list(problem.objects)
     return problem
 
@@ -150,7 +145,9 @@ def test_own_problems_are_plain(name: str) -> None:
 def test_nothing_is_packed_without_the_compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "problem.pddl"
     file.write_text(TEXT)
-    assert read_packed(file, DELIVERY) == pack(PROBLEM, DELIVERY)
+    packed = read_packed(file, DELIVERY)
+    assert packed is not None
+    assert packed.unpacked == PROBLEM
     assert read_packed(tmp_path / "missing.pddl", DELIVERY) is None
     monkeypatch.setenv(PURE, "1")
     assert read_packed(file, DELIVERY) is None

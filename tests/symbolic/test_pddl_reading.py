@@ -9,7 +9,7 @@ import pytest
 
 from bilevel.symbolic.domain import Atom, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.pddl import parse_domain, parse_problem, read_domain, read_problem
-from bilevel.symbolic.pddl_problem import problem_from_text, problem_in_bulk
+from bilevel.symbolic.pddl_reader import problem_from_text
 from bilevel.tabletop.problems import shipped_domain
 
 OWN_DOMAINS = ["blocks", "colour", "gacha", "pick-place"]
@@ -176,7 +176,7 @@ PLAIN_PROBLEM = re.sub(r"\(= .*?\) [0-9.]+\)|\(:metric .*\)(?=\))", "", PROBLEM)
 
 def test_both_readers_read_a_problem() -> None:
     domain = parse_domain(DELIVERY)
-    assert problem_in_bulk(PLAIN_PROBLEM, domain) == EXPECTED_PROBLEM
+    assert parse_problem(PLAIN_PROBLEM, domain) == EXPECTED_PROBLEM
     assert problem_from_text(PROBLEM, domain) == EXPECTED_PROBLEM
 
 
@@ -204,13 +204,6 @@ def test_a_problem_may_lack_objects_and_facts_and_goals() -> None:
     assert parse_problem("(define (problem e) (:domain delivery) (:objects) (:init) (:goal (and)))", domain) == empty
     alone = parse_problem("(define (problem e) (:goal (done)) (:domain delivery))", domain)
     assert alone.goal == {Atom("done")}
-
-
-def test_equal_names_in_a_bulk_problem_are_one_string() -> None:
-    problem = problem_in_bulk(PLAIN_PROBLEM, parse_domain(DELIVERY))
-    assert problem is not None
-    strings = {id(term) for atom in (*problem.state, *problem.goal) for term in atom.terms if term != "depot"}
-    assert strings <= {id(name) for name in problem.objects}
 
 
 def test_files_are_read(tmp_path: Path) -> None:

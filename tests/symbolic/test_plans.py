@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import pytest
 
+from bilevel.compiled import PURE
 from bilevel.symbolic.domain import Action, BadInput
-from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, read_plan, write_plan
+from bilevel.symbolic.packed import NUMBER, Names, PackedActions
+from bilevel.symbolic.plans import NaturesMove, Plan, parse_plan, plan_chunks, read_plan, write_plan
 from bilevel.tabletop.problems import shipped_domain
 
 BLOCKS = shipped_domain("blocks")
@@ -74,3 +77,14 @@ def test_a_move_must_bind_what_nature_chooses() -> None:
 def test_a_missing_plan_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no such file"):
         read_plan(tmp_path / "none", BLOCKS)
+
+
+def test_a_plan_of_integers_is_written_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Names(b"b1\nb2\np1\np2\n")
+    packed = PackedActions(BLOCKS, names, array(NUMBER, [0, 2] * 60_000), array(NUMBER, [0, 0, 3] * 60_000))
+    assert list(packed)[:2] == [Action("pick", ("b1",)), Action("place", ("b1", "p2"))]
+    plan = Plan(packed, {4: NaturesMove(1, {"?x": "l1"}), 0: NaturesMove(0, {})})
+    blocks = b"".join(plan_chunks(plan))
+    assert blocks.decode() == write_plan(plan)
+    monkeypatch.setenv(PURE, "1")
+    assert b"".join(plan_chunks(plan)) == blocks

@@ -43,7 +43,7 @@ def solve(
     """
     from bilevel.rules.rule_file import read_rules
     from bilevel.rules.solving import solve
-    from bilevel.symbolic.packed_plans import plan_chunks
+    from bilevel.symbolic.plans import plan_chunks
 
     started = time.perf_counter()
     read_domain, read_problem = read_large(domain, problem)
@@ -107,16 +107,10 @@ def validate(domain: Path, problem: Path, plan: Path, as_json: bool) -> int:
     Example:
       bilevel validate domain.pddl problem.pddl found.plan
     """
-    from bilevel.symbolic.packed import PackedProblem
-    from bilevel.symbolic.packed_plans import validate_packed
     from bilevel.symbolic.plans import read_plan, validate
 
     read_domain, read_problem = read_large(domain, problem)
-    verdict = None
-    if isinstance(read_problem, PackedProblem):
-        verdict = validate_packed(read_domain, read_problem, plan)
-    if verdict is None:
-        verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
+    verdict = validate(read_domain, _unpacked(read_problem), read_plan(plan, read_domain))
     answer({"valid": verdict.is_valid, "steps": verdict.steps, "text": str(verdict)}, as_json, str(verdict))
     return 0 if verdict.is_valid else 1
 
@@ -265,10 +259,9 @@ def policy_text(decisions: Sequence[dict[str, Any]]) -> str:
 
 def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
     """Return a plan as the planning competitions write it; comments say which outcomes it counts on."""
-    from bilevel.symbolic.adl_actions import is_own, users_action
+    from bilevel.symbolic.adl import users_action
     from bilevel.symbolic.plans import NaturesMove, Plan, write_plan
 
-    steps = [step for step in steps if not is_own(step.action.name)]
     moves = {
         number: NaturesMove(step.outcome, dict(step.choice))
         for number, step in enumerate(steps)
@@ -279,26 +272,24 @@ def plan_text(domain: Domain, steps: Sequence[PlanStep]) -> str:
 
 def policy_items(policy: ContingentPolicy) -> list[dict[str, Any]]:
     """Return the decisions as JSON has them, in the words of the user's domain."""
-    from bilevel.symbolic.adl_actions import DUE, is_own, users_action
+    from bilevel.symbolic.adl import users_action
 
     return [
         {
             "if": [str(atom) for atom in sorted(decision.condition.positive)],
-            "if_not": [str(atom) for atom in sorted(decision.condition.negative - {DUE})],
+            "if_not": [str(atom) for atom in sorted(decision.condition.negative)],
             "do": str(users_action(decision.action)),
             "distance": decision.distance,
         }
         for decision in policy.decisions
-        if not is_own(decision.action.name)
     ]
 
 
 def plan_items(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     """Return the steps as JSON has them; outcomes count from 1, as in a plan file."""
-    from bilevel.symbolic.adl_actions import is_own, users_action
+    from bilevel.symbolic.adl import users_action
 
     return [
         {"do": str(users_action(step.action)), "outcome": step.outcome + 1, "nature": dict(step.choice)}
         for step in steps
-        if not is_own(step.action.name)
     ]

@@ -35,7 +35,7 @@ from bilevel.planning.planner import (
 )
 from bilevel.planning.search import HELPFUL_BOOST, Estimate, RelaxedPlans
 from bilevel.symbolic.domain import Action, Domain, Problem
-from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import Condition, is_solved
 
 START = Action("start")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from bilevel.planning.planner import Deadline, PlanStep, bits_of
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Outcome, Parameter, Problem, Schema, is_variable
-from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.packed import no_garbage_collection
 from bilevel.symbolic.semantics import makes_object, new_object
 
 # Holds of a pool object once an action has made it; the space keeps it apart from any predicate of a domain.

@@ -20,8 +20,7 @@ from bilevel.planning.grounding import Ground, SharedGrounding, ground_task, mak
 from bilevel.planning.placeholders import PlaceholderGuide
 from bilevel.planning.planner import ContingentPolicy, Effort, NoModel, Planner, PlanResult, Status, limited_memory
 from bilevel.planning.search import search, search_until
-from bilevel.symbolic.adl import compiled
-from bilevel.symbolic.adl_actions import users_action
+from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import Action, BadInput, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, ground_action
 

@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 from bilevel.rules.matching import Binding, unify
 from bilevel.rules.traces import explain_change, implied_types
-from bilevel.symbolic.adl import compiled
-from bilevel.symbolic.adl_actions import users_action
+from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, Domain, Facts, Outcome, Problem
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground, ground_action, progress, substitute
 

@@ -17,8 +17,7 @@ from bilevel.rules.engine.compiled_executor import CompiledExecutor, Status
 from bilevel.rules.engine.rule_engine import executor_for
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import EQUALITY, Action, Atom, Domain, Facts, Outcome, Problem, Schema
-from bilevel.symbolic.packed import PackedProblem
-from bilevel.symbolic.packed_plans import PackedActions
+from bilevel.symbolic.packed import PackedActions, PackedProblem
 from bilevel.symbolic.plans import Nature, NaturesMove, Plan
 from bilevel.symbolic.semantics import bind_outcome, ground
 

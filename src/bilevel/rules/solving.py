@@ -12,8 +12,7 @@ from bilevel.rules.engine.numbering import COMPILED
 from bilevel.rules.rollouts import Solution, Stop, compiled_rollout, final_state, rollout
 from bilevel.rules.rule import Rule
 from bilevel.symbolic.domain import Domain, Problem
-from bilevel.symbolic.packed import PackedProblem
-from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.packed import PackedProblem, no_garbage_collection
 
 __all__ = ["Solution", "Stop", "default_bound", "final_state", "solve"]
 

@@ -15,8 +15,7 @@ from itertools import groupby, islice, pairwise, product
 from operator import itemgetter
 
 from bilevel.rules.matching import Binding, join, unify
-from bilevel.symbolic.adl import compiled
-from bilevel.symbolic.adl_actions import users_action
+from bilevel.symbolic.adl import compiled, users_action
 from bilevel.symbolic.domain import (
     EQUALITY,
     NO_FACTS,

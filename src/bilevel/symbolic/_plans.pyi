@@ -1,12 +1,7 @@
 from collections.abc import Iterator, Mapping
 
-from bilevel.symbolic.domain import Domain
-from bilevel.symbolic.packed import Names, PackedProblem
-from bilevel.symbolic.packed_plans import PackedActions
+from bilevel.symbolic.packed import PackedActions
 
 class Lines(Iterator[bytes]):
     def __init__(self, actions: PackedActions, ends: Mapping[int, str]) -> None: ...
     def __next__(self) -> bytes: ...
-
-def packed_actions(data: bytes, domain: Domain, names: Names) -> PackedActions | None: ...
-def reaches_goal(problem: PackedProblem, actions: PackedActions) -> bool: ...

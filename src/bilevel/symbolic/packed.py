@@ -6,19 +6,32 @@ An object's number is its place among all names in alphabetical order, so compar
 
 from __future__ import annotations
 
+import gc
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from os import PathLike
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from bilevel.compiled import find
-from bilevel.symbolic.domain import ROOT_TYPE, Atom, Domain, Facts, Problem
-from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.domain import ROOT_TYPE, Action, Atom, Domain, Facts, Problem
 
 NUMBER = "i"  # the type code of arrays: C's int
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Building millions of tuples sets off the cyclic collector again and again, for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -109,45 +122,54 @@ class PackedProblem:
         return zip(*(words[place::arity] for place in range(arity)), strict=True) if arity else repeat((), rows.size)
 
 
+@dataclass(frozen=True)
+class PackedActions(Sequence[Action]):
+    """The actions of a plan as integers: the number of each one's schema, and the arguments of one after another.
+
+    A schema's number is its place in the domain. Whoever wants an ordinary action gets one.
+    """
+
+    domain: Domain
+    names: Names
+    schemas: array[int]
+    arguments: array[int]
+
+    @cached_property
+    def listed(self) -> list[Action]:
+        """The actions, one by one."""
+        words = map(self.names.listed.__getitem__, self.arguments)
+        schemas = [(schema.name, len(schema.parameters)) for schema in self.domain.schemas.values()]
+        steps = map(schemas.__getitem__, self.schemas)
+        return [Action(name, tuple(islice(words, arity))) for name, arity in steps]
+
+    @overload
+    def __getitem__(self, place: int) -> Action: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Action]: ...
+
+    def __getitem__(self, place: int | slice) -> Action | list[Action]:
+        return self.listed[place]
+
+    def __len__(self) -> int:
+        return len(self.schemas)
+
+
 def read_packed(path: str | PathLike[str], domain: Domain) -> PackedProblem | None:
-    """The problem of a file; `None` without the compiled parts, and where only `read_problem` can read or refuse it."""
-    reader, data = find("bilevel.symbolic._reading"), contents_of(path)
-    return None if reader is None or data is None else reader.packed_problem(data, domain)
-
-
-def contents_of(path: str | PathLike[str]) -> bytes | None:
-    """The bytes of a file, or `None` where they cannot be read."""
+    """Return the problem of a file; `None` where only `read_problem` can read or refuse it."""
     try:
         with open(path, "rb") as file:
-            return file.read()
+            return packed_problem(file.read(), domain)
     except OSError:
         return None
 
 
-def pack(problem: Problem, domain: Domain) -> PackedProblem:
-    """The problem, which has no negative goal, as integers."""
-    objects = problem.all_objects(domain)
-    names = Names.of(sorted(objects))
-    type_names = types_of(domain)
-    return PackedProblem(
-        problem.name,
-        problem.domain_name,
-        names,
-        type_names,
-        array(NUMBER, [type_names.index(objects[name]) for name in names.listed]),
-        array(NUMBER, [names.numbers[name] for name in problem.objects]),
-        _relations(problem.state, domain, names),
-        _relations(problem.goal, domain, names),
-    )
+def packed_problem(data: bytes, domain: Domain) -> PackedProblem | None:
+    """Return the problem of a text; `None` without the compiled parts, and where the text is not plainly written."""
+    reader = find("bilevel.symbolic._reading")
+    return reader.packed_problem(data, domain) if reader else None
 
 
 def types_of(domain: Domain) -> tuple[str, ...]:
     """The names of the domain's types, by which packed problems number them."""
     return tuple(dict.fromkeys((ROOT_TYPE, *domain.types)))
-
-
-def _relations(facts: Facts, domain: Domain, names: Names) -> dict[str, Rows]:
-    rows: dict[str, list[list[int]]] = {predicate: [] for predicate in domain.predicates}
-    for predicate, terms in facts:
-        rows[predicate].append([names.numbers[term] for term in terms])
-    return {p: Rows(len(r), array(NUMBER, [term for row in sorted(r) for term in row])) for p, r in rows.items()}

@@ -13,8 +13,8 @@ from os import PathLike, fspath
 
 from bilevel.symbolic.domain import EQUALITY, Atom, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import naming_position, read_text
-from bilevel.symbolic.pddl_domain import domain_from_text
-from bilevel.symbolic.pddl_problem import no_garbage_collection, problem_from_text, problem_in_bulk
+from bilevel.symbolic.packed import no_garbage_collection, packed_problem
+from bilevel.symbolic.pddl_reader import domain_from_text, problem_from_text
 
 
 def read_domain(path: str | PathLike[str]) -> Domain:
@@ -36,7 +36,8 @@ def parse_domain(text: str, filename: str = "<domain>") -> Domain:
 def parse_problem(text: str, domain: Domain, filename: str = "<problem>") -> Problem:
     """Return the problem that a text defines; `BadInput`, which names the file, where it defines none."""
     with naming_position(text, filename) as text, no_garbage_collection():
-        return problem_in_bulk(text, domain) or problem_from_text(text, domain)
+        packed = packed_problem(text.encode(), domain)
+        return packed.unpacked if packed else problem_from_text(text, domain)
 
 
 def write_domain(domain: Domain) -> str:

@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from sys import intern
 from typing import NamedTuple
 
-from bilevel.symbolic.costs import Costs, cost_comment
+from bilevel.compiled import find
 from bilevel.symbolic.domain import Action, Atom, BadInput, Domain, Outcome, Parameter, Problem, Schema
 from bilevel.symbolic.expressions import (
     NAME_PATTERN,
@@ -26,7 +26,7 @@ from bilevel.symbolic.expressions import (
     read_text,
     suggestion,
 )
-from bilevel.symbolic.pddl_problem import no_garbage_collection
+from bilevel.symbolic.packed import PackedActions, no_garbage_collection
 from bilevel.symbolic.semantics import GroundAction, bind_outcome, ground_action, makes_object
 
 RECORD = "outcome"
@@ -49,13 +49,22 @@ class Plan:
     moves: Mapping[int, NaturesMove] = field(default_factory=dict)
 
 
-def write_plan(plan: Plan, costs: Costs | None = None) -> str:
-    """The plan as text, its cost in the last line: by the costs of its actions or, without any, in steps."""
+def write_plan(plan: Plan) -> str:
+    """Return the plan as text; the last line says how many steps it has."""
     lines = [f"({name} {' '.join(arguments)})" if arguments else f"({name})" for name, arguments in plan.actions]
     for step, move in plan.moves.items():
         lines[step] += f" ; {record_of(move)}"
-    lines.append(cost_comment(plan.actions, costs))
-    return "\n".join(lines)
+    return "\n".join([*lines, f"; cost = {len(lines)} (unit cost)\n"])
+
+
+def plan_chunks(plan: Plan) -> Iterator[bytes]:
+    """Yield the text of `write_plan` in blocks, which is made of integers where the plan is."""
+    compiled = find("bilevel.symbolic._plans")
+    if compiled is None or not isinstance(plan.actions, PackedActions):
+        yield write_plan(plan).encode()
+    else:
+        yield from compiled.Lines(plan.actions, {step: f" ; {record_of(move)}" for step, move in plan.moves.items()})
+        yield f"; cost = {len(plan.actions)} (unit cost)\n".encode()
 
 
 def record_of(move: NaturesMove) -> str:

@@ -22,20 +22,14 @@ public:
     std::size_t length = 0;
     std::uint64_t hash = 0;  // of its small letters
 
-    std::size_t line = 0;          // where the last token stands
-    bool follows_comment = false;  // whether there is a comment before it that stands on the line of the one before
-
     // What comes next; `STRANGE` for characters that are not plain.
     Token next() {
-        std::size_t before = line;
-        follows_comment = false;
         for (; at_ < end_; ++at_) {
             switch (kind(*at_)) {
                 case SPACE: continue;
-                case LINE_END: ++line; continue;
+                case LINE_END: continue;
                 case PARENTHESIS: return Token(*at_++);
                 case SEMICOLON:
-                    follows_comment |= line == before;
                     while (at_ + 1 < end_ && kind(at_[1]) != LINE_END)
                         if (static_cast<unsigned char>(*++at_) >= 128) return STRANGE;
                     continue;

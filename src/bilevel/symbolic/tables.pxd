@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int32_t, uint64_t
 from libcpp cimport bool
-from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 
@@ -45,32 +44,10 @@ cdef extern from "scanner.hpp" namespace "bilevel" nogil:
         const char* word
         size_t length
         uint64_t hash
-        size_t line
-        bool follows_comment
         Scanner()
         Scanner(const char*, size_t)
         Token next()
         bool spells(string_view)
-
-
-cdef extern from "carrying_out.hpp" namespace "bilevel" nogil:
-    cdef cppclass Literal:
-        size_t predicate
-        vector[int32_t] terms
-
-    cdef cppclass Operator:
-        vector[pair[int32_t, int32_t]] equal
-        vector[pair[int32_t, int32_t]] different
-        vector[Literal] required
-        vector[Literal] forbidden
-        vector[Literal] removed
-        vector[Literal] added
-
-    cdef cppclass World:
-        void declare(size_t) except +
-        void add(size_t, const int32_t*, size_t) except +
-        bool hold(size_t, const int32_t*, size_t)
-        bool apply(const Operator&, const int32_t*) except +
 
 
 cdef inline string_view view(bytes text):
