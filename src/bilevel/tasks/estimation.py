@@ -210,8 +210,10 @@ class Estimator:
         self._noise = self._variance = 0.0  # of the sensors, a standard deviation; 0 if it does not matter
         self._bias = np.zeros(len(self._coordinates.agent_names))  # along each of the agent's axes; 0 as well
         self._off = np.zeros_like(self._bias)
+        self._was_hidden: Bools | None = None  # what was not seen in the scene before
         self._steps = self._noise_steps = self._bias_steps = 0
         self._flickers = False  # whether something has vanished and come back
+        self._is_whole = True  # whether all objects that are known are seen
 
     def update(self, scene: Scene) -> Scene:
         """Return the estimate at this step; the very scene where nothing is wrong with it."""
@@ -291,9 +293,9 @@ class Estimator:
         if self._steps > _SOON and self._steps % _SELDOM:
             return
         before = self._known.features.take(self._coordinates.columns, axis=1)
-        both = self._parameters.has & ~self._was_hidden[:, None]
-        if hidden is not None:
-            both &= ~hidden[:, None]
+        both = self._parameters.has
+        for missing in (self._was_hidden, hidden):
+            both = both if missing is None else both & ~missing[:, None]
         changes = np.abs(where - before)[both]
         if len(changes):
             middle = _median(changes) / NORMAL
@@ -317,19 +319,22 @@ class Estimator:
 
     def _in_rows(self, scene: Scene) -> tuple[Array, Bools | None]:
         """What is seen, with a row for each object that is known, and which of them are hidden, if any are."""
+        if scene.roster is self._roster and self._is_whole:
+            self._was_hidden = None
+            return scene.features, None
         if not scene.objects.keys() <= self._roster.row.keys():
             types = {**self._roster.objects, **scene.objects}
             order = [*dict.fromkeys(types.values())]
             self._keep(Roster(dict(sorted(types.items(), key=lambda item: order.index(item[1])))))
         if len(scene.objects) == len(self._roster.objects) and scene.roster != self._roster:
             self._keep(scene.roster)  # the same objects in another order
-        all_are_seen, unseen = scene.roster == self._roster, self._known.unseen
-        rows = slice(None) if all_are_seen else [self._roster.row[name] for name in scene.objects]
+        self._is_whole, unseen = scene.roster == self._roster, self._known.unseen
+        rows = slice(None) if self._is_whole else [self._roster.row[name] for name in scene.objects]
         self._was_hidden = unseen != 0
         self._flickers |= bool((unseen[rows] > 0).any())
         unseen += 1
         unseen[rows] = 0
-        if all_are_seen:
+        if self._is_whole:
             return scene.features, None
         features = np.zeros((len(unseen), scene.features.shape[1]), np.float32)
         features[rows] = scene.features
