@@ -347,18 +347,14 @@ def kind_lines(kinds: Sequence[Kind]) -> Iterator[str]:
         yield f"  {kind.count} × {kind.change}{reported}"
         if reported:
             continue
-        yield f"      first in episode {kind.episode} at step {kind.step}: {'; '.join(change_parts(kind))}"
+        parts = [f"{', '.join(facts)} {how}" for facts, how in ((kind.came, "came"), (kind.went, "went")) if facts]
+        yield f"      first in episode {kind.episode} at step {kind.step}: {'; '.join(parts)}"
         if kind.actions:
             yield f"      may be {' or '.join(kind.actions)}"
         elif kind.nearest:
             yield f"      nearest: {kind.nearest}, but {kind.lacks}"
     if len(kinds) > MOST_KINDS:
         yield f"  and {len(kinds) - MOST_KINDS} more kinds, see --json"
-
-
-def change_parts(kind: Kind) -> list[str]:
-    """Return which facts came and which went in the first example of a kind of change."""
-    return [f"{', '.join(facts)} {how}" for facts, how in ((kind.came, "came"), (kind.went, "went")) if facts]
 
 
 def _numbers(counts: Mapping[str, int]) -> str:

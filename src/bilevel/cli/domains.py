@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bilevel.cli.data import change_parts, kind_lines
+from bilevel.cli.data import kind_lines
 from bilevel.cli.options import argument, command, option, required, shared
 from bilevel.cli.output import answer, count, progress_line, tracked
 from bilevel.symbolic.domain import BadInput
 
 if TYPE_CHECKING:
     from bilevel.demonstrations.checking import Kind
-    from bilevel.domain_learning.check import DomainReport, Finding
+    from bilevel.domain_learning.check import DomainReport
     from bilevel.domain_learning.learn import DomainStudy
     from bilevel.symbolic.domain import Domain, Outcome, Schema
 
@@ -55,98 +55,60 @@ def check(domain: Path, data: Path, task: str | None, as_json: bool) -> int:
     return 0 if report.fits else 1
 
 
+FINDINGS = {  # about a domain, by their sort
+    "contradicted precondition": "precondition {what}: contradicted, in {count} of {of} occurrences",
+    "missing effect": "effect {what}: not in {count} of {of} occurrences",
+    "unlisted effect": "effect {what}: not listed, but it came in {count} of {of} occurrences",
+    "never seen": "never seen, but perhaps in {count} ambiguous changes",
+    "outcome never seen": "outcome {what}: never seen in {of} occurrences",
+    "possible precondition": "{what} held before each of {of} occurrences, but not wherever the rest did: a "
+    "precondition?",
+    "untested precondition": "precondition {what}: never tested, it held in every state where the rest held",
+    "unseen effect": "effect {what}: never seen, it was so already in all of {of} occurrences",
+}
+
+
 def _report_lines(report: DomainReport) -> Iterator[str]:
     """Yield what was found: the verdict, the changes in numbers, the domain's faults, then single changes."""
-    yield _verdict(report)
-    yield from _numbers(report)
-    undeclared = [
-        f"{each.reason}: {each.fact} in {count(each.states, 'state')}, {_first(each.episode, each.step)}"
-        for each in report.undeclared
-    ]
-    yield from _titled("facts that the domain does not know, left out of all else:", undeclared)
-    wrong, doubtful = ([each for each in report.findings if each.is_wrong is truth] for truth in (True, False))
-    yield from _titled("what is wrong with the domain:", _findings(wrong))
-    yield from _titled("what the data do not confirm:", _findings(doubtful))
-    for title, kinds in (
-        ("changes that nothing explains:", report.contradicted),
-        ("changes that several actions explain:", report.ambiguous),
-        ("flickers, undone after a few steps:", report.flickers),
-    ):
-        if kinds:
-            yield title
-            yield from kind_lines(kinds)
-
-
-def _verdict(report: DomainReport) -> str:
-    data = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}"
-    if not report.changes:
-        return f"{report.domain}: no label changes in {data}, so nothing is tested"
-    wrong = _total(report.contradicted)
-    explained = _share(report.changes - wrong, report.changes)
-    remark = f"; {wrong} {'contradicts' if wrong == 1 else 'contradict'} the domain" if wrong else ""
+    data, wrong = f"{count(report.episodes, 'episode')}, {count(report.steps, 'step')}", _total(report.contradicted)
+    explained = _share(report.changes - wrong, report.changes) if report.changes else "none"
+    remark = f"; {wrong} contradict the domain" if wrong else ""
     remark += "; it does not know all facts" if report.undeclared else ""
-    return f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
-
-
-def _numbers(report: DomainReport) -> Iterator[str]:
-    """Yield a row for each sort of change, with the first example."""
-    rows = [
+    yield f"{report.domain}: {explained} of {count(report.changes, 'change')} explained{remark} ({data})"
+    for name, kinds in (
         ("by one action", report.explained),
         ("by an event", report.by_event),
         ("ambiguous", report.ambiguous),
         ("contradicted", report.contradicted),
         ("flickers", report.flickers),
-    ]
-    for name, kinds in rows:
-        if not kinds:
-            continue
-        first = min(kinds, key=lambda kind: (kind.episode, kind.step))
-        number = _total(kinds)
-        share = "" if name == "flickers" else _share(number, report.changes)
-        named = "" if kinds is report.ambiguous else " and ".join(first.actions)
-        example = f"{_first(first.episode, first.step)}{f': {named}' if named else ''}"
-        is_settled = kinds is report.explained and report.settled
-        settled = f"; {report.settled} settled over several steps" if is_settled else ""
-        yield f"  {name:<13}{number:>6}{share:>8}  {example}{settled}"
+    ):
+        if kinds:
+            first, number = min(kinds, key=lambda kind: (kind.episode, kind.step)), _total(kinds)
+            share = "" if name == "flickers" else _share(number, report.changes)
+            named = "" if kinds is report.ambiguous or not first.actions else f": {' and '.join(first.actions)}"
+            yield f"  {name:<13}{number:>6}{share:>8}  {_first(first)}{named}"
     seen = {**report.actions, **report.events}.items()
     yield f"  {'seen':<15}{', '.join(f'{name} {number}' for name, number in seen if number) or 'nothing'}"
+    for each in report.undeclared:
+        yield f"  {each.reason}: {each.fact} in {count(each.states, 'state')}, {_first(each)}"
+    for title, is_wrong in (("what is wrong with the domain:", True), ("what the data do not confirm:", False)):
+        findings = [finding for finding in report.findings if finding.is_wrong is is_wrong]
+        width = max((len(finding.schema) for finding in findings), default=0)
+        yield from [title] if findings else []
+        for finding in findings:
+            sentence = FINDINGS[finding.sort].format(what=finding.what, count=finding.count, of=finding.of)
+            where = "" if finding.episode is None else f" ({_first(finding)})"
+            yield f"  {finding.schema:<{width}}  {sentence}{where}"
+    for title, kinds in (
+        ("changes that nothing explains:", report.contradicted),
+        ("changes that several actions explain:", report.ambiguous),
+        ("flickers, undone after a few steps:", report.flickers),
+    ):
+        yield from [title, *kind_lines(kinds)] if kinds else []
 
 
-def _titled(title: str, lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield title
-        yield from (f"  {line}" for line in lines)
-
-
-def _findings(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding, the names of actions in a column."""
-    width = max((len(finding.schema) for finding in findings), default=0)
-    return [f"{finding.schema:<{width}}  {_sentence(finding)}" for finding in findings]
-
-
-def _sentence(finding: Finding) -> str:
-    """Return what was found, and where first."""
-    what, number, of = finding.what, finding.count, finding.of
-    came = f"came in only {of - number} of {of} occurrences" if number < of else f"never came in {of} occurrences"
-    held = f"{what} held before each of {of} occurrences, but not wherever the rest did"
-    possible = f", though it may be what happened in {count(number, 'ambiguous change')}" if number else ""
-    sentence = {
-        "contradicted precondition": f"precondition {what}: contradicted, in {number} of {of} occurrences",
-        "missing effect": f"effect {what}: {came}",
-        "unlisted effect": f"effect {what}: not listed, but it came in {number} of {of} occurrences",
-        "never seen": f"never seen{possible}",
-        "outcome never seen": f"outcome {what}: never seen in {of} occurrences",
-        "possible precondition": f"{held}: is it a precondition?",
-        "untested precondition": f"precondition {what}: never tested, it held in every state where the rest held",
-        "unseen effect": f"effect {what}: never seen, it was so already in all of {of} occurrences",
-    }[finding.sort]
-    if finding.episode is None or finding.step is None:
-        return sentence
-    return f"{sentence} ({_first(finding.episode, finding.step)})"
-
-
-def _first(episode: int, step: int) -> str:
-    return f"first in episode {episode} at step {step}"
+def _first(found: Any) -> str:
+    return f"first in episode {found.episode} at step {found.step}"
 
 
 def _total(kinds: Sequence[Kind]) -> int:
@@ -283,19 +245,9 @@ def _study_lines(study: DomainStudy) -> Iterator[str]:
         yield from (f"  {each.count} × {each.text}" for each in dropped[:MOST_DROPPED])
         if len(dropped) > MOST_DROPPED:
             yield f"  and {len(dropped) - MOST_DROPPED} more kinds, see the end of the file"
-    if study.report:
-        yield from _held_out_lines(study.report)
-
-
-def _held_out_lines(report: DomainReport) -> Iterator[str]:
-    """Yield how many of the changes are explained, and the first of each kind that are not."""
-    changes = max(1, report.changes)
-    explained = _total(report.explained) + _total(report.by_event)
-    parts = {"explained": explained, "ambiguous": _total(report.ambiguous), "contradicted": _total(report.contradicted)}
-    shares = ", ".join(f"{number / changes:.1%} {what}" for what, number in parts.items())
-    yield f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out: {shares}"
-    firsts = {"explained": report.explained, "ambiguous": report.ambiguous, "contradicted": report.contradicted}
-    for what, kinds in firsts.items():
-        for kind in kinds[:1]:
-            by = f": {' or '.join(kind.actions)}" if kind.actions else ""
-            yield f"  {what}, {_first(kind.episode, kind.step)}: {'; '.join(change_parts(kind))}{by}"
+    if report := study.report:
+        explained = _total(report.explained) + _total(report.by_event)
+        parts = {"ambiguous": _total(report.ambiguous), "contradicted": _total(report.contradicted)}
+        shares = [f"{number / max(1, report.changes):.1%} {what}" for what, number in parts.items()]
+        head = f"{count(report.changes, 'change')} in {count(report.episodes, 'episode')} held out"
+        yield f"{head}: {', '.join([f'{explained / max(1, report.changes):.1%} explained', *shares])}"
