@@ -10,10 +10,11 @@ These are the public names of the package: `import bilevel` and use them as `bil
 are first used, so importing the package is fast. Everything else is internal and may change.
 """
 GROUPS = {
-    "Tasks": "Task Expert Spec Position Angle Scalar LabelOnly Scene find_task register_task check_task",
-    "Demonstrations": "collect Demonstrations",
+    "Tasks": "Task Expert Scene SceneEnv find_task register_task check_task",
+    "What is seen": "Spec Position Angle Scalar LabelOnly Mirror Transpose",
+    "Demonstrations": "collect Demonstrations import_demonstrations recordings_in_memory",
     "Learning": "learn learn_rules prune_rules complete_rules learn_domain plan_traces",
-    "Policies": "load_policy BilevelPolicy LowLevelNetwork evaluate",
+    "Policies": "load_policy BilevelPolicy HighLevelPolicy LowLevelNetwork rollout Episode evaluate Record",
     "Domains and problems": "Domain Problem Atom Action read_domain read_problem read_adl_domain",
     "Rules and plans": "Rule read_rules solve verify plan",
 }

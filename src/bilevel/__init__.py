@@ -25,15 +25,18 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.demonstrations.importing.importer import import_demonstrations as import_demonstrations
     from bilevel.domain_learning.learn import learn_domain as learn_domain
     from bilevel.experiments.evaluate import evaluate as evaluate
+    from bilevel.experiments.records import Record as Record
     from bilevel.learning.learn import learn as learn
     from bilevel.learning.rules import plan_traces as plan_traces
     from bilevel.learning.task_checking import check_task as check_task
     from bilevel.lowlevel.network import LowLevelNetwork as LowLevelNetwork
     from bilevel.methods.methods import load_policy as load_policy
     from bilevel.planning.planners import plan as plan
+    from bilevel.policies.episode import Episode as Episode
     from bilevel.policies.folder import pretrained_policies as pretrained_policies
     from bilevel.policies.policy import BilevelPolicy as BilevelPolicy
     from bilevel.policies.policy import HighLevelPolicy as HighLevelPolicy
+    from bilevel.policies.rollout import rollout as rollout
     from bilevel.rules.completion.completing import complete_rules as complete_rules
     from bilevel.rules.learning import learn_rules as learn_rules
     from bilevel.rules.pruning import prune_rules as prune_rules
@@ -52,6 +55,7 @@ if TYPE_CHECKING:  # for type checkers and editors: what is loaded lazily below
     from bilevel.tasks.registry import find_task as find_task
     from bilevel.tasks.registry import register_task as register_task
     from bilevel.tasks.scene import Scene as Scene
+    from bilevel.tasks.scene_env import SceneEnv as SceneEnv
     from bilevel.tasks.spec import Angle as Angle
     from bilevel.tasks.spec import LabelOnly as LabelOnly
     from bilevel.tasks.spec import Mirror as Mirror
@@ -69,6 +73,7 @@ _MODULES = {
     "demonstrations.importing.importer": ["import_demonstrations"],
     "domain_learning.learn": ["learn_domain"],
     "experiments.evaluate": ["evaluate"],
+    "experiments.records": ["Record"],
     "learning.learn": ["learn"],
     "learning.rules": ["plan_traces"],
     "learning.task_checking": ["check_task"],
@@ -76,7 +81,9 @@ _MODULES = {
     "methods.methods": ["load_policy"],
     "planning.planners": ["plan"],
     "policies.policy": ["BilevelPolicy", "HighLevelPolicy"],
+    "policies.episode": ["Episode"],
     "policies.folder": ["pretrained_policies"],
+    "policies.rollout": ["rollout"],
     "rules.completion.completing": ["complete_rules"],
     "rules.learning": ["learn_rules"],
     "rules.pruning": ["prune_rules"],
@@ -89,6 +96,7 @@ _MODULES = {
     "symbolic.pddl": ["read_domain", "read_problem"],
     "tasks.registry": ["find_task", "register_task"],
     "tasks.scene": ["Scene"],
+    "tasks.scene_env": ["SceneEnv"],
     "tasks.spec": ["Angle", "LabelOnly", "Mirror", "Position", "Scalar", "Spec", "Transpose"],
     "tasks.task": ["Expert", "Task"],
 }
