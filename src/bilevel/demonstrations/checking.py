@@ -104,9 +104,6 @@ class Contents:
         self.domain = domain
         self.traces: list[Trace] = []
         self.episodes = self.steps = 0
-        self.explained = 0  # steps that have a high-level action, found from what was seen alone
-        self.recorded = 0  # steps of which the expert said what it was doing
-        self.agreeing = 0  # of these, where it is the action that was found
         self.exogenous = self.several = 0  # changes that no action explains, and that several do
         self.actions: Counter[str] = Counter()  # carried out, by schema
         self.events: Counter[str] = Counter()  # that the environment itself reported, by kind
@@ -131,12 +128,8 @@ class Contents:
     def add(self, episode: LabelledEpisode) -> None:
         """Take in one episode."""
         number, demonstration, _, _, found = episode
-        recorded = demonstration.actions
         self.traces += found.traces
         self.steps += demonstration.steps
-        self.explained += sum(action is not None for action in found.actions)
-        self.recorded += sum(action is not None for action in recorded)
-        self.agreeing += sum(ours == theirs is not None for ours, theirs in zip(found.actions, recorded, strict=True))
         self.exogenous += found.exogenous
         self.several += found.ambiguous
         self.actions.update(step.action.action.name for trace in found.traces for step in trace.steps)

@@ -46,6 +46,7 @@ from bilevel.tasks import scene_env
 
 USUAL_RATE = 10.0  # Hz
 NOTHING = ""  # the subtask where the expert does not say what it is doing
+STATE = "observation.state"
 SUBTASKS, STATS, SUBTASK, EXPERT_CONTROL = "meta/subtasks", "meta/stats.json", "subtask_index", "expert_control"
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 FIRST = FILE.format(chunk_index=0, file_index=0)
@@ -68,18 +69,21 @@ def export_to_lerobot(
     if not (math.isfinite(rate) and rate > 0):
         raise BadInput(f"the rate is how many timesteps there are in a second, not {rate}")
     rows = max((len(demonstration.objects) for demonstration in demonstrations), default=0)
-    features = _features(demonstrations, rows)
+    has_controls = all(demonstration.has_controls for demonstration in demonstrations)
     tasks, subtasks = _Numbers(), _Numbers({NOTHING: 0})
     parts: list[Columns] = []
     for number, demonstration in enumerate(demonstrations):
         if demonstration.steps == 0:
             raise BadInput(f"episode {number} has no steps, which LeRobot does not know")
         columns = _frames(number, demonstration, rows, rate, tasks, subtasks)
-        axes = {name: [] if feature.shape == [1] else feature.shape for name, feature in features.items()}
-        parts.append({name: columns[name].reshape(demonstration.steps, *axes[name]) for name in features})
+        parts.append({name: columns[name] for name in columns if has_controls or name not in (ACTION, EXPERT_CONTROL)})
         callback(Progress("exporting", number + 1, len(demonstrations)))
-    frames = {name: np.concatenate([part[name] for part in parts]) for name in features}
+    frames = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     frames[INDEX] = np.arange(len(frames[INDEX]))
+    names = {STATE: list(demonstrations.spec.agent)}
+    features = {
+        name: Feature(str(array.dtype), list(array.shape[1:]) or [1], names.get(name)) for name, array in frames.items()
+    }
     info = Info(
         total_episodes=len(parts),
         total_frames=len(frames[INDEX]),
@@ -107,38 +111,17 @@ class _Numbers(dict[str, int]):
         return self[text]
 
 
-def _features(demonstrations: Demonstrations, rows: int) -> dict[str, Feature]:
-    """Return the columns, in order; those of objects and controls only where there are any."""
-    spec, controls = demonstrations.spec, demonstrations.controls
-    size = math.prod(controls.shape) if all(each.has_controls for each in demonstrations) else 0
-    of_objects = [f"object{row}.{column}" for row in range(rows) for column in spec.columns]
-    found = {
-        "observation.state": Feature("float32", [len(spec.agent)], list(spec.agent)),
-        "observation.environment_state": Feature("float32", [len(of_objects)], of_objects),
-        "observation.visible": Feature("float32", [rows], [f"object{row}" for row in range(rows)]),
-        ACTION: Feature(controls.dtype, [size]),
-        EXPERT_CONTROL: Feature(controls.dtype, [size]),
-        SUBTASK: Feature("int64", [1]),
-        "next.reward": Feature("float32", [1]),
-        "next.done": Feature("bool", [1]),
-        SUCCESS: Feature("bool", [1]),
-        TIME: Feature("float32", [1]),
-        **{name: Feature("int64", [1]) for name in (FRAME, EPISODE, INDEX, TASK)},
-    }
-    return {name: feature for name, feature in found.items() if feature.shape != [0]}
-
-
 def _frames(
     number: int, demonstration: Demonstration, rows: int, rate: float, tasks: _Numbers, subtasks: _Numbers
 ) -> Columns:
-    """Return the frames of one episode, and number its texts."""
+    """Return the frames of one episode, those of objects and controls only where there are any; number its texts."""
     steps, more = demonstration.steps, rows - len(demonstration.objects)
     last, frame = np.arange(steps) == steps - 1, np.arange(steps)
     success = last & (demonstration.outcome == scene_env.SUCCESS)
     goal = " & ".join(map(str, sorted(demonstration.goals[-1][1])))
     doing = [subtasks[str(action) if action else NOTHING] for action in demonstration.actions]
-    return {
-        "observation.state": demonstration.agent[:-1],
+    columns: Columns = {
+        STATE: demonstration.agent[:-1],
         "observation.environment_state": np.pad(demonstration.features[:-1], ((0, 0), (0, more), (0, 0))),
         "observation.visible": np.pad(demonstration.visible[:-1], ((0, 0), (0, more))).astype(np.float32),
         ACTION: demonstration.executed,
@@ -153,6 +136,8 @@ def _frames(
         INDEX: frame,
         TASK: np.full(steps, tasks[goal]),
     }
+    flat = {name: array if array.ndim == 1 else array.reshape(steps, -1) for name, array in columns.items()}
+    return {name: array[:, 0] if array.shape[1:] == (1,) else array for name, array in flat.items() if array.size}
 
 
 def _index(parts: list[Columns], tasks: list[str]) -> list[dict[str, Any]]:

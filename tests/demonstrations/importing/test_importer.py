@@ -1,22 +1,379 @@
-"""A data set from recordings: whole or not at all, with its source in its manifest."""
+"""What becomes of recorded episodes: scenes, goals, controls, and a data set, whole or not at all."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bilevel.demonstrations.checking import check
+from bilevel.demonstrations.checking import Contents, check
 from bilevel.demonstrations.collect import collect
-from bilevel.demonstrations.dataset import MANIFEST, Demonstrations, read_manifest
+from bilevel.demonstrations.dataset import Demonstrations, read_manifest
 from bilevel.demonstrations.importing.array_reader import recordings_in_memory
+from bilevel.demonstrations.importing.conversion import Combine, every, thin
 from bilevel.demonstrations.importing.importer import import_demonstrations
-from bilevel.demonstrations.importing.recorded import Recordings
-from bilevel.symbolic.domain import BadInput
-from recorded_episodes import import_arrays, raw
-from tiny_task import TINY
+from bilevel.demonstrations.importing.recorded import RecordedEpisode, Recordings
+from bilevel.demonstrations.traces import label
+from bilevel.learning.learn import learn
+from bilevel.rules.learning import learn_rules
+from bilevel.symbolic.domain import Atom, BadInput
+from bilevel.tasks.scene import Scene
+from bilevel.tasks.task import Expert, Task
+from recorded_episodes import Raw, from_vector, import_arrays, next_velocity, raw
+from tiny_demonstrations import QUICK
+from tiny_task import SPEC, TINY, TINY_DISCRETE, perceive
+
+NO_EXPERT = replace(TINY, expert=None)
+
+
+def imported(*episodes: Raw, task: Task = NO_EXPERT, actions: bool = True, **options: Any) -> Demonstrations:
+    """Import from scenes in memory."""
+    controls = [episode.actions for episode in episodes] if actions else None
+    return import_arrays([episode.scenes for episode in episodes], controls, task=task, **options)
+
+
+def refusal(*episodes: Raw, **options: Any) -> str:
+    with pytest.raises(BadInput) as error:
+        imported(*episodes, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def rules_of(data: Demonstrations) -> list[str]:
+    return [str(rule) for rule in learn_rules(Contents.of(data).traces, data.domain)]
+
+
+# What is seen
+
+
+def test_scenes_come_back_as_they_were() -> None:
+    episode = raw(0)
+    (found,) = imported(episode)
+    assert found.scenes(TINY.spec) == episode.scenes
+    assert (found.outcome, found.steps, found.own_goals) == ("success", len(episode.actions), False)
+    assert np.array_equal(found.controls, np.array(episode.actions))
+    assert found.executed is found.controls
+
+
+@pytest.mark.parametrize("form", ["dictionary", "vector", "list"])
+def test_observations_are_perceived(form: str) -> None:
+    episode = raw(0)
+    seen = {"dictionary": episode.arrays, "vector": episode.vectors, "list": episode.observations}[form]
+    perceive = from_vector if form == "vector" else None
+    data = import_arrays([seen], [episode.actions], task=NO_EXPERT, perceive=perceive)
+    assert data[0].scenes(TINY.spec) == episode.scenes
+
+
+def test_perceive_may_take_the_info() -> None:
+    episode = raw(0)
+
+    def from_info(observation: Any, info: dict[str, Any]) -> Scene:
+        return perceive(info["seen"], info, None)  # type: ignore[arg-type]
+
+    nothing = np.zeros((len(episode.observations), 1))
+    infos = [[{"seen": seen} for seen in episode.observations]]
+    data = import_arrays([nothing], [episode.actions], task=TINY, infos=infos, perceive=from_info)
+    assert data[0].scenes(TINY.spec) == episode.scenes
+
+
+def test_what_the_task_cannot_see_without_its_environment_is_said() -> None:
+    episode = raw(0)
+    with pytest.raises(
+        BadInput, match=r"^episode 0, step 0: perceive.* raised IndexError.*give --perceive file.py:fun"
+    ):
+        import_arrays([episode.vectors], [episode.actions], task=TINY)
+
+
+def test_the_last_observation_may_be_missing() -> None:
+    episode = raw(0)
+    data = import_arrays([episode.scenes[:-1]], [episode.actions], task=TINY, successes=[True])
+    assert data[0].steps == len(episode.actions) - 1
+    with pytest.raises(BadInput, match=r"^episode 0: 3 observations, but \d+ controls; there must be one more, or as"):
+        import_arrays([episode.scenes[:3]], [episode.actions], task=TINY)
+
+
+def test_numbers_that_are_not_finite_are_named_with_their_step() -> None:
+    episode = raw(0)
+    scenes = episode.scenes
+    scenes[4].values[1] = np.nan
+    with pytest.raises(BadInput, match=r"step 4, episode 0: the agent's 'y' is not a finite number"):
+        import_arrays([scenes], [episode.actions], task=TINY)
+    controls = np.array(episode.actions)
+    controls[7, 2] = np.inf
+    with pytest.raises(BadInput, match=r"^episode 0, step 7: the control is \[.*inf\], which is not finite"):
+        import_arrays([episode.scenes], [controls], task=TINY)
+
+
+def test_names_that_seem_to_change_are_noted() -> None:
+    episode = raw(0)
+    scenes = episode.scenes
+    end = len(scenes) // 2
+    swapped = {"parcel1": "parcel2", "parcel2": "parcel1"}
+    arrived = next(now for now, scene in enumerate(scenes) if "parcel2" in scene)
+    for now in range(max(end, arrived + 1), len(scenes)):
+        scene = scenes[now]
+        things = {
+            kind: {
+                swapped.get(thing.name, thing.name): {name: thing[name] for name in TINY.spec.objects[kind]}
+                for thing in scene.of_type(kind)
+            }
+            for kind in TINY.spec.objects
+        }
+        scenes[now] = Scene(TINY.spec, {name: scene.agent[name] for name in TINY.spec.agent}, things)
+    data = import_arrays([scenes], [episode.actions], task=TINY, successes=[True])
+    assert data.report is not None
+    assert any("a thing must keep its name" in note for note in data.report.notes)
+
+
+def test_labels_outside_the_domain_are_refused() -> None:
+    wrong = replace(TINY, label=lambda scene: [Atom("nowhere")])
+    assert refusal(raw(0), task=wrong).startswith(
+        "seed 0, step 0, episode 0: label(scene) gave nowhere(), but the domain"
+    )
+
+
+# What was wanted
+
+
+def test_failed_episodes_are_dropped_and_counted() -> None:
+    half = raw(1, give_up_after=40)
+    data = imported(raw(0), half)
+    assert data.report is not None
+    assert (data.report.read, data.report.kept) == (2, 1)
+    assert data.report.dropped == {"that failed": 1}
+    assert refusal(half).endswith("of 1 episodes none can be used: 1 that failed")
+
+
+def test_what_was_recorded_of_success_counts_more_than_the_goal() -> None:
+    data = import_arrays(
+        [raw(0).scenes] * 3,
+        [raw(0).actions] * 3,
+        task=TINY,
+        successes=[True, False, True],
+        demonstrators=["a", "b", "c"],
+    )
+    assert [item.demonstrator for item in data] == ["a", "c"]
+    infos = [[{"success": np.False_}] * len(raw(0).scenes)]
+    with pytest.raises(BadInput, match="1 that failed"):
+        import_arrays([raw(0).scenes], [raw(0).actions], task=TINY, infos=infos)
+
+
+def test_without_a_goal_hindsight_is_proposed() -> None:
+    aimless = replace(TINY, goal=lambda scene: [])
+    assert refusal(raw(0), task=aimless).endswith("1 without a goal (see --hindsight)")
+
+
+# What was done
+
+
+def test_without_controls_the_expert_is_asked() -> None:
+    episode = raw(0)
+    data = imported(episode, task=TINY, actions=False)
+    assert data.report is not None
+    assert data.report.controls == {"asked of the expert": 1}
+    known = [step for step, action in enumerate(label_actions(data)) if action is not None]
+    assert np.array_equal(data[0].controls[known], np.array(episode.actions)[known])
+    assert len(known) > 0.9 * data[0].steps
+
+
+def label_actions(data: Demonstrations) -> Any:
+    from bilevel.demonstrations.traces import explain
+
+    return explain(data[0], data.domain, *label(data[0])).actions
+
+
+def test_an_expert_that_is_made_for_an_environment_is_not_asked() -> None:
+    knowing = replace(TINY, expert=lambda env: Expert(control=lambda scene, action: env.nothing))
+    assert not imported(raw(0), task=knowing, actions=False)[0].has_controls
+    assert refusal(raw(0), task=knowing, controls_from="expert").startswith(
+        "--controls-from expert: the task 'tiny' lacks"
+    )
+
+
+def test_controls_are_made_by_a_function() -> None:
+    episode = raw(0)
+    (found,) = imported(episode, actions=False, controls_from=next_velocity)
+    assert np.allclose(found.controls, np.array(episode.actions), atol=1e-6)
+
+    def halved(scene: Scene, after: Scene, recorded: Any) -> Any:
+        return recorded[:3] / 2
+
+    wide = np.pad(np.array(episode.actions), ((0, 0), (0, 4)))
+    data = import_arrays([episode.scenes], [wide], task=TINY, controls_from=halved)
+    assert np.array_equal(data[0].controls, np.array(episode.actions) / 2)
+
+
+def test_without_any_controls_there_are_rules_but_no_network(tmp_path: Path) -> None:
+    episodes = [raw(seed) for seed in range(3)]
+    with_them, without = imported(*episodes), imported(*episodes, actions=False, output=tmp_path / "seen")
+    assert without.report is not None
+    assert without.report.controls == {"none": 3}
+    assert rules_of(without) == rules_of(with_them) != []
+    with pytest.raises(
+        BadInput, match=r"^no controls were recorded in this data set, so no network can be learned; imp"
+    ):
+        learn(Demonstrations.read(tmp_path / "seen"), tmp_path / "policy", task=TINY, config=QUICK)
+    learn(with_them, tmp_path / "policy", task=NO_EXPERT, config=QUICK)
+    assert (tmp_path / "policy" / "policy.json").is_file()
+
+
+def test_controls_of_another_size_are_refused() -> None:
+    episode = raw(0)
+    with pytest.raises(
+        BadInput, match=r"^episode 0: a control has 2 numbers, but the task takes 3; give --controls-from"
+    ):
+        import_arrays([episode.scenes], [np.array(episode.actions)[:, :2]], task=TINY)
+
+
+def test_discrete_controls() -> None:
+    discrete = raw(0, discrete=True)
+    as_numbers = Raw(discrete.observations, [float(action) for action in discrete.actions])
+    for episode in (discrete, as_numbers):
+        (found,) = imported(episode, task=TINY_DISCRETE)
+        assert found.controls.tolist() == discrete.actions
+    wrong = Raw(discrete.observations, [*discrete.actions[:5], 2.5, *discrete.actions[6:]])
+    assert refusal(wrong, task=TINY_DISCRETE) == (
+        "episode 0, step 5: the control is 2.5, but the task takes whole numbers, 1 to 5"
+    )
+
+
+# Goals in hindsight
+
+
+def without_spots(scenes: Sequence[Scene]) -> list[Scene]:
+    """What play looks like: nobody sees where a parcel shall go."""
+    return [with_spots(scene, {}) for scene in scenes]
+
+
+def with_spots(scene: Scene, spots: dict[str, dict[str, float]]) -> Scene:
+    parcels = {thing.name: {name: thing[name] for name in SPEC.objects["parcel"]} for thing in scene.of_type("parcel")}
+    agent = {name: scene.agent[name] for name in SPEC.agent}
+    return Scene(SPEC, agent, {"parcel": parcels, "spot": spots})
+
+
+def resting_places(scenes: Sequence[Scene]) -> Iterator[tuple[int, int, list[Scene]]]:
+    """Where a parcel is let go was its spot."""
+    start = 0
+    for now in range(1, len(scenes)):
+        for parcel in scenes[now].of_type("parcel"):
+            if parcel.name in scenes[now - 1] and scenes[now - 1][parcel.name].held and not parcel.held:
+                spot = {parcel.name.replace("parcel", "spot"): {"x": parcel.x, "y": parcel.y, "radius": 0.08}}
+                yield start, now, [with_spots(scene, spot) for scene in scenes[start : now + 1]]
+                start = now
+
+
+def wanted(scene: Scene) -> Iterator[Atom]:
+    return (Atom("at", (spot.name.replace("spot", "parcel"), spot.name)) for spot in scene.of_type("spot"))
+
+
+PLAY = replace(TINY, goal=wanted)
+
+
+def in_hindsight(hindsight: Any, task: Task = PLAY, play: bool = True) -> Demonstrations:
+    scenes = without_spots(raw(0).scenes) if play else raw(0).scenes
+    return import_arrays([scenes], [raw(0).actions], task=task, hindsight=hindsight)
+
+
+def test_a_function_cuts_an_episode_and_adds_what_was_wanted() -> None:
+    data = in_hindsight(resting_places)
+    assert len(data) == 2
+    assert sum(item.steps for item in data) == len(raw(0).actions)
+    for item, spot in zip(data, ("spot1", "spot2"), strict=True):
+        assert [name for name, kind in item.objects.items() if kind == "spot"] == [spot]
+        assert item.goals == ((0, frozenset([Atom("at", (spot.replace("spot", "parcel"), spot))])),)
+        assert (item.outcome, item.own_goals) == ("success", False)
+    assert (data[1].controls == raw(0).actions[data[0].steps :]).all()
+
+
+def test_the_final_facts_were_wanted() -> None:
+    (found,) = in_hindsight("final", task=TINY, play=False)
+    assert found.own_goals
+    assert found.goals[-1][1] == {Atom("at", ("parcel1", "spot1")), Atom("at", ("parcel2", "spot2"))}
+    assert found.goals[0][1] == {Atom("at", ("parcel1", "spot1"))}, "the other parcel has not arrived yet"
+
+
+def test_each_fact_that_came_true_was_wanted() -> None:
+    first, second = in_hindsight("each", task=TINY, play=False)
+    assert first.goals[-1][1] == {Atom("at", ("parcel1", "spot1"))}
+    assert second.goals[-1][1] == {Atom("at", ("parcel2", "spot2"))}
+    assert first.own_goals
+    assert first.steps + second.steps == len(raw(0).actions)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ([(0, 5)], "must give start, end, and scenes or facts, but gave tuple (0, 5)"),
+        ([(5, 5, [])], "gave timesteps 5 to 5, but the episode has 0 to"),
+        ([(0, 9999, [])], "gave timesteps 0 to 9999"),
+        ([(0, 5, ["at"])], "gave neither scenes nor facts, but 'at'"),
+        ([(0, 5, raw(0).scenes[:5])], "gave 5 scenes for timesteps 0 to 5, both included"),
+        ([(0, 5, [Atom("at", ("parcel1", "spot1"))])], "1 in which what hindsight wants is not achieved"),
+        ([(0, 5, [Atom("lying", ("parcel1",))])], "1 in which nothing was achieved"),
+        ([(0, 5, [])], "1 without a goal"),
+        ([], "1 in which hindsight found nothing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: Any, reason: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(reason)):
+        in_hindsight(lambda scenes: given, task=TINY, play=False)
+
+
+def test_the_facts_of_a_task_without_goals_are_not_known() -> None:
+    aimless = replace(TINY, goal=lambda scene: [])
+    with pytest.raises(BadInput, match=r"^--hindsight final needs goals: goal\(scene\) gave no facts"):
+        in_hindsight("final", task=aimless, play=False)
+    with pytest.raises(BadInput, match=r"^'last' names no function; name one as file\.py:function"):
+        in_hindsight("last")
+
+
+# Other rates
+
+EPISODE = RecordedEpisode("one", list("abcdefgh"), np.array([[1.0, 0], [2, 0], [3, 1], [4, 1], [5, 0], [6, 0], [7, 1]]))
+
+
+@pytest.mark.parametrize(("combine", "numbers"), [("mean", [2, 5, 7]), ("sum", [6, 15, 7]), ("last", [3, 6, 7])])
+def test_controls_are_combined_and_the_end_is_kept(combine: Combine, numbers: list[float]) -> None:
+    found = thin(EPISODE, 3, combine, switches=[1])
+    assert found.observations == ["a", "d", "g", "h"]
+    assert found.controls is not None
+    assert found.controls[:, 0].tolist() == numbers
+    assert found.controls[:, 1].tolist() == [1, 0, 1]
+
+
+def test_choices_are_the_last_ones() -> None:
+    episode = RecordedEpisode("one", list("abcde"), np.array([3, 1, 4, 1]))
+    found = thin(episode, 2, "mean")
+    assert found.controls is not None
+    assert found.controls.tolist() == [1, 1]
+
+
+def test_infos_are_thinned_too_and_controls_may_be_missing() -> None:
+    episode = RecordedEpisode("one", list("abcd"), None, [{"now": now} for now in range(4)])
+    found = thin(episode, 2, "mean")
+    assert found.infos == [{"now": 0}, {"now": 2}, {"now": 3}]
+    assert found.controls is None
+
+
+def test_rates() -> None:
+    assert every(None, None) == every(30, None) == 1
+    assert every(30, 10) == 3
+    for recorded, wanted, reason in (
+        (None, 10, "give --recorded-rate HZ"),
+        (30, 0, "more than 0, not 0"),
+        (30, 20, "20 Hz is no whole part of the recorded 30 Hz; that would be: 30, 15, 10, 7.5, 6, ..."),
+        (30, 60, "60 Hz is no whole part"),
+    ):
+        with pytest.raises(BadInput, match=reason.replace(".", r"\.")):
+            every(recorded, wanted)
+
+
+# The data set
 
 
 def recordings(*seeds: int, **further: Any) -> Recordings:
@@ -39,14 +396,6 @@ def test_a_folder_is_a_data_set_like_any_other(tmp_path: Path) -> None:
     assert report.contents
     assert report.contents.actions == {"pick": 4, "put": 4}
     assert data[0].scenes(TINY.spec) == raw(0).scenes
-
-
-def test_the_same_recordings_make_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        import_demonstrations(recordings(0), TINY, tmp_path / name)
-    one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "other"))
-    assert one == other
-    assert set(one) == {MANIFEST, "domain.pddl", "episode-00000.npz"}
 
 
 def test_the_manifest_says_where_it_comes_from(tmp_path: Path) -> None:
@@ -74,15 +423,6 @@ def test_an_import_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the disk is gone"):
         import_demonstrations(broken, TINY, tmp_path / "set")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_there_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match="there is something already; choose another --output or remove it"):
-        import_demonstrations(recordings(0), TINY, tmp_path / "mine")
-    (tmp_path / "mine" / "notes.txt").unlink()
-    assert len(import_demonstrations(recordings(0), TINY, tmp_path / "mine")) == 1
 
 
 def test_demonstrators_are_told_apart(tmp_path: Path) -> None:

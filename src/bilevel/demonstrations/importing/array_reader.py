@@ -34,27 +34,25 @@ def recordings_in_memory(
 
     The observations of an episode are a list of scenes, an array, or a dictionary or tuple of arrays.
     """
+    total = len(observations)
     columns = {
-        "controls": controls, "infos": infos, "successes": successes, "demonstrators": demonstrators, "seeds": seeds
+        "controls": (controls, None), "infos": (infos, None), "successes": (successes, None),
+        "demonstrators": (demonstrators, ""), "seeds": (seeds, 0),
     }  # fmt: skip
-    for name, column in columns.items():
-        if column is not None and len(column) != len(observations):
-            raise BadInput(f"there are observations of {len(observations)} episodes, but {name} of {len(column)}")
-
-    def episodes() -> Iterator[RecordedEpisode]:
-        for number, seen in enumerate(observations):
-            name = f"episode {number}"
-            yield RecordedEpisode(
-                name,
-                seen if isinstance(seen, list) else timesteps(seen, f"{name}: its observations"),
-                None if controls is None else np.asarray(controls[number]),
-                None if infos is None else infos[number],
-                None if successes is None else bool(successes[number]),
-                "" if demonstrators is None else demonstrators[number],
-                0 if seeds is None else seeds[number],
-            )
-
-    return Recordings("arrays", "(arrays in memory)", episodes(), len(observations))
+    for name, (column, _) in columns.items():
+        if column is not None and len(column) != total:
+            raise BadInput(f"there are observations of {total} episodes, but {name} of {len(column)}")
+    given = zip(*([default] * total if column is None else column for column, default in columns.values()), strict=True)
+    episodes = (
+        RecordedEpisode(
+            f"episode {number}",
+            seen if isinstance(seen, list) else timesteps(seen, f"episode {number}: its observations"),
+            None if acted is None else np.asarray(acted),
+            *rest,
+        )
+        for number, (seen, (acted, *rest)) in enumerate(zip(observations, given, strict=True))
+    )
+    return Recordings("arrays", "(arrays in memory)", episodes, total)
 
 
 def read_npz(path: Path) -> Recordings:
@@ -62,15 +60,7 @@ def read_npz(path: Path) -> Recordings:
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if not files:
         raise BadInput(f"{path}: there are no npz files in it")
-    total = sum(len(_ends(_load(file, ENDS), file)) or 1 for file in files)
-    episodes = (episode for file in files for episode in _episodes(_load(file), file))
-    return Recordings("npz", str(path), episodes, total)
-
-
-def _load(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
-    """Return the arrays in a file, all or those of some names."""
-    with reading(path), np.load(path, allow_pickle=False) as archive:
-        return {name: np.asarray(archive[name]) for name in archive.files if not names or name in names}
+    return Recordings("npz", str(path), (episode for file in files for episode in _episodes(file)))
 
 
 def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
@@ -85,7 +75,9 @@ def _ends(arrays: Mapping[str, NDArray[Any]], path: Path) -> list[int]:
     return [*ends, last] if last >= 0 and ends[-1:] != [last] else ends
 
 
-def _episodes(arrays: Mapping[str, NDArray[Any]], path: Path) -> Iterator[RecordedEpisode]:
+def _episodes(path: Path) -> Iterator[RecordedEpisode]:
+    with reading(path), np.load(path, allow_pickle=False) as archive:
+        arrays = {name: np.asarray(archive[name]) for name in archive.files}
     seen, after = (_parts(arrays, name) for name in (OBSERVATIONS, NEXT))
     if seen is None:
         raise BadInput(f"{path}: there is no array '{OBSERVATIONS}'; there are: {', '.join(arrays) or 'none'}")

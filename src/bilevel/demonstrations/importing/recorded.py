@@ -56,7 +56,7 @@ class Recordings:
     format: str
     place: str  # a path, or the name of a data set
     episodes: Iterable[RecordedEpisode]
-    total: int
+    total: int | None = None  # episodes, if that is known before they are read
     rate: float | None = None  # timesteps per second, in Hz
     notes: tuple[str, ...] = ()  # what the user should know, such as what was left out
 
