@@ -137,7 +137,7 @@ class News(msgspec.Struct, frozen=True):
     beats: tuple[Beat, ...] = ()
     beats_from: int = 0
     now: Shown | None = None  # the step that is about to be taken
-    rules: Shown = {"lines": [], "text": "", "is_edited": False}  # that are followed, and the text of their file
+    rules: Shown | None = None  # that are followed, and the text of their file
     rules_version: int = 0
     ending: Shown | None = None
     picture: int = 0
@@ -322,9 +322,9 @@ class LiveView:
         episode = rollout(self._env, self._policy, seed, callback=self._show, perturb=self._perturb, explain=True)
         self._add(episode.new_entry)
         ending = {"outcome": episode.outcome, "is_success": episode.success, "steps": episode.steps}
-        self._board.show(self._draw(), ending={**ending, "why": why_failed(episode)})
         if self._printer:
             self._printer.end(episode)
+        self._board.show(self._draw(), ending={**ending, "why": why_failed(episode)})
         return episode
 
     def _perturb(self, control: Control) -> Control:

@@ -152,7 +152,7 @@
   function take(news) {
     if (news.episode !== known.episode) begin(news);
     known.version = news.version;
-    if (news.rules_version !== rulesVersion) showRules(news);
+    if (news.rules && news.rules_version !== rulesVersion) showRules(news);
     news.beats.forEach((beat) => view.add(beat));
     known.beats = news.beats_from + news.beats.length;
     ({ paused, now, ending } = news);
@@ -174,7 +174,7 @@
     pictures.forEach(([, address]) => URL.revokeObjectURL(address));
     pictures = [];
     view.begin({ facts: about.facts, rules: [] });
-    view.showRules(news.rules.lines);
+    view.showRules(news.rules?.lines ?? []);
     document.title = `${about.task}, seed ${about.seed}: live`;
     part("title").textContent = about.task;
     part("about").textContent = `${plural(about.objects, "object")}, seed ${about.seed}: ${about.policy}`;
