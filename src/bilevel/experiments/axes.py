@@ -119,6 +119,22 @@ def _centimetres(value: float) -> str:
     return f"{100 * value:g} cm"
 
 
+def _perception_axes() -> Iterator[Axis]:
+    """Yield an axis for each thing that may be wrong with what is seen."""
+    off = "standard deviation of each coordinate", "Where objects are seen is off, by another amount at each step."
+    missed = "probability that an object is not seen", "Objects are not seen, each at each step with this probability."
+    hidden = "distance from the hand within which nothing is seen", "The hand hides what is near to it."
+    late = "steps by which scenes are late", "What is seen is how it was some steps ago."
+    for kind, (title, about), values, show in (
+        ("noise", off, (0, 0.01, 0.05, 0.1, 0.2), _centimetres),
+        ("missed", missed, (0, 0.1, 0.5, 0.9, 0.98), _percent),
+        ("occluded", hidden, (0, 0.04, 0.12, 0.2, 0.3), _centimetres),
+        ("delay", late, (0, 5, 10, 15, 20), "{:g}".format),
+    ):
+        change = _perception(kind)
+        yield Axis(f"perception-{kind}", title, about, values, change, STILL, show, rows=SEEING, objects=SEEN)
+
+
 _AXES = (
     Axis(
         "teleports",
@@ -138,49 +154,7 @@ _AXES = (
         _control_noise,
         STILL,
     ),
-    Axis(
-        "perception-noise",
-        "standard deviation of each coordinate",
-        "Where objects are seen is off, by another amount at each step.",
-        (0, 0.01, 0.05, 0.1, 0.2),
-        _perception("noise"),
-        STILL,
-        show=_centimetres,
-        rows=SEEING,
-        objects=SEEN,
-    ),
-    Axis(
-        "perception-missed",
-        "probability that an object is not seen",
-        "Objects are not seen, each of them at each step with this probability.",
-        (0, 0.1, 0.5, 0.9, 0.98),
-        _perception("missed"),
-        STILL,
-        show=_percent,
-        rows=SEEING,
-        objects=SEEN,
-    ),
-    Axis(
-        "perception-occluded",
-        "distance from the hand within which nothing is seen",
-        "The hand hides what is near to it.",
-        (0, 0.04, 0.12, 0.2, 0.3),
-        _perception("occluded"),
-        STILL,
-        show=_centimetres,
-        rows=SEEING,
-        objects=SEEN,
-    ),
-    Axis(
-        "perception-delay",
-        "steps by which scenes are late",
-        "What is seen is how it was some steps ago.",
-        (0, 5, 10, 15, 20),
-        _perception("delay"),
-        STILL,
-        rows=SEEING,
-        objects=SEEN,
-    ),
+    *_perception_axes(),
     Axis(
         "demonstrations",
         "demonstrations",

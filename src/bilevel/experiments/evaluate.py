@@ -87,16 +87,9 @@ def evaluate(
     evaluation.check()
     if workers is None and policy.render_mode:
         workers = 1  # pictures take the whole machine
-    if output is None:
-        return list(evaluation.run(workers))
-    told = {
-        "task": evaluation.task.name,
-        "method": policy.method,
-        "policy": policy.policy,
-        "seed": seed,
-        "noise": noise,
-    }
-    with open_records(Path(output), evaluation.check_records) as file, open_log(log, told) as note:
+    about = {"task": evaluation.task.name, "method": policy.method, "policy": policy.policy, "seed": seed}
+    path = None if output is None else Path(output)
+    with open_records(path, evaluation.check_records) as file, open_log(log, {**about, "noise": noise}) as note:
         successes = sum(record.success for record in file.records)
         begin = len(file.records)
         callback(Progress("evaluating", begin, evaluation.total))
@@ -115,10 +108,8 @@ def _task_of(policy: RunnablePolicy) -> Task:
         raise BadInput(f"the method '{policy.method}' needs a task: bilevel evaluate TASK")
     task = registered_task(policy.task)
     if task is None:
-        name, _, labels = policy.task.partition("+")
-        place = f"{name}+{Path(policy.policy or '') / labels}.py" if labels else "file.py:task"
         reason = f"is of the task '{policy.task}', which is not registered here"
-        raise BadInput(f"{policy.policy} {reason}; name it: bilevel evaluate {place}")
+        raise BadInput(f"{policy.policy} {reason}; name it: bilevel evaluate file.py:task")
     return task
 
 

@@ -73,7 +73,7 @@ def benchmark_hard(
     found = list(points(request, chosen))
     in_worlds = {point.file: point.cell for point in found if not point.axis.in_symbols}
     in_symbols = {point.file: point.cell for point in found if point.axis.in_symbols}
-    phases = episode_phases(folder, chosen, list(in_worlds.values()))
+    phases = episode_phases(folder, list(in_worlds.values()))
     deciding = [cell.network for cell in in_symbols.values() if not METHODS[ROWS[cell.row].method].planners]
     phases += learning_phases(folder, deciding)
     phases.append(Phase("symbols", [Job(file, solve_symbols, cell) for file, cell in in_symbols.items()]))

@@ -308,7 +308,7 @@ def _learning(network: Network) -> Job:
     return Job(f"policies/{network.name}/{POLICY}", learn_policy, network)
 
 
-def episode_phases(folder: Path, settings: Settings, cells: Sequence[Cell]) -> list[Phase]:
+def episode_phases(folder: Path, cells: Sequence[Cell]) -> list[Phase]:
     """Return the phases that run these episodes, with those that learn the policies."""
     episodes = [Job(cell.file, run_cell, cell) for cell in cells]
     missing = [job.subject.network for job in episodes if not job.is_done(folder)]

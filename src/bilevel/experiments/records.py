@@ -81,9 +81,6 @@ class Record:
         return json.dumps({**flat, "changes": counts_of(self.changes), "incidents": incidents}) + "\n"
 
 
-EpisodeRecord = Record
-
-
 class Timing(msgspec.Struct, frozen=True):
     """What one episode took on the machine that ran it."""
 
@@ -156,24 +153,28 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 class RecordFile:
-    """A file of records that an evaluation adds to; `records` are those that it holds."""
+    """A file of records, if there is one, that an evaluation adds to; `records` are all that there are."""
 
-    def __init__(self, path: Path, records: list[Record]) -> None:
-        self.records = records
-        self._path, self._timings = path, timings_path(path)
+    def __init__(self, path: Path | None, records: list[Record]) -> None:
+        self.records, self._path = records, path
 
     def add(self, record: Record) -> None:
         """Add a record, after its timing."""
-        for path, line in ((self._timings, timing_line(record)), (self._path, record.line().encode())):
-            with open(path, "ab") as file:
-                file.write(line)
+        if self._path:
+            for path, line in ((timings_path(self._path), timing_line(record)), (self._path, record.line().encode())):
+                with open(path, "ab") as file:
+                    file.write(line)
         self.records.append(record)
 
 
 @contextmanager
-def open_records(path: Path, check: Callable[[Path, Sequence[Record]], None]) -> Iterator[RecordFile]:
+def open_records(path: Path | None, check: Callable[[Path, Sequence[Record]], None]) -> Iterator[RecordFile]:
     """Begin a file of records, or take one up if `check` accepts its records; other processes are kept out."""
     from filelock import FileLock, Timeout
+
+    if path is None:
+        yield RecordFile(None, [])
+        return
 
     if path.exists() and not path.is_file():
         raise BadInput(f"{path}: is no plain file, so an evaluation cannot be taken up there; choose another --output")

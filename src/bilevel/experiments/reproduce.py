@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from bilevel.experiments.films import make_film
 from bilevel.experiments.jobs import (
@@ -80,8 +79,8 @@ def reproduce(
         if row.is_for(task) and number <= room(task)
     ]
     folder = open_folder(Path(output), chosen)
-    phases = [] if "table" not in parts else episode_phases(folder, chosen, cells)
-    further, left_out = _further_phases(folder, chosen, names, rows, cells, parts)
+    phases = [] if "table" not in parts else episode_phases(folder, cells)
+    further, left_out = _further_phases(folder, names, rows, cells, parts)
     if too_many := sorted({number for number in sizes for task in names if number > room(task)}):
         left_out.append(f"{', '.join(map(str, too_many))} objects, where a task has no room for them")
     outcome = run_phases(folder, chosen, [*phases, *further], workers, cluster, callback)
@@ -94,21 +93,20 @@ def reproduce(
 
 def _further_phases(
     folder: Path,
-    settings: Settings,
     tasks: Sequence[str],
     rows: Sequence[Row],
     cells: Sequence[Cell],
     parts: Sequence[str],
 ) -> tuple[list[Phase], list[str]]:
     """Return the phases for memory, large problems and films, and what of these cannot be made."""
-    phases, left_out = [], list[str]()
+    phases, left_out = list[Phase](), list[str]()
     if "memory" in parts:
-        largest = {(cell.task, cell.row): cell for cell in reversed(cells)}  # of the first seed, with the most objects
-        measured = [replace(max_cell(cells, cell), episodes=1) for cell in largest.values()]
-        phases += learning_phases(folder, [cell.network for cell in measured])
-        phases.append(
-            Phase("memory", [Job(f"memory/{cell.task}/{cell.row}.json", measure_memory, cell) for cell in measured])
-        )
+        largest = {}
+        for cell in sorted((cell for cell in cells if cell.seed == 0), key=lambda cell: cell.objects):
+            largest[cell.task, cell.row] = replace(cell, episodes=1)
+        phases += learning_phases(folder, [cell.network for cell in largest.values()])
+        jobs = [Job(f"memory/{task}/{row}.json", measure_memory, cell) for (task, row), cell in largest.items()]
+        phases.append(Phase("memory", jobs))
     shown = [row for row in rows if row.method == BISON and not row.world]
     if not shown and {"films", "scaling"}.intersection(parts):
         left_out.append("films and large problems: they are made with policies of BISON, which is not among --methods")
@@ -117,20 +115,11 @@ def _further_phases(
         networks = {task: Network(task, best.name, 0) for task in tasks}
         if "scaling" in parts:
             rules, planners = rule_problems(networks), planner_problems(tasks)
-            phases += learning_phases(folder, [network for network, _ in rules.values()])
             jobs = [Job(file, measure_rules, subject) for file, subject in rules.items()]
-            phases.append(Phase("large problems", [*jobs, *(Job(*each) for each in _with(measure_planner, planners))]))
+            jobs += [Job(file, measure_planner, subject) for file, subject in planners.items()]
+            phases += learning_phases(folder, [network for network, _ in rules.values()])
+            phases.append(Phase("large problems", jobs))
         if "films" in parts:
             phases += learning_phases(folder, networks.values())
             phases.append(Phase("films", [Job(f"films/{task}.json", make_film, networks[task]) for task in tasks]))
     return phases, left_out
-
-
-def _with(make: Callable[..., None], subjects: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    yield from ((file, make, subject) for file, subject in subjects.items())
-
-
-def max_cell(cells: Sequence[Cell], like: Cell) -> Cell:
-    """Return the cell with the most objects of the same task, row and seed."""
-    same = [cell for cell in cells if (cell.task, cell.row, cell.seed) == (like.task, like.row, like.seed)]
-    return max(same, key=lambda cell: cell.objects)

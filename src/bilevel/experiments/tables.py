@@ -188,7 +188,6 @@ def tables(results: Results) -> list[Table]:
         found.append(scaling_table(results))
     for axis in axes_of(results):
         found += [axis_table(results, axis, measure) for measure in axis.measures]
-        found += [pooled_table(results, axis)] if "success" in axis.measures else []
     return found
 
 
@@ -379,23 +378,6 @@ def axis_table(results: Results, axis: Axis, measure: str) -> Table:
 def axis_name(axis: Axis, measure: str) -> str:
     """Return the name of the files of a figure and of a table."""
     return f"hard-{axis.name}" + ("" if measure == "success" else f"-{measure}")
-
-
-def pooled_table(results: Results, axis: Axis) -> Table:
-    """Return a line for each row, for all tasks together, and a column for each value that all tasks have."""
-    frame = points_of(results, axis)
-    there = frame.groupby("value")["task"].nunique()
-    common = there[there == there.max()].index
-    lines, values = [], []
-    for name, part in frame.groupby("row", observed=True):
-        found = {value: score(part[part["value"] == value]) for value in common}
-        shown = (f"{rate(one.rate)} ({interval(one.interval)})" if one else NOTHING for one in found.values())
-        lines.append([ROWS[str(name)].title, *shown])
-        values += [{"method": name, "value": value, **_record(one)} for value, one in found.items()]
-    header = ["method", *map(axis.show, common)]
-    caption = f"{axis.about} The success rate of all tasks together, by {axis.title}. {INTERVALS}"
-    title = f"Success: {axis.name}, all tasks together"
-    return Table(f"hard-{axis.name}-pooled", title, caption, pd.DataFrame(lines, columns=header), pd.DataFrame(values))
 
 
 # Formats
