@@ -139,9 +139,9 @@ def test_a_spec_that_differs_in_what_is_not_told_is_accepted() -> None:
     more = Spec({"new": LabelOnly, **AGENT}, {"sock": {"new": LabelOnly, **SOCK}, "line": {**LINE, "old": LabelOnly}})
     assert accepts(more).spec is more
     less = Spec({**AGENT}, {"sock": {name: role for name, role in SOCK.items() if name != "red"}, "line": LINE})
-    assert accepts(less).features.told == ENCODING.features.told
+    assert accepts(less).features.layout == ENCODING.features.layout
     unseen = Spec(AGENT, {"peg": {"red": LabelOnly}, "sock": SOCK, "line": LINE})
-    assert ENCODING.for_spec(unseen).features.told == ENCODING.features.told
+    assert ENCODING.for_spec(unseen).features.layout == ENCODING.features.layout
 
 
 def test_a_spec_in_another_order_is_accepted() -> None:

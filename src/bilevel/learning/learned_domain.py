@@ -43,8 +43,8 @@ class Form(NamedTuple):
         """Return whether an expert's action is a way of saying the learned one."""
         if (said.name, len(said.arguments)) != (self.name, len(self.sources)):
             return False
-        told = zip(self.arguments(action.arguments), said.arguments, strict=True)
-        return all(argument in (None, other) for argument, other in told)
+        known = zip(self.arguments(action.arguments), said.arguments, strict=True)
+        return all(argument in (None, other) for argument, other in known)
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Translation:
         """
         forms = self.forms.get(action.name, ())
         if len(forms) == 1:
-            told = [argument for argument in forms[0].arguments(action.arguments) if argument is not None]
-            if len(told) == len(forms[0].sources):
-                return Action(forms[0].name, tuple(told))
+            known = [argument for argument in forms[0].arguments(action.arguments) if argument is not None]
+            if len(known) == len(forms[0].sources):
+                return Action(forms[0].name, tuple(known))
         chosen = choose() if forms else None
         return chosen if chosen and any(form.fits(chosen, action) for form in forms) else None
 

@@ -90,7 +90,7 @@ class FeatureEncoder:
         """
         self.spec = spec
         roles = {
-            kind: [Column(name, told) for name, role in features.items() if (told := input_role(role, label_only))]
+            kind: [Column(name, shown) for name, role in features.items() if (shown := input_role(role, label_only))]
             for kind, features in spec.object_roles.items()
         }
         found = (column for members in roles.values() for column in members)
@@ -102,8 +102,10 @@ class FeatureEncoder:
             kind: np.array([column in members for column in columns for _ in range(column.width)], np.float32)
             for kind, members in roles.items()
         }
-        seen = (Column(name, told) for name, role in spec.agent_roles.items() if (told := input_role(role, label_only)))
-        self._agent_told: list[Column] = _in_order(seen, like._agent_told if like else ())
+        seen = (
+            Column(name, shown) for name, role in spec.agent_roles.items() if (shown := input_role(role, label_only))
+        )
+        self._agent_columns: list[Column] = _in_order(seen, like._agent_columns if like else ())
         self._place(columns, first)
         self._place_agent()
 
@@ -135,10 +137,10 @@ class FeatureEncoder:
         spec = self.spec
         plain: list[int] = []
         angles: list[tuple[int, int]] = []
-        for name, told in self._agent_told:
-            if isinstance(told, Angle):
-                angles.append((spec.agent_column[name], told.symmetry))
-            elif isinstance(told, Scalar) or (isinstance(told, Position) and told.absolute):
+        for name, shown in self._agent_columns:
+            if isinstance(shown, Angle):
+                angles.append((spec.agent_column[name], shown.symmetry))
+            elif isinstance(shown, Scalar) or (isinstance(shown, Position) and shown.absolute):
                 plain.append(spec.agent_column[name])
         self._agent_plain, self._agent_angles = np.array(plain, np.int64), angles
         self.agent_size = len(plain) + 2 * len(angles)
@@ -155,9 +157,9 @@ class FeatureEncoder:
 
     def agent_columns(self, scales: Sequence[float]) -> list[TableColumn]:
         """Return what each of the agent's numbers is; `scales` are those with which they are told."""
-        plain = [Column(name, role) for name, role in self._agent_told if not isinstance(role, Angle)]
+        plain = [Column(name, role) for name, role in self._agent_columns if not isinstance(role, Angle)]
         plain = [one for one in plain if isinstance(one.role, Scalar) or one.role == Position(absolute=True)]
-        turning = [one for one in self._agent_told if isinstance(one.role, Angle)]
+        turning = [one for one in self._agent_columns if isinstance(one.role, Angle)]
         parts = [(one.feature, SEEN, 1) for one in plain]  # an absolute position, as the second number of an object's
         parts += [(one.feature, part, 0) for one in turning for part in (SINE, COSINE)]
         return [TableColumn(0, name, part, way, scale) for (name, part, way), scale in zip(parts, scales, strict=False)]
@@ -176,32 +178,35 @@ class FeatureEncoder:
         ]
 
     @property
-    def told(self) -> tuple[object, ...]:
+    def layout(self) -> tuple[object, ...]:
         """What is told, in order: equal for specs that differ only in what the network does not see."""
-        return *self._told_of_all, self._told_by_type
+        return *self._shared_layout, self._layout_by_type
 
     @property
-    def _told_of_all(self) -> tuple[object, ...]:
-        return self._agent_told, self._columns, self.spec.frame
+    def _shared_layout(self) -> tuple[object, ...]:
+        return self._agent_columns, self._columns, self.spec.frame
 
     @property
-    def _told_by_type(self) -> dict[str, list[float]]:
+    def _layout_by_type(self) -> dict[str, list[float]]:
         return {kind: mask.tolist() for kind, mask in self._masks.items() if mask.any()}
 
     def is_compatible_with(self, other: FeatureEncoder) -> bool:
         """Whether the same is told, in the same order, of all types that the other encoder knows."""
-        return self._told_of_all == other._told_of_all and other._told_by_type.items() <= self._told_by_type.items()
+        return (
+            self._shared_layout == other._shared_layout
+            and other._layout_by_type.items() <= self._layout_by_type.items()
+        )
 
     def agent(self, values: Array) -> Array:
         """(..., agent size) of the agent's features, (..., features)."""
-        told: Array = values[..., self._agent_plain]
+        inputs: Array = values[..., self._agent_plain]
         if self._agent_angles:
-            parts = [told]
+            parts = [inputs]
             for source, symmetry in self._agent_angles:
                 angle = symmetry * values[..., source : source + 1]
                 parts += [np.sin(angle), np.cos(angle)]
-            told = np.concatenate(parts, axis=-1)
-        return told
+            inputs = np.concatenate(parts, axis=-1)
+        return inputs
 
     def mask(self, kinds: Sequence[str | None]) -> Array:
         """(objects, object size): 1 for the numbers that objects of these types have, else 0."""
@@ -211,24 +216,24 @@ class FeatureEncoder:
 
     def objects(self, values: Array, features: Array, mask: Array) -> Array:
         """(..., objects, object size) of the agent's features and of those of objects, (..., objects, columns)."""
-        told: Array
+        inputs: Array
         if self._is_plain:
-            told = features[..., self._sources]
+            inputs = features[..., self._sources]
         else:
-            told = np.zeros((*features.shape[:-1], self.object_size), np.float32)
-            told[..., self._targets] = features[..., self._sources]
-        told[..., self._relative] -= values[..., None, self._origins]
+            inputs = np.zeros((*features.shape[:-1], self.object_size), np.float32)
+            inputs[..., self._targets] = features[..., self._sources]
+        inputs[..., self._relative] -= values[..., None, self._origins]
         for at, source, symmetry, origin in self._angles:
             angle = features[..., source] - (values[..., None, origin] if origin != NOWHERE else 0.0)
-            told[..., at], told[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
+            inputs[..., at], inputs[..., at + 1] = np.sin(symmetry * angle), np.cos(symmetry * angle)
         if self.spec.frame is not None and all(self._turned):
             heading = values[..., None, self.spec.agent_column[self.spec.frame[2]]]
             cos, sin = np.cos(heading), np.sin(heading)
-            x, y = (told[..., places[0]] for places in self._turned)  # the same in each of the roles
+            x, y = (inputs[..., places[0]] for places in self._turned)  # the same in each of the roles
             ahead, left = cos * x + sin * y, cos * y - sin * x
-            told[..., self._turned[0]], told[..., self._turned[1]] = ahead[..., None], left[..., None]
-        told *= mask
-        return told
+            inputs[..., self._turned[0]], inputs[..., self._turned[1]] = ahead[..., None], left[..., None]
+        inputs *= mask
+        return inputs
 
 
 def _in_order(found: Iterable[Row], known: Sequence[Row]) -> list[Row]:
@@ -282,7 +287,7 @@ class Encoding:
         rows = [
             [(name, (argument,)) in facts for facts in (state, goal) for name in self.unary]
             + [index == position for index in range(self.arity)]
-            for position, argument in self._told(action)
+            for position, argument in self._seen_arguments(action)
         ]
         return np.array(self.padded(rows), np.float32).reshape(-1, 2 * len(self.unary) + self.arity)
 
@@ -293,7 +298,7 @@ class Encoding:
         """
         return [*rows, *list(rows[-1:]) * (self.arity - len(rows))]
 
-    def _told(self, action: Action) -> list[tuple[int, str]]:
+    def _seen_arguments(self, action: Action) -> list[tuple[int, str]]:
         """The arguments of an action that the network is told of, each with its number."""
         excluded = self.excluded_parameters.get(action.name, ())
         return [(position, name) for position, name in enumerate(action.arguments) if position not in excluded]
@@ -301,12 +306,12 @@ class Encoding:
     def arguments(self, scene: Scene, action: Action) -> tuple[list[int], Array]:
         """The rows of a scene in which an action's arguments are seen, padded, and the mask of what they have."""
         row, types = scene.roster.row, scene.roster.objects
-        told = [name for _, name in self._told(action)]
-        for name in told:
+        names = [name for _, name in self._seen_arguments(action)]
+        for name in names:
             if name not in row and name not in self.constants:
                 raise Unseen(f"the policy wants {action}, but no '{name}' is seen")
-        rows = self.padded([row.get(name, NOWHERE) for name in told])
-        return rows, self.features.mask(self.padded([types.get(name) for name in told]))
+        rows = self.padded([row.get(name, NOWHERE) for name in names])
+        return rows, self.features.mask(self.padded([types.get(name) for name in names]))
 
     def for_spec(self, spec: Spec) -> Encoding:
         """The same encoding for scenes of a spec with the same features to tell, in any order; else `BadInput`.
@@ -418,23 +423,23 @@ def encode_episode(
 ) -> Samples:
     """The samples of one episode, (steps,) each. Symbols change rarely, so they are encoded once for each stretch."""
     encoding = encoding.for_spec(scenes[0].spec) if scenes else encoding
-    steps, told = len(scenes), encoding.features
+    steps, encoder = len(scenes), encoding.features
     globals_ = np.zeros((steps, encoding.global_size), np.float32)
     objects = np.zeros((steps, encoding.arity, encoding.object_size), np.float32)
     schemas = np.full(steps, -1)
     values = np.array([scene.values for scene in scenes], np.float32).reshape(steps, len(encoding.spec.agent))
-    globals_[:, : told.agent_size] = told.agent(values)
+    globals_[:, : encoder.agent_size] = encoder.agent(values)
     start = 0
     keys = [(*situation, scene.roster) for situation, scene in zip(situations, scenes, strict=True)]
     for (state, goal, action, _), stretch in groupby(keys):
         end = start + len(list(stretch))
         if action is not None:
             schemas[start:end] = encoding.schema_index(action)
-            globals_[start:end, told.agent_size :] = encoding.global_facts(state, goal)
+            globals_[start:end, encoder.agent_size :] = encoding.global_facts(state, goal)
         if action is not None and action.arguments:
             rows, mask = encoding.arguments(scenes[start], action)
             features = np.stack([encoding.seen(scene, rows) for scene in scenes[start:end]])
-            objects[start:end, :, : told.object_size] = told.objects(values[start:end], features, mask)
-            objects[start:end, :, told.object_size :] = encoding.object_facts(state, goal, action)
+            objects[start:end, :, : encoder.object_size] = encoder.objects(values[start:end], features, mask)
+            objects[start:end, :, encoder.object_size :] = encoding.object_facts(state, goal, action)
         start = end
     return Samples(targets, np.full(steps, number), globals_, schemas, objects).where(schemas >= 0)

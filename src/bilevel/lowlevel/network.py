@@ -86,11 +86,13 @@ class LowLevelNetwork(ImitationNetwork):
 
     def set_scales(self, samples: object) -> None:
         assert isinstance(samples, Samples)
-        told = self.encoding.features
-        numbers = samples.objects[..., : told.object_size].reshape(-1, told.object_size)
+        encoder = self.encoding.features
+        numbers = samples.objects[..., : encoder.object_size].reshape(-1, encoder.object_size)
         with torch.no_grad():
-            self.global_scale[: told.agent_size] = scales_of(samples.globals[:, : told.agent_size], told.agent_turns)
-            self.object_scale[: told.object_size] = scales_of(numbers, told.object_turns, without_zeros=True)
+            self.global_scale[: encoder.agent_size] = scales_of(
+                samples.globals[:, : encoder.agent_size], encoder.agent_turns
+            )
+            self.object_scale[: encoder.object_size] = scales_of(numbers, encoder.object_turns, without_zeros=True)
 
     def table(self, samples: object) -> Table:
         """(samples, numbers): side by side, so that one look-up finds all."""
@@ -101,13 +103,13 @@ class LowLevelNetwork(ImitationNetwork):
         return (torch.from_numpy(np.concatenate([globals_, one_hot, objects, samples.targets], axis=1)),)
 
     def columns(self, table: Table) -> TableColumns | None:
-        encoding, told = self.encoding, self.encoding.features
-        facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - told.object_size)
-        found: list[TableColumn | None] = [*told.agent_columns(self.global_scale.tolist()), *facts]
+        encoding, encoder = self.encoding, self.encoding.features
+        facts, symbols = [None] * (2 * len(encoding.nullary)), [None] * (encoding.object_size - encoder.object_size)
+        found: list[TableColumn | None] = [*encoder.agent_columns(self.global_scale.tolist()), *facts]
         first = len(found)
         found += [None] * len(encoding.schemas)
         for argument in range(encoding.arity):
-            found += [*told.object_columns(argument + 1, self.object_scale.tolist()), *symbols]
+            found += [*encoder.object_columns(argument + 1, self.object_scale.tolist()), *symbols]
         found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
         places = {name: first + number for number, name in enumerate(encoding.schemas)}
         return TableColumns(found, places, () if self.is_choice else encoding.spec.symmetries)

@@ -47,13 +47,13 @@ def without(samples: Samples, encoding: Encoding, untold: dict[str, frozenset[in
     objects = samples.objects.copy()
     for name, numbers in untold.items():
         rows = np.flatnonzero(samples.schemas == encoding.schemas.index(name))
-        told = _told(samples, encoding, rows)
-        kept = encoding.padded([place for place, number in enumerate(told) if number not in numbers])
+        arguments = _seen_arguments(samples, encoding, rows)
+        kept = encoding.padded([place for place, number in enumerate(arguments) if number not in numbers])
         objects[rows] = samples.objects[rows][:, kept]
     return replace(samples, objects=objects)
 
 
-def _told(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list[int]:
+def _seen_arguments(samples: Samples, encoding: Encoding, rows: NDArray[np.int64]) -> list[int]:
     """The numbers of the arguments that the network is told of, in the order in which it is."""
     if not len(rows):
         return []
@@ -67,16 +67,16 @@ def _dropped(samples: Samples, encoding: Encoding, chosen: NDArray[np.int64]) ->
     Where each of two arguments would do, as a block and the box that it lies in, both stay. Where none is needed, as in
     a movement that was always the same, the demonstrations do not say which one matters, and all stay.
     """
-    told, episodes = _told(samples, encoding, chosen), np.unique(samples.episodes[chosen])
-    if len(episodes) < 2 or not 2 <= len(told) <= MOST_ARGUMENTS:
+    arguments, episodes = _seen_arguments(samples, encoding, chosen), np.unique(samples.episodes[chosen])
+    if len(episodes) < 2 or not 2 <= len(arguments) <= MOST_ARGUMENTS:
         return []
     task = _prediction(samples, chosen, encoding)
-    errors = {places: task.error(places) for places in _subsets(len(told))}
+    errors = {places: task.error(places) for places in _subsets(len(arguments))}
     least = min(errors.values())
     size = next(len(places) for places, error in errors.items() if least >= ENOUGH * error)
     near = [places for places, error in errors.items() if len(places) == size and least >= NEARLY * error]
     kept = frozenset[int]().union(*near)
-    return [number for place, number in enumerate(told) if kept and place not in kept]
+    return [number for place, number in enumerate(arguments) if kept and place not in kept]
 
 
 def _subsets(count: int) -> list[frozenset[int]]:

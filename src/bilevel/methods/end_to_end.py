@@ -147,7 +147,7 @@ class GraphEncoding:
         if spec is self.spec:
             return self
         found = replace(self, spec=spec)
-        if (found.types, found.features.told) != (self.types, self.features.told):
+        if (found.types, found.features.layout) != (self.types, self.features.layout):
             raise BadInput(
                 "the scenes have other features, or in other roles, than those that the network was trained on"
             )
@@ -256,15 +256,15 @@ def encode_graphs(
     )
 
 
-def _features(told: FeatureEncoder, scenes: Sequence[Scene], values: Array, structure: Rows) -> Array:
+def _features(encoder: FeatureEncoder, scenes: Sequence[Scene], values: Array, structure: Rows) -> Array:
     """(steps, most objects, feature size): for all steps of a structure at once, as they show the same objects."""
     most = max((len(scene.objects) for scene in scenes), default=0)
-    features = np.zeros((len(scenes), most, told.object_size), np.float32)
+    features = np.zeros((len(scenes), most, encoder.object_size), np.float32)
     for number in np.unique(structure):
         steps = np.flatnonzero(structure == number).tolist()
         objects = scenes[steps[0]].objects
         seen = np.stack([scenes[step].features for step in steps])
-        features[steps, : len(objects)] = told.objects(values[steps], seen, told.mask(list(objects.values())))
+        features[steps, : len(objects)] = encoder.objects(values[steps], seen, encoder.mask(list(objects.values())))
     return features
 
 
@@ -327,10 +327,10 @@ class EndToEndNetwork(ImitationNetwork):
     def set_scales(self, samples: object) -> None:
         assert isinstance(samples, GraphSamples)
         with torch.no_grad():
-            told = self.encoding.features
-            self.agent_scale.copy_(scales_of(samples.agents, told.agent_turns))
-            features = samples.features.reshape(-1, told.object_size)
-            self.object_scale.copy_(scales_of(features, told.object_turns, without_zeros=True))
+            encoder = self.encoding.features
+            self.agent_scale.copy_(scales_of(samples.agents, encoder.agent_turns))
+            features = samples.features.reshape(-1, encoder.object_size)
+            self.object_scale.copy_(scales_of(features, encoder.object_turns, without_zeros=True))
 
     def table(self, samples: object) -> Table:
         """Numbers of steps; the structure of each; numbers of structures; the rows of arguments in each structure."""
@@ -349,24 +349,24 @@ class EndToEndNetwork(ImitationNetwork):
         )
 
     def columns(self, table: Table) -> TableColumns | None:
-        encoding, told = self.encoding, self.encoding.features
+        encoding, encoder = self.encoding, self.encoding.features
         _, _, structures, arguments = table
-        found: list[TableColumn | None] = [*told.agent_columns(self.agent_scale.tolist())]
+        found: list[TableColumn | None] = [*encoder.agent_columns(self.agent_scale.tolist())]
         for row in range(self._rows(structures, arguments.shape[1])):
-            found += told.object_columns(row + 1, self.object_scale.tolist())
+            found += encoder.object_columns(row + 1, self.object_scale.tolist())
         found += [TableColumn(0, number, CONTROL) for number in range(self.controls.size)]
         return TableColumns(found, {}, () if self.is_choice else encoding.symmetries)
 
     def predict(self, table: Table, index: Tensor) -> tuple[Tensor, Tensor]:
         steps, structure_of, structures, arguments = table
-        encoding, told, structure = self.encoding, self.encoding.features, structure_of[index]
+        encoding, encoder, structure = self.encoding, self.encoding.features, structure_of[index]
         batch, facts, outputs = len(index), arguments.shape[1], self.controls.size
         rows = self._rows(structures, facts)
-        sizes = [told.agent_size, rows * told.object_size, outputs]
+        sizes = [encoder.agent_size, rows * encoder.object_size, outputs]
         agents, features, targets = torch.split(steps[index], sizes, dim=-1)
         sizes = [2 * len(encoding.nullary), rows * encoding.about_size, rows, facts * encoding.fact_size, facts]
         globals_, about, visible, content, known = torch.split(structures[structure], sizes, dim=-1)
-        objects = [features.view(batch, rows, told.object_size), about.view(batch, rows, encoding.about_size)]
+        objects = [features.view(batch, rows, encoder.object_size), about.view(batch, rows, encoding.about_size)]
         graphs = Graphs(
             globals=torch.cat([agents, globals_], dim=-1),
             objects=_by_row(torch.cat(objects, dim=-1)),
