@@ -20,10 +20,7 @@ import bilevel
 PACKAGE = Path(bilevel.__file__).parent
 
 # Modules that stand alone, below all that use them.
-TOOLS = (
-    "cpu_time", "files", "json_files", "memory", "metrics", "parallel", "processes", "progress", "seeds",
-    "versions",
-)  # fmt: skip
+TOOLS = ("files", "json_files", "metrics", "parallel", "progress", "seeds", "versions")
 NUMERICAL = ("numpy", "msgspec")
 
 
@@ -70,12 +67,9 @@ LAYERS: Mapping[str, Allowed] = {
     ),
     "cli": Allowed(("",), ("click", "msgspec", "PIL")),
     "compiled": Allowed(()),
-    "cpu_time": Allowed(()),
     "files": Allowed(("symbolic.domain",), ("filelock",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
     "json_files": Allowed(("symbolic.domain",), ("msgspec",)),
-    "memory": Allowed(()),
-    "processes": Allowed(("memory", "symbolic.domain")),
     "parallel": Allowed(("symbolic.domain",), ("joblib", "cloudpickle", "ray")),
     "progress": Allowed(()),
     "seeds": Allowed((), ("numpy",)),

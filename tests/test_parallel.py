@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import joblib
 import pytest
 
 from bilevel import parallel as module
-from bilevel.parallel import WorkerDied, in_order, parallel, usable_cores
+from bilevel.parallel import WorkerDied, in_order, parallel
 from bilevel.symbolic.domain import BadInput
 
 SLEEPER = """
@@ -63,7 +64,7 @@ def test_every_item_is_worked_on_once_by_functions_that_are_kept(workers: int | 
 
 def test_long_work_moves_to_workers_and_short_work_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {process for _, process, _ in parallel(Counting(), range(5))} == {os.getpid()}
-    monkeypatch.setattr(module, "usable_cores", lambda: 2)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     monkeypatch.setattr(module, "TO_START", 0.0)
     first, *others = [process for _, process, _ in parallel(Counting(), range(5))]
     assert first == os.getpid()
@@ -133,12 +134,3 @@ def test_workers_end_with_their_parent(
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_alive, workers))
-
-
-def test_a_container_says_how_many_cores_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = tmp_path / "cpu.max"
-    monkeypatch.setattr(module, "CPU_LIMIT", limit)
-    limit.write_text("100000 100000\n")
-    assert usable_cores() == 1
-    limit.write_text("max 100000\n")
-    assert usable_cores() >= 1

@@ -7,17 +7,12 @@ import glob
 import os
 import secrets
 import shutil
-import stat
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from bilevel.symbolic.domain import BadInput
-
-if sys.platform != "win32":
-    import fcntl
 
 LOCK = ".lock"  # in a folder that one process at a time works in
 
@@ -103,15 +98,10 @@ def _umask() -> int:
     return mask
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what writing left beside a target where it was killed."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):
-        leftover.unlink(missing_ok=True)
-
-
 def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):  # of one that was killed
+        leftover.unlink(missing_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb") as file:
@@ -124,54 +114,3 @@ def _replace(path: Path, blocks: Iterable[bytes]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-alone_in = folder_lock
-
-
-def taken_by_another(handle: int) -> bool:
-    """Return whether another process has locked this open file or folder; if none has, we have, until it is closed."""
-    if sys.platform == "win32":  # which knows no such locks
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # neither do some file systems
-        return False
-    return False
-
-
-def make_scratch_folder() -> tuple[Path, int]:
-    """Make a folder that is this process's for as long as it lives, or until the number beside it is closed.
-
-    Those of processes that were killed are removed.
-    """
-    shared = _our_folder()
-    for folder in shared.iterdir():
-        with suppress(FileNotFoundError, NotADirectoryError):  # another process has just removed it
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            if not taken_by_another(handle):
-                shutil.rmtree(folder, ignore_errors=True)
-            os.close(handle)
-    while True:
-        folder = Path(tempfile.mkdtemp(dir=shared))
-        with suppress(FileNotFoundError):  # another process took it for one that was left, and removed it
-            handle = os.open(folder, os.O_RDONLY)
-            if not taken_by_another(handle) and folder.exists():
-                return folder, handle
-            os.close(handle)
-
-
-def _our_folder() -> Path:
-    """Return this user's folder below the system's own; `BadInput` where somebody else could have put things there."""
-    folder = Path(tempfile.gettempdir()) / f"bilevel-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        about = folder.lstat()
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be used as a folder: {error.strerror}") from None
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o022:
-        reason = "it must be a folder that is yours, and that nobody else may write to"
-        raise BadInput(f"{folder}: not safe: {reason}; remove it, or set TMPDIR to a folder of your own")
-    return folder

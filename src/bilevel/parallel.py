@@ -17,14 +17,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from bilevel.symbolic.domain import BadInput
 
 TO_START = 2.0  # seconds that a worker takes to start, with all that it imports
-CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 MOST_PER_CORE = 8  # workers: more only wait for each other
 LOOK_EVERY = 0.5  # seconds after which a worker looks whether its parent is still there
 PATIENCE = 2.0  # seconds that a worker whose parent is gone has to clean up
@@ -35,18 +32,6 @@ Result = TypeVar("Result")
 
 class WorkerDied(BadInput):
     """A worker was killed, perhaps for want of memory; what it worked on can be tried again."""
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use: by its affinity and, in a container, by the limit of its group."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux knows
-        cores = os.cpu_count() or 1
-    with suppress(OSError, ValueError):  # no such file, or no limit: "max 100000"
-        quota, period = map(int, CPU_LIMIT.read_text(encoding="ascii").split())
-        cores = min(cores, max(quota // period, 1))
-    return cores
 
 
 def parallel(
@@ -61,18 +46,20 @@ def parallel(
     a number of `workers`, the work begins in this process, and moves to a worker for each core if it takes long enough.
     A `cluster` is the address of a Ray cluster. What a worker raises is raised here; `WorkerDied` if it was killed.
     """
+    import joblib
+
     items = list(items)
     if cluster is not None:
         yield from _on_cluster(_Sent(function), items, workers, cluster)
         return
     if workers is None:
-        began, done, cores = time.perf_counter(), 0, usable_cores()
+        began, done, cores = time.perf_counter(), 0, joblib.cpu_count()
         here = copy.copy(function)  # what it keeps between its items is not sent
         while done < len(items) and (done == 0 or cores == 1 or _left(began, done, len(items)) < 2 * TO_START):
             yield here(items[done])
             done += 1
         items, workers = items[done:], cores
-    workers = min(workers, len(items), MOST_PER_CORE * usable_cores())
+    workers = min(workers, len(items), MOST_PER_CORE * joblib.cpu_count())
     if workers <= 1:
         yield from map(function, items)
     else:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import joblib
+
 from bilevel.cli.commands import run
-from bilevel.parallel import usable_cores
 from bilevel.seeds import evaluation_seed
 from bilevel.symbolic.domain import BadInput
 from bilevel.tabletop.opengl import backend
@@ -48,7 +49,7 @@ def demonstrate(
     workers: int | None = None,
 ) -> None:
     """Run the whole demo; `SystemExit` where a command cannot go on."""
-    began, workers = time.perf_counter(), workers or usable_cores()
+    began, workers = time.perf_counter(), workers or joblib.cpu_count()
     for path in (folder / name for name in CONTENTS):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bilevel.cpu_time import cpu_seconds
 from bilevel.experiments.jobs import Cell, Network, Settings
 from bilevel.experiments.machines import machine
 from bilevel.experiments.rows import ROWS
@@ -18,6 +17,7 @@ from bilevel.methods.methods import METHODS
 from bilevel.planning.planner import NoModel, Status
 from bilevel.planning.planners import PLANNERS, PlannedPolicy, plan
 from bilevel.policies.folder import read_policy
+from bilevel.policies.rollout import cpu_seconds
 from bilevel.rules.rule_policy import RulePolicy
 from bilevel.rules.solving import default_bound, solve
 from bilevel.seeds import evaluation_seed

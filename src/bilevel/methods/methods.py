@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bilevel.cpu_time import cpu_seconds
 from bilevel.lowlevel.encoding import Encoding
 from bilevel.planning import fast_downward
 from bilevel.planning.planners import PLANNERS, Failure, PlannedPolicy, find_plan, planner_named
@@ -27,6 +26,7 @@ from bilevel.policies.folder import (
 )
 from bilevel.policies.policy import BilevelPolicy, Policy, expert_policy
 from bilevel.policies.recovery import Body, Recovery, WaitingPolicy, parse_recovery
+from bilevel.policies.rollout import cpu_seconds
 from bilevel.symbolic.domain import Atom, BadInput, Domain
 from bilevel.tasks.controls import Controls
 from bilevel.tasks.estimation import Estimation, Estimator

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 
-from bilevel.cpu_time import cpu_seconds
 from bilevel.lowlevel.encoding import Unseen
 from bilevel.policies.episode import NO_ACTION, SETTLED, STOPPED, Episode, Seconds
 from bilevel.policies.policy import Policy
@@ -19,6 +18,11 @@ from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
+
+try:
+    import resource
+except ImportError:  # Windows, where the programs that are run are not counted
+    resource = None  # type: ignore[assignment]
 
 
 class Transition(NamedTuple):
@@ -53,7 +57,7 @@ def rollout(
     if noise and perturb is None:
         perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed)
     episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
-    thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
+    thinking, moving = Stopwatch(time.perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
     settling = Settling(env) if policy.is_memoryless and perturb is None else None
     motion = Motion(env, episode)
     scene, outcome = env.reset(seed), None
@@ -99,6 +103,12 @@ def _control(policy: Policy, scene: Scene) -> Control | None:
         return policy.act(scene)
     except Unseen:
         return None
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this thread so far, and those of all programs that this process has waited for."""
+    programs = resource.getrusage(resource.RUSAGE_CHILDREN) if resource else None
+    return time.thread_time() + (programs.ru_utime + programs.ru_stime if programs else 0.0)
 
 
 class Stopwatch:

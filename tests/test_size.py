@@ -1,0 +1,68 @@
+"""How large the project may be: in lines, blank ones and docstrings included, and in modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "bilevel"
+PACKAGES = {
+    "symbolic": 3100,
+    "rules": 8800,
+    "planning": 3500,
+    "domain_learning": 6200,
+    "tasks": 1900,
+    "lowlevel": 1000,
+    "policies": 1700,
+    "demonstrations": 2100,
+    "learning": 1300,
+    "tabletop": 2800,
+    "methods": 1000,
+    "experiments": 2000,
+    "viewer": 600,
+    "cli": 1900,
+    ".": 400,  # the tools that all share
+}
+MODULES = 200
+
+
+def lines(files: Iterable[Path]) -> int:
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_is_within_its_budget(name: str) -> None:
+    folder = PACKAGE / name
+    assert lines(folder.glob("*.py") if name == "." else folder.rglob("*.py")) <= PACKAGES[name]
+
+
+def test_every_package_has_a_budget() -> None:
+    assert {folder.name for folder in PACKAGE.iterdir() if list(folder.rglob("*.py"))} <= set(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern", "most"),
+    [
+        ("src", "*.pyx", 1500),
+        ("tests", "*.py", 24000),
+        ("benchmarks", "*.py", 3000),
+        ("docs", "*.md", 3200),
+    ],
+)
+def test_what_surrounds_the_package_is_within_its_budget(folder: str, pattern: str, most: int) -> None:
+    assert lines((ROOT / folder).rglob(pattern)) <= most
+
+
+def test_results_are_small() -> None:
+    assert sum(file.stat().st_size for file in (ROOT / "results").rglob("*") if file.is_file()) <= 2_000_000
+
+
+def test_no_readme_is_longer_than_a_few_minutes_reading() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_there_are_not_too_many_modules() -> None:
+    assert len(list(PACKAGE.rglob("*.py"))) <= MODULES
