@@ -1,8 +1,8 @@
 """Families of nondeterministic problems that grow, written anew after those that planners are compared on.
 
 Each family is a domain as text and a function from a size and a source of randomness to a problem. What makes them hard
-differs: many ground actions (towers), many orders in which luck may run out (satellite, workshop, rescue), long ways
-back (airline, supplies), dead ends (crossing, supplies, trail), and games against nature (questions, arbiter).
+differs: many ground actions (towers), many orders in which luck may run out (workshop), dead ends (crossing), and games
+against nature (questions, arbiter).
 """
 
 from __future__ import annotations
@@ -69,29 +69,6 @@ def towers(size: int, rng: random.Random) -> Instance:
     return Instance({"block": names}, state, goal or [f"(grounded {names[0]})"])
 
 
-SATELLITE = """(define (domain satellite) (:requirements :typing :negative-preconditions :non-deterministic)
-(:types patch) (:predicates (ahead ?p ?q - patch) (beside ?p ?q - patch) (over ?p - patch) (wanted ?p - patch))
-(:action drift :parameters (?p ?q - patch) :precondition (and (over ?p) (ahead ?p ?q))
-  :effect (and (not (over ?p)) (over ?q)))
-(:action turn :parameters (?p ?q - patch) :precondition (and (over ?p) (beside ?p ?q))
-  :effect (and (not (over ?p)) (over ?q)))
-(:action photograph :parameters (?p ?q - patch) :precondition (and (over ?p) (wanted ?p) (ahead ?p ?q))
-  :effect (and (not (over ?p)) (over ?q) (oneof (and) (not (wanted ?p))))))"""
-
-
-def satellite(size: int, rng: random.Random) -> Instance:
-    """A strip of `size` by 2 `size` patches round the earth of which a fifth is wanted; clouds spoil pictures."""
-    grid = {(x, y): f"p{x}-{y}" for x in range(2 * size) for y in range(size)}
-    state = [f"(over {grid[0, 0]})"]
-    for (x, y), name in grid.items():
-        after = (x + 1) % (2 * size)
-        state.append(f"(ahead {name} {grid[after, y]})")
-        state += [f"(beside {name} {grid[after, z]})" for z in (y - 1, y + 1) if (after, z) in grid]
-    wanted = rng.sample(sorted(grid.values()), max(1, len(grid) // 5))
-    state += [f"(wanted {name})" for name in wanted]
-    return Instance({"patch": grid.values()}, state, [f"(not (wanted {name}))" for name in wanted])
-
-
 WORKSHOP = """(define (domain workshop) (:requirements :typing :negative-preconditions :non-deterministic)
 (:types job slot) (:predicates (open ?j - job) (done ?j - job) (broken ?s - slot) (whole ?s - slot)
   (spoilt ?j - job ?s - slot) (latest ?s - slot) (after ?s ?t - slot) (first ?s - slot) (last ?s - slot) (shipped))
@@ -118,101 +95,6 @@ def workshop(size: int, rng: random.Random) -> Instance:
     state = [f"(open {job})" for job in jobs] + [f"(whole {slot})" for slot in slots]
     state += [f"(first {slots[0]})", f"(last {slots[-1]})", *(f"(after {a} {b})" for a, b in pairwise(slots))]
     return Instance({"job": jobs, "slot": slots}, state, ["(shipped)"])
-
-
-RESCUE = """(define (domain rescue) (:requirements :typing :negative-preconditions :non-deterministic)
-(:types place engine ambulance patient)
-(:predicates (near ?p ?q - place) (burning ?p - place) (calm ?p - place) (hydrant ?p - place) (clinic ?p - place)
-  (engine-at ?e - engine ?p - place) (ambulance-at ?a - ambulance ?p - place) (water ?e - engine)
-  (lies ?v - patient ?p - place) (aboard ?v - patient ?a - ambulance)
-  (well ?v - patient) (hurt ?v - patient) (dying ?v - patient))
-(:action drive-engine :parameters (?e - engine ?p ?q - place) :precondition (and (engine-at ?e ?p) (calm ?q))
-  :effect (and (engine-at ?e ?q) (not (engine-at ?e ?p))))
-(:action drive-ambulance :parameters (?a - ambulance ?p ?q - place) :precondition (and (ambulance-at ?a ?p) (calm ?q))
-  :effect (and (ambulance-at ?a ?q) (not (ambulance-at ?a ?p))))
-(:action fill :parameters (?e - engine ?p - place) :precondition (and (engine-at ?e ?p) (hydrant ?p))
-  :effect (water ?e))
-(:action spray :parameters (?e - engine ?p ?q - place)
-  :precondition (and (engine-at ?e ?p) (near ?p ?q) (water ?e) (burning ?q))
-  :effect (and (not (water ?e)) (oneof (and) (and (calm ?q) (not (burning ?q))))))
-(:action load :parameters (?a - ambulance ?v - patient ?p - place)
-  :precondition (and (ambulance-at ?a ?p) (lies ?v ?p)) :effect (and (aboard ?v ?a) (not (lies ?v ?p))))
-(:action unload :parameters (?a - ambulance ?v - patient ?p - place)
-  :precondition (and (ambulance-at ?a ?p) (aboard ?v ?a)) :effect (and (lies ?v ?p) (not (aboard ?v ?a))))
-(:action heal-by-engine :parameters (?e - engine ?v - patient ?p - place)
-  :precondition (and (engine-at ?e ?p) (lies ?v ?p) (hurt ?v))
-  :effect (oneof (and) (and (well ?v) (not (hurt ?v)))))
-(:action heal-by-ambulance :parameters (?a - ambulance ?v - patient ?p - place)
-  :precondition (and (ambulance-at ?a ?p) (lies ?v ?p) (hurt ?v))
-  :effect (oneof (and) (and (well ?v) (not (hurt ?v)))))
-(:action heal-in-clinic :parameters (?v - patient ?p - place) :precondition (and (lies ?v ?p) (clinic ?p))
-  :effect (and (well ?v) (not (hurt ?v)) (not (dying ?v)))))"""
-
-
-def rescue(size: int, rng: random.Random) -> Instance:
-    """So many places, half of them on fire, and as many patients; a third as many engines and ambulances."""
-    places, patients = [f"p{i}" for i in range(size)], [f"v{i}" for i in range(size)]
-    units = max(1, size // 3)
-    engines, ambulances = [f"e{i}" for i in range(units)], [f"a{i}" for i in range(units)]
-    near = {(i, (i + 1) % size) for i in range(size)} | {(rng.randrange(size), rng.randrange(size)) for _ in places}
-    calm = set(rng.sample(range(size), size - size // 2))
-    state = [f"(near p{a} p{b}) (near p{b} p{a})" for a, b in sorted(near)]
-    state += [f"({'calm' if i in calm else 'burning'} p{i})" for i in range(size)]
-    safe = sorted(calm)
-    state += [f"(hydrant p{i})" for i in rng.sample(safe, max(1, len(safe) // 3))]
-    state += [f"(clinic p{i})" for i in rng.sample(safe, max(1, len(safe) // 3))]
-    state += [f"(engine-at {e} p{rng.choice(safe)})" for e in engines]
-    state += [f"(ambulance-at {a} p{rng.choice(safe)})" for a in ambulances]
-    state += [f"(lies {v} p{rng.randrange(size)}) ({rng.choice(['hurt', 'dying'])} {v})" for v in patients]
-    goal = [f"(calm p{i})" for i in range(size) if i not in calm] + [f"(well {v})" for v in patients]
-    return Instance({"place": places, "engine": engines, "ambulance": ambulances, "patient": patients}, state, goal)
-
-
-TRAIL = """(define (domain trail) (:requirements :typing :non-deterministic) (:types row disc)
-(:predicates (x ?r - row) (y ?r - row) (next ?r ?s - row) (passed ?x ?y - row) (may ?x ?y - row)
-  (opens ?x ?y ?u ?v - row) (fresh ?x ?y - row) (set-up ?x ?y - row)
-  (on ?a ?b - disc) (lying ?a - disc) (top ?a - disc) (hand ?a - disc) (idle) (three ?a ?b ?c - disc))
-(:action east-or-north :parameters (?x ?y ?u ?v - row)
-  :precondition (and (x ?x) (y ?y) (passed ?x ?y) (next ?x ?u) (next ?y ?v))
-  :effect (oneof (and (x ?u) (not (x ?x))) (and (y ?v) (not (y ?y))) (and)))
-(:action east-or-south :parameters (?x ?y ?u ?v - row)
-  :precondition (and (x ?x) (y ?y) (passed ?x ?y) (next ?x ?u) (next ?v ?y))
-  :effect (oneof (and (x ?u) (not (x ?x))) (and (y ?v) (not (y ?y))) (and)))
-(:action west-or-north :parameters (?x ?y ?u ?v - row)
-  :precondition (and (x ?x) (y ?y) (passed ?x ?y) (next ?u ?x) (next ?y ?v))
-  :effect (oneof (and (x ?u) (not (x ?x))) (and (y ?v) (not (y ?y))) (and)))
-(:action west-or-south :parameters (?x ?y ?u ?v - row)
-  :precondition (and (x ?x) (y ?y) (passed ?x ?y) (next ?u ?x) (next ?v ?y))
-  :effect (oneof (and (x ?u) (not (x ?x))) (and (y ?v) (not (y ?y))) (and)))
-(:action allow :parameters (?x ?y ?u ?v - row) :precondition (and (passed ?x ?y) (opens ?x ?y ?u ?v))
-  :effect (may ?u ?v))
-(:action begin :parameters (?x ?y - row ?a ?b ?c - disc)
-  :precondition (and (x ?x) (y ?y) (may ?x ?y) (fresh ?x ?y) (three ?a ?b ?c))
-  :effect (and (set-up ?x ?y) (not (fresh ?x ?y)) (on ?c ?a) (lying ?a) (lying ?b) (top ?b) (top ?c) (idle)))
-(:action put :parameters (?a ?b - disc) :precondition (and (hand ?a) (top ?b))
-  :effect (and (on ?a ?b) (top ?a) (idle) (not (hand ?a)) (not (top ?b))))
-(:action drop :parameters (?a - disc) :precondition (hand ?a)
-  :effect (and (lying ?a) (top ?a) (idle) (not (hand ?a))))
-(:action take-off :parameters (?a ?b - disc) :precondition (and (idle) (top ?a) (on ?a ?b))
-  :effect (and (hand ?a) (top ?b) (not (on ?a ?b)) (not (top ?a)) (not (idle))))
-(:action take :parameters (?a - disc) :precondition (and (idle) (top ?a) (lying ?a))
-  :effect (and (hand ?a) (not (lying ?a)) (not (top ?a)) (not (idle))))
-(:action pass :parameters (?x ?y - row ?a ?b ?c - disc)
-  :precondition (and (x ?x) (y ?y) (set-up ?x ?y) (three ?a ?b ?c) (on ?a ?b) (on ?b ?c))
-  :effect (and (passed ?x ?y) (not (on ?a ?b)) (not (on ?b ?c)) (not (top ?a)) (not (idle)) (not (lying ?c)))))"""
-
-
-def trail(size: int, rng: random.Random) -> Instance:
-    """A square of stations with puzzles: a station may be begun when one before it, or a neighbour, was passed."""
-    rows = [f"r{i}" for i in range(size)]
-    cells = list(product(range(size), repeat=2))
-    state = ["(x r0)", "(y r0)", "(may r0 r0)", "(three a b c)", *(f"(next {a} {b})" for a, b in pairwise(rows))]
-    state += [f"(fresh r{x} r{y})" for x, y in cells]
-    for x, y in cells[1:]:
-        around = [cell for cell in ((x - 1, y), (x, y - 1), (x + 1, y), (x, y + 1)) if cell in cells]
-        openers = [(u, v) for u, v in around if u + v < x + y] if rng.random() < 0.9 else [rng.choice(around)]
-        state += [f"(opens r{u} r{v} r{x} r{y})" for u, v in openers]
-    return Instance({"row": rows, "disc": ["a", "b", "c"]}, state, [f"(passed {rows[-1]} {rows[-1]})"])
 
 
 CROSSING = """(define (domain crossing) (:requirements :typing :negative-preconditions :non-deterministic) (:types n)
@@ -244,80 +126,6 @@ def crossing(size: int, rng: random.Random) -> Instance:
         if not on_way and rng.random() < 0.7:
             state.append(f"(icy n{x} n{y})")
     return Instance({"n": n}, state, [f"(x {n[-1]})", f"(y {n[-1]})", "(not (drowned))"])
-
-
-SUPPLIES = """(define (domain supplies) (:requirements :typing :negative-preconditions :non-deterministic)
-(:types place tyre) (:predicates (car ?p - place) (van ?p - place) (lies ?t - tyre ?p - place) (road ?p ?q - place)
-  (rough ?p ?q - place) (lane ?p ?q - place) (rolling) (packed ?t - tyre) (clear ?p - place) (home ?p - place))
-(:action drive :parameters (?p ?q - place) :precondition (and (car ?p) (clear ?q) (road ?p ?q) (rolling))
-  :effect (and (car ?q) (clear ?p) (not (clear ?q)) (not (car ?p))))
-(:action drive-rough :parameters (?p ?q - place) :precondition (and (car ?p) (clear ?q) (rough ?p ?q) (rolling))
-  :effect (and (car ?q) (clear ?p) (not (clear ?q)) (not (car ?p)) (oneof (and) (not (rolling)))))
-(:action haul :parameters (?p ?q - place) :precondition (and (van ?p) (clear ?q) (lane ?p ?q))
-  :effect (and (van ?q) (clear ?p) (not (clear ?q)) (not (van ?p))))
-(:action haul-home :parameters (?p ?q - place) :precondition (and (van ?p) (home ?q) (lane ?p ?q))
-  :effect (and (van ?q) (clear ?p) (not (van ?p))))
-(:action pack :parameters (?p - place ?t - tyre) :precondition (and (van ?p) (lies ?t ?p))
-  :effect (and (packed ?t) (not (lies ?t ?p))))
-(:action unpack :parameters (?p - place ?t - tyre) :precondition (and (van ?p) (packed ?t))
-  :effect (and (lies ?t ?p) (not (packed ?t))))
-(:action fix :parameters (?p - place ?t - tyre) :precondition (and (car ?p) (lies ?t ?p) (not (rolling)))
-  :effect (and (rolling) (not (lies ?t ?p)))))"""
-
-
-def supplies(size: int, rng: random.Random) -> Instance:
-    """A rough road of so many places; a van has to lay out tyres along it before the car sets out."""
-    road = [f"p{i}" for i in range(size + 1)]
-    tyres = [f"t{i}" for i in range(size)]
-    state = ["(car p0)", "(van depot)", "(rolling)", "(home depot)", f"(rough p0 {road[1]})"]
-    state += [f"(clear {p})" for p in [*road[1:], "depot"]]
-    state += [f"({rng.choice(['rough', 'rough', 'road'])} {a} {b})" for a, b in pairwise(road[1:])]
-    state += [f"(lane {p} depot) (lane depot {p})" for p in road[1:]]
-    state += [f"(lies {t} depot)" for t in tyres]
-    return Instance({"place": [*road, "depot"], "tyre": tyres}, state, [f"(car {road[-1]})", "(rolling)"])
-
-
-AIRLINE = """(define (domain airline) (:requirements :typing :universal-preconditions :non-deterministic)
-(:types plane person city level) (:predicates (waits ?p - person ?c - city) (stands ?a - plane ?c - city)
-  (boards ?p - person ?a - plane) (still ?p - person) (in ?p - person ?a - plane) (leaves ?p - person ?a - plane)
-  (tank ?a - plane ?l - level) (more ?l ?m - level) (flies ?a - plane ?c - city) (races ?a - plane ?c - city)
-  (fuelling ?a - plane) (ready ?a - plane))
-(:action board :parameters (?p - person ?a - plane ?c - city) :precondition (and (waits ?p ?c) (stands ?a ?c))
-  :effect (and (boards ?p ?a) (not (waits ?p ?c)) (not (still ?p))))
-(:action sit :parameters (?p - person ?a - plane ?c - city) :precondition (and (boards ?p ?a) (stands ?a ?c))
-  :effect (oneof (and) (and (in ?p ?a) (still ?p) (not (boards ?p ?a)))))
-(:action rise :parameters (?p - person ?a - plane ?c - city) :precondition (and (in ?p ?a) (stands ?a ?c))
-  :effect (and (leaves ?p ?a) (not (in ?p ?a)) (not (still ?p))))
-(:action leave :parameters (?p - person ?a - plane ?c - city) :precondition (and (leaves ?p ?a) (stands ?a ?c))
-  :effect (oneof (and) (and (waits ?p ?c) (still ?p) (not (leaves ?p ?a)))))
-(:action start :parameters (?a - plane ?c ?d - city ?l ?m - level)
-  :precondition (and (stands ?a ?c) (tank ?a ?m) (more ?l ?m) (ready ?a) (forall (?p - person) (still ?p)))
-  :effect (and (flies ?a ?d) (not (stands ?a ?c))))
-(:action land :parameters (?a - plane ?d - city ?l ?m - level)
-  :precondition (and (flies ?a ?d) (tank ?a ?m) (more ?l ?m))
-  :effect (oneof (and) (and (stands ?a ?d) (tank ?a ?l) (not (flies ?a ?d)) (not (tank ?a ?m)))))
-(:action start-race :parameters (?a - plane ?c ?d - city ?k ?l ?m - level)
-  :precondition (and (stands ?a ?c) (tank ?a ?m) (more ?l ?m) (more ?k ?l) (ready ?a) (forall (?p - person) (still ?p)))
-  :effect (and (races ?a ?d) (not (stands ?a ?c))))
-(:action end-race :parameters (?a - plane ?d - city ?k ?l ?m - level)
-  :precondition (and (races ?a ?d) (tank ?a ?m) (more ?l ?m) (more ?k ?l))
-  :effect (oneof (and) (and (stands ?a ?d) (tank ?a ?k) (not (races ?a ?d)) (not (tank ?a ?m)))))
-(:action fuel :parameters (?a - plane ?c - city ?l ?m - level)
-  :precondition (and (stands ?a ?c) (ready ?a) (tank ?a ?l) (more ?l ?m)) :effect (and (fuelling ?a) (not (ready ?a))))
-(:action fuelled :parameters (?a - plane ?l ?m - level) :precondition (and (fuelling ?a) (tank ?a ?l) (more ?l ?m))
-  :effect (oneof (and) (and (ready ?a) (tank ?a ?m) (not (fuelling ?a)) (not (tank ?a ?l))))))"""
-
-
-def airline(size: int, rng: random.Random) -> Instance:
-    """So many persons to be flown between as many cities by a third as many planes."""
-    planes = [f"a{i}" for i in range(max(1, size // 3))]
-    persons, cities = [f"p{i}" for i in range(size)], [f"c{i}" for i in range(max(3, size))]
-    levels = [f"l{i}" for i in range(5)]
-    state = [f"(more {a} {b})" for a, b in pairwise(levels)]
-    state += [f"(stands {a} {rng.choice(cities)}) (tank {a} {rng.choice(levels)}) (ready {a})" for a in planes]
-    state += [f"(waits {p} {rng.choice(cities)}) (still {p})" for p in persons]
-    goal = [f"(waits {p} {rng.choice(cities)})" for p in persons]
-    return Instance({"plane": planes, "person": persons, "city": cities, "level": levels}, state, goal)
 
 
 QUESTIONS = """(define (domain questions) (:requirements :typing :negative-preconditions :non-deterministic)
@@ -395,13 +203,8 @@ class Family(NamedTuple):
 
 FAMILIES = {
     "towers": Family(TOWERS, towers, (10, 20, 30, 40)),
-    "satellite": Family(SATELLITE, satellite, (4, 6, 8, 15)),
     "workshop": Family(WORKSHOP, workshop, (10, 20, 40, 80)),
-    "rescue": Family(RESCUE, rescue, (6, 9, 12, 18)),
-    "trail": Family(TRAIL, trail, (4, 6, 8)),
     "crossing": Family(CROSSING, crossing, (10, 20, 30, 40)),
-    "supplies": Family(SUPPLIES, supplies, (4, 5, 6, 7)),
-    "airline": Family(AIRLINE, airline, (5, 9, 12, 18)),
     "questions": Family(QUESTIONS, questions, (5, 7, 9, 11)),
     "arbiter": Family(ARBITER, arbiter, (2, 3, 4, 5)),
 }

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_oracle import achieves_goal
 
 from bilevel.planning import fast_downward as module
 from bilevel.planning.fast_downward import determinise, fast_downward, run_in_group
 from bilevel.planning.planner import Status
 from bilevel.symbolic.domain import Atom, BadInput, Problem
-from bilevel.symbolic.pddl import parse_domain, parse_problem, write_domain
+from bilevel.symbolic.pddl import parse_domain
 from bilevel.tabletop.problems import shipped_domain
 
 CHAIN = parse_domain(
@@ -73,13 +70,6 @@ def test_time_limit_ends_every_process(optimal: bool, monkeypatch: pytest.Monkey
         output.read()  # comes to an end, as nobody writes any more
 
 
-def test_two_at_once_do_not_disturb_each_other() -> None:
-    lengths = [4, 7]
-    with ThreadPoolExecutor() as pool:
-        results = list(pool.map(lambda length: fast_downward(CHAIN, chain(length), 60), lengths))
-    assert [len(result.steps) for result in results] == [3, 6]
-
-
 def test_missing_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BadInput) as error:
@@ -114,24 +104,3 @@ def test_determinisation_has_one_schema_per_outcome_and_nature_chooses_by_parame
     assert determinised.is_deterministic
     assert [schema.name for schema, _ in origins.values()] == ["pick", "place", "put-aside", "press", "place-goal"]
     assert [p.name for p in determinised.schemas["a4"].parameters] == ["?x", "?b", "?p", "?c"]
-
-
-def test_events_are_not_handed_over() -> None:
-    domain = shipped_domain("blocks")
-    determinised, _ = determinise(replace(domain, events={"arrive": next(iter(domain.schemas.values()))}))
-    assert ":event" not in write_domain(determinised)
-
-
-def test_names_that_only_differ_in_a_dash_are_kept_apart() -> None:
-    objects = {"b-1": "object", "b_1": "object", "b1": "object"}
-    links = {Atom("link", ("b-1", "b_1")), Atom("link", ("b_1", "b1")), Atom("here", ("b-1",))}
-    problem = Problem("p", "chain", objects, frozenset(links), frozenset({Atom("here", ("b1",))}))
-    result = fast_downward(CHAIN, problem, 60)
-    assert achieves_goal(CHAIN, problem, result.steps)
-    assert [action.arguments for action in result.plan or ()] == [("b-1", "b_1"), ("b_1", "b1")]
-
-
-def test_problem_text_may_be_upper_case() -> None:
-    text = "(DEFINE (PROBLEM P) (:DOMAIN CHAIN) (:OBJECTS A B) (:INIT (HERE A) (LINK A B)) (:GOAL (HERE B)))"
-    result = fast_downward(CHAIN, parse_problem(text, CHAIN, "problem"), 60)
-    assert [str(action) for action in result.plan or ()] == ["go(a, b)"]

@@ -50,11 +50,6 @@ def policy_for(domain: Domain, problem: Problem) -> ContingentPolicy:
     return result.policy
 
 
-def test_where_the_goal_holds_already_there_is_nothing_to_decide() -> None:
-    domain, problem = propositional("flip: (a) -> (oneof (b) (and))", "a, b", "b")
-    assert fond(domain, problem, 60).policy == ContingentPolicy(())
-
-
 def test_decisions_say_what_matters_nearest_to_the_goal_first() -> None:
     domain, problem = propositional(
         """first: (and (a) (not (c))) -> (and (b) (not (a)))
@@ -77,15 +72,6 @@ def test_drives_around_the_triangle_where_there_are_spare_tyres() -> None:
     visited = {decision.action.arguments[-1] for decision in policy.decisions if decision.action.name == "drive"}
     assert "p8-8" in visited
     assert not visited & {f"p{x}-0" for x in range(1, 16)}
-
-
-def test_without_spare_tyres_there_is_no_policy() -> None:
-    domain, problem = tireworld(2)
-    bare = Problem(
-        "bare", "tyres", problem.objects, frozenset(f for f in problem.state if f.predicate != "spare"), problem.goal
-    )
-    assert has_policy(domain, bare) is False
-    assert fond(domain, bare, 60).status is Status.UNSOLVABLE
 
 
 def test_a_policy_for_colour_grows_with_blocks_and_colours_not_with_their_states() -> None:

@@ -10,8 +10,7 @@ from bilevel.planning.fond import fond
 from bilevel.planning.planner import Status
 from bilevel.planning.strong_cyclic import check_policy
 
-SMALL = [("towers", 4), ("satellite", 3), ("workshop", 4), ("rescue", 5), ("trail", 3), ("crossing", 6)]
-SMALL += [("supplies", 3), ("airline", 4), ("questions", 5), ("arbiter", 4)]
+SMALL = [("towers", 4), ("workshop", 4), ("crossing", 6), ("questions", 5), ("arbiter", 4)]
 
 
 def test_every_family_is_tried() -> None:

@@ -9,7 +9,7 @@ from exact_fond import all_actions, has_policy
 
 from bilevel.planning.fond import fond
 from bilevel.planning.placeholders import Finite, PlaceholderGuide, remember_newest
-from bilevel.planning.planner import Deadline, NoModel, Placeholder
+from bilevel.planning.planner import Deadline, NoModel
 from bilevel.planning.planners import PlannedPolicy
 from bilevel.planning.strong_cyclic import check_policy, is_proved
 from bilevel.symbolic.domain import Action, Atom, Domain, Facts, Problem
@@ -142,13 +142,6 @@ def test_policies_are_followed_to_the_goal_among_objects_that_are_made(case: str
             run.do(action)
         assert problem.goal <= run.state
         assert policy.plans == 1
-
-
-def test_of_a_tenfold_gacha_a_policy_is_found_as_well() -> None:
-    policy = fond(*gacha(10), 60).policy
-    assert policy is not None
-    assert policy.placeholders == (Placeholder("new-block", "block", "roll"),)
-    assert is_proved(*gacha(10), policy, Deadline(60))
 
 
 def test_an_object_that_came_from_elsewhere_takes_the_role_too() -> None:

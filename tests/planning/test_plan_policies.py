@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bilevel.planning.planner import ContingentPolicy, Decision, NoModel, PlanResult, PlanStep, Status
-from bilevel.planning.planners import NO_MODEL, NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
+from bilevel.planning.planner import ContingentPolicy, Decision, PlanResult, PlanStep, Status
+from bilevel.planning.planners import NO_PLAN, PLAN_BROKEN, PlannedPolicy, planner_named
 from bilevel.symbolic.adl import parse_adl_domain
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Facts, Problem
 from bilevel.symbolic.semantics import Condition, ground_action, progress
@@ -72,13 +72,6 @@ def test_a_plan_never_goes_back_or_jumps() -> None:
     assert policy.failure == (PLAN_BROKEN, f"{lacks}; {next_lacks}")
 
 
-def test_a_dropped_block_breaks_a_plan() -> None:
-    policy = follower(Planner(plan(PICK1, PLACE1)), replan=False)
-    assert choices(policy, [START, after(START, PICK1), START]) == [PICK1, PLACE1, None]
-    lacks = "step 2 of 2, place(block1, place1), needs holding(block1) and was the last"
-    assert policy.failure == (PLAN_BROKEN, lacks)
-
-
 def test_with_replanning_it_plans_from_where_it_is() -> None:
     planner = Planner(plan(PICK1, PLACE1), plan(PICK1, PLACE1))
     policy = follower(planner, replan=True)
@@ -104,23 +97,6 @@ def test_new_objects_and_goals_are_planned_for_once_the_plan_is_done() -> None:
     assert planner.problems[-1].goal == GOAL
 
 
-def test_nothing_is_planned_once_the_goal_is_reached() -> None:
-    planner = Planner(plan(*PLAN))
-    policy = follower(planner, replan=True)
-    choices(policy, [after(START, *PLAN[:done]) for done in range(4)])
-    assert policy.choose(after(START, *PLAN), GOAL) is None
-    assert len(planner.problems) == 1
-
-
-def test_where_the_goal_is_reached_at_first_a_plan_has_no_steps() -> None:
-    reached = after(START, *PLAN)
-    policy = PlannedPolicy(BLOCKS, planner_named("search"), replan=False, time_limit=60)
-    policy.reset(reached, GOAL, OBJECTS)
-    assert policy.choose(reached, GOAL) is None
-    assert policy.choose(START, GOAL) is None
-    assert policy.failure == (PLAN_BROKEN, "the plan has no steps: the goal was reached when it was made")
-
-
 @pytest.mark.parametrize("replan", [False, True])
 @pytest.mark.parametrize("status", [Status.UNSOLVABLE, Status.TIMED_OUT, Status.OUT_OF_MEMORY])
 def test_no_plan_is_a_failure_with_its_reason(status: Status, replan: bool) -> None:
@@ -144,27 +120,9 @@ def test_planning_that_has_failed_is_tried_again_only_once_something_changes() -
     assert policy.plans == 4
 
 
-def test_a_plan_for_a_state_that_comes_back_is_made_anew() -> None:
-    planner = Planner(plan(*PLAN), plan(*PLAN))
-    policy = follower(planner, replan=True)
-    assert choices(policy, [START, after(START, PICK1), after(START, PICK1, PLACE1)]) == [PICK1, PLACE1, PICK2]
-    assert choices(policy, [after(START, PICK1, PLACE1, PICK2), START]) == [PLACE2, PICK1]
-    assert policy.plans == 2
-
-
 def test_a_planner_that_fails_is_an_error() -> None:
     with pytest.raises(BadInput, match="out of order"):
         follower(Planner(PlanResult(Status.ERROR, message="out of order")), replan=False)
-
-
-def test_a_planner_without_a_model_is_a_failure_with_its_reason() -> None:
-    def planner(domain: Domain, problem: Problem, time_limit: float) -> PlanResult:
-        raise NoModel("new blocks")
-
-    policy = PlannedPolicy(BLOCKS, planner, replan=True, time_limit=5)
-    policy.reset(START, GOAL, OBJECTS)
-    assert policy.choose(START, GOAL) is None
-    assert policy.failure == (NO_MODEL, "new blocks")
 
 
 def test_a_real_planner_goes_all_the_way() -> None:

@@ -89,24 +89,6 @@ def small(state: str, goal: str) -> str:
     return f"(define (problem p) (:domain small) (:objects p q - port c d - car) (:init {state}) (:goal (and {goal})))"
 
 
-def test_negative_preconditions_equality_and_constants(planner: Planner) -> None:
-    domain = parse_domain(SMALL, "small")
-    plan = solve(planner, domain, small("(ferry p) (at c p) (broken c) (empty)", "(at c q)"))
-    assert plan == [
-        "sail(p, home)",
-        "repair(c)",
-        "sail(home, p)",
-        "board(c, p)",
-        "sail(p, q)",
-        "debark(c, q)",
-    ]
-
-
-def test_goal_that_holds_needs_no_steps(planner: Planner) -> None:
-    domain = parse_domain(SMALL, "small")
-    assert solve(planner, domain, small("(ferry p) (at c q)", "(at c q)")) == []
-
-
 @pytest.mark.parametrize(
     ("state", "goal"),
     [
@@ -119,19 +101,6 @@ def test_unsolvable(planner: Planner, state: str, goal: str) -> None:
     result = planner(domain, parse_problem(small(state, goal), domain, "problem"), 60)
     assert (result.status, result.plan) == (Status.UNSOLVABLE, None)
     assert result.message == "no plan exists"
-
-
-def test_oneof_says_which_outcome_is_counted_on(planner: Planner) -> None:
-    domain = parse_domain(
-        """(define (domain coins) (:requirements :non-deterministic) (:predicates (ready) (heads) (tails) (rich))
-           (:action flip :precondition (ready) :effect (and (not (ready)) (oneof (heads) (tails))))
-           (:action win :precondition (tails) :effect (rich)))""",
-        "coins",
-    )
-    problem = parse_problem("(define (problem p) (:domain coins) (:init (ready)) (:goal (rich)))", domain, "problem")
-    flip, win = planner(domain, problem, 60).steps
-    (tails,) = [i for i, o in enumerate(domain.schemas["flip"].outcomes) if "tails" in {a.predicate for a in o.add}]
-    assert (flip, win) == (PlanStep(Action("flip"), tails), PlanStep(Action("win")))
 
 
 def test_unknown_planner_is_named() -> None:

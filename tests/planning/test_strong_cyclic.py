@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, TAILS, WAITING, WIN, decision
+from small_policies import COINS, FLIP, FLIPPING, HEADS, ONE_COIN, PUSHING, WAITING, WIN, decision
 
 from bilevel.planning.planner import ContingentPolicy, Deadline
 from bilevel.planning.strong_cyclic import PolicyKind, check_policy, distinction
@@ -63,19 +63,6 @@ def test_counterexamples(policy: ContingentPolicy, kind: PolicyKind, text: str) 
     assert str(verdict) == f"not strong-cyclic: {text}"
 
 
-def test_a_negative_precondition_that_fails_is_named() -> None:
-    problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state | {Atom("lost")}, ONE_COIN.goal)
-    policy = ContingentPolicy((decision([], FLIP, 1),))
-    assert check_policy(COINS, problem, policy.choose).reason == (
-        "at the start: action 'flip(penny)' cannot be done: lost() holds"
-    )
-
-
-def test_a_goal_that_holds_needs_no_policy() -> None:
-    problem = Problem("p", "coins", ONE_COIN.objects, ONE_COIN.state, frozenset({TAILS}))
-    assert str(check_policy(COINS, problem, ContingentPolicy(()).choose)) == "checked: strong-cyclic, 1 reachable state"
-
-
 def test_it_gives_up_and_says_so() -> None:
     verdict = check_policy(COINS, ONE_COIN, FLIPPING.choose, max_states=1)
     assert (verdict.kind, str(verdict)) == (PolicyKind.UNKNOWN, "not checked: there are more than 1 reachable states")
@@ -95,24 +82,6 @@ def test_states_with_new_objects_are_those_with_placeholders() -> None:
     verdict = check_policy(replace(domain, constants=problem.objects), nameless, roll.choose)
     assert verdict.kind is PolicyKind.UNKNOWN
     assert verdict.reason.startswith("action 'roll' makes new objects, and the domain is in ADL")
-
-
-def test_nature_chooses_among_all_objects() -> None:
-    domain, problem = shipped_domain("colour"), training_problems("colour")[-1]
-    colours = [name for name, kind in problem.objects.items() if kind == "colour"]
-    assert len(colours) > 1
-    press = next(iter(domain.schemas["press"].outcomes)).chosen
-    assert [variable.type for variable in press] == ["colour"]
-    block, button, platform = (
-        next(o for o, kind in problem.objects.items() if kind == wanted) for wanted in ("block", "button", "platform")
-    )
-    ready = problem.state - {Atom("free", (platform,))} | {Atom("on", (block, platform))}
-    pressed = ContingentPolicy((decision([], Action("press", (block, button, platform)), 1),))
-    start = Problem("p", "colour", problem.objects, ready, problem.goal)
-    graph = check_policy(domain, start, pressed.choose).graph
-    assert [distinction(graph, ready, after) for after in graph.choices[ready][0].outcomes] == [
-        (f"colour-of({block}, {colour})",) for colour in colours
-    ]
 
 
 # --- Random policies over states of three bits: by the definitions, with sets of all runs.

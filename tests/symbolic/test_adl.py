@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from bilevel.symbolic.adl import compile_adl, parse_adl_domain, read_for_planning, users_action
+from bilevel.symbolic.adl import compile_adl, parse_adl_domain, users_action
 from bilevel.symbolic.domain import NO_FACTS, Action, Atom, BadInput, Domain, Outcome, Problem
-from bilevel.symbolic.pddl import parse_domain, write_domain
+from bilevel.symbolic.pddl import write_domain
 
 DOMAIN = """(define (domain d) (:types cup) (:constants red - cup) (:functions (f))
   (:predicates (p ?x - cup) (q ?x - cup) (near ?x ?y - cup) (done))
@@ -22,14 +20,6 @@ def compiled(
     actions = actions or f"(:action act :parameters (?x - cup)\n    :effect {effect})"
     problem = PROBLEM.format(objects=objects, init=init, goal=goal)
     return compile_adl(DOMAIN.format(actions=actions), problem, "domain.pddl", "problem.pddl")
-
-
-def test_plain_files_are_left_as_they_are(tmp_path: Path) -> None:
-    text = DOMAIN.format(actions="(:action act :parameters (?x - cup) :precondition (p ?x) :effect (done))")
-    (tmp_path / "domain.pddl").write_text(text)
-    (tmp_path / "problem.pddl").write_text(PROBLEM.format(objects="a - cup", init="(p a)", goal="(done)"))
-    found = read_for_planning(tmp_path / "domain.pddl", tmp_path / "problem.pddl")
-    assert found[0] == parse_domain(text)
 
 
 def test_what_never_changes_is_settled_once_and_for_all() -> None:
@@ -138,11 +128,6 @@ def test_a_domain_in_adl_keeps_its_text_for_planners_and_the_names_of_its_action
     assert [parameter.type for parameter in flip.parameters] == ["lamp"]
     assert not flip.precondition
     assert flip.outcomes == (Outcome(NO_FACTS, NO_FACTS),)
-
-
-def test_a_plain_domain_is_read_as_ever() -> None:
-    text = DOMAIN.format(actions="(:action act :parameters (?x - cup) :precondition (p ?x) :effect (done))")
-    assert parse_adl_domain(text) == parse_domain(text)
 
 
 def test_mistakes_in_a_domain_are_pointed_at_in_adl_and_without() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bilevel.symbolic.domain import (
     NO_FACTS,
-    Action,
     Atom,
     Domain,
     Outcome,
     Parameter,
     Predicate,
-    Problem,
     Schema,
-    is_variable,
 )
 
 TYPES = {"van": "vehicle", "vehicle": "object", "town": "object"}
@@ -25,19 +22,6 @@ def domain(*adds: Atom, parameter: str = "vehicle", **constants: str) -> Domain:
     return Domain("d", {"at": at, "done": Predicate("done")}, {"go": schema}, TYPES, constants)
 
 
-def test_atoms_and_actions_read_like_terms() -> None:
-    assert str(Atom("on", ("a", "?x"))) == "on(a, ?x)"
-    assert str(Atom("free")) == "free()"
-    assert str(Action("go", ("a", "b"))) == "go(a, b)"
-    assert is_variable("?x")
-    assert not is_variable("x")
-
-
-def test_atoms_sort_by_predicate_and_terms() -> None:
-    facts = [Atom("q", ("a",)), Atom("p", ("b",)), Atom("p", ("a", "z")), Atom("p")]
-    assert sorted(facts) == [Atom("p"), Atom("p", ("a", "z")), Atom("p", ("b",)), Atom("q", ("a",))]
-
-
 def test_subtypes_follow_the_hierarchy_up_to_object() -> None:
     kinds = domain()
     assert kinds.is_subtype("van", "van")
@@ -47,11 +31,6 @@ def test_subtypes_follow_the_hierarchy_up_to_object() -> None:
     assert not kinds.is_subtype("vehicle", "van")
     assert not kinds.is_subtype("van", "town")
     assert not kinds.is_subtype("object", "van")
-
-
-def test_a_type_that_nobody_declared_is_an_object_only() -> None:
-    assert domain().is_subtype("unheard-of", "object")
-    assert not domain().is_subtype("unheard-of", "town")
 
 
 def test_a_schema_is_deterministic_if_nature_has_nothing_to_choose() -> None:
@@ -75,8 +54,3 @@ def test_types_are_kept_if_effects_fit_the_predicates() -> None:
 def test_constants_that_a_schema_mentions_are_named() -> None:
     assert domain(Atom("at", ("?x", "home")), home="town", away="town").named_constants == {"home"}
     assert domain(Atom("done"), home="town").named_constants == frozenset()
-
-
-def test_a_problems_objects_include_the_domains_constants() -> None:
-    problem = Problem("p", "d", {"x": "van"}, NO_FACTS, NO_FACTS)
-    assert problem.all_objects(domain(home="town")) == {"home": "town", "x": "van"}

@@ -45,34 +45,6 @@ def test_every_outcome_and_value_is_drawn_about_as_often() -> None:
     assert 800 < counts[1, "h1"] < 1200
 
 
-def test_an_action_without_choice_draws_nothing() -> None:
-    rng = random.Random(0)
-    before = rng.getstate()
-    assert Nature(DOMAIN, {}, rng).move(schema(Outcome(NO_FACTS, NO_FACTS))) == (0, {})
-    assert rng.getstate() == before
-
-
-def test_new_objects_have_names_of_their_own_and_are_remembered() -> None:
-    nature = Nature(DOMAIN, {"ball1": "hue", "u": "ball"}, random.Random(0))
-    made = [nature.move(schema(chosen(("?b", "ball"), new=("?b",)))).binding["?b"] for _ in range(3)]
-    assert made == ["ball2", "ball3", "ball4"]
-    assert nature.objects == {"ball1": "hue", "u": "ball", "ball2": "ball", "ball3": "ball", "ball4": "ball"}
-
-
-def test_what_nature_made_she_can_choose_later_by_any_of_its_types() -> None:
-    nature = Nature(DOMAIN, {"u": "ball"}, random.Random(0))
-    pick = schema(chosen(("?b", "ball")))
-    assert {nature.move(pick).binding["?b"] for _ in range(50)} == {"u"}
-    nature.move(schema(chosen(("?r", "red-ball"), new=("?r",))))
-    assert {nature.move(pick).binding["?b"] for _ in range(50)} == {"u", "red-ball1"}
-
-
-def test_the_given_objects_are_left_alone() -> None:
-    objects = {"u": "ball"}
-    Nature(DOMAIN, objects, random.Random(0)).move(schema(chosen(("?b", "ball"), new=("?b",))))
-    assert objects == {"u": "ball"}
-
-
 @pytest.mark.parametrize(
     "outcome",
     [

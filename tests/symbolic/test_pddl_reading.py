@@ -80,22 +80,6 @@ def test_upper_case_comments_line_ends_and_order_do_not_matter() -> None:
     assert domain.schemas["a"] == Schema("a", (), frozenset(), (does("p"),))
 
 
-def test_an_action_may_lack_every_part() -> None:
-    assert domain_with("(:action a)").schemas["a"] == Schema("a", (), frozenset(), (does(),))
-    assert domain_with("(:action a :parameters () :precondition (and) :effect (and))").schemas["a"].outcomes == (
-        does(),
-    )
-
-
-def test_a_constant_may_look_like_a_number() -> None:
-    domain = parse_domain("(define (domain d) (:constants 0) (:action a :parameters (?x) :precondition (= ?x 0)))")
-    assert domain.schemas["a"].precondition == {Atom("=", ("?x", "0"))}
-
-
-def test_an_atom_both_deleted_and_added_stays_in_both() -> None:
-    assert outcomes("(and (p) (not (p)))") == (does("p", "p"),)
-
-
 def test_several_choices_multiply_and_the_last_varies_fastest() -> None:
     assert outcomes("(and (oneof (p) (not (p))) (r) (oneof (q) (and)))") == (
         does("p r q"),
@@ -140,19 +124,6 @@ def test_events_are_read_and_are_no_actions() -> None:
     outcomes = Outcome(frozenset({lost}), frozenset()), Outcome(frozenset(), frozenset({on}))
     assert domain.events == {"fall": Schema("fall", (Parameter("?x", "block"),), frozenset({on}), outcomes)}
     assert domain.is_deterministic  # for whoever acts in it
-
-
-def test_gacha_makes_new_blocks() -> None:
-    (roll,) = shipped_domain("gacha").schemas["roll"].outcomes
-    assert roll.new == {"?x"}
-    assert Atom("new", ("?x",)) not in roll.add
-
-
-def test_a_declared_predicate_new_is_a_fact() -> None:
-    domain = parse_domain("(define (domain d) (:predicates (new ?x)) (:action a :effect (exists (?x) (new ?x))))")
-    assert domain.schemas["a"].outcomes == (
-        Outcome(frozenset({Atom("new", ("?x",))}), frozenset(), (Parameter("?x", "object"),)),
-    )
 
 
 PROBLEM = """
@@ -212,9 +183,3 @@ def test_files_are_read(tmp_path: Path) -> None:
     problem_file.write_text(PROBLEM)
     domain = read_domain(domain_file)
     assert read_problem(str(problem_file), domain) == EXPECTED_PROBLEM
-
-
-def test_a_problem_may_declare_constants_again() -> None:
-    domain = parse_domain("(define (domain d) (:types cup) (:constants red - cup) (:predicates (p ?x - cup)))")
-    text = "(define (problem p) (:domain d) (:objects a red - cup) (:init (p red)) (:goal (p a)))"
-    assert parse_problem(text, domain).objects == {"a": "cup"}

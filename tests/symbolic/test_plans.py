@@ -40,11 +40,6 @@ def test_what_nature_did_is_read_and_written() -> None:
     }
 
 
-def test_equal_names_in_a_plan_are_one_string() -> None:
-    actions = parse_plan("(pick b1)\n(place b1 p1)\n", BLOCKS).actions
-    assert actions[0].arguments[0] is actions[1].arguments[0]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -72,11 +67,6 @@ def test_mistakes_in_a_plan(line: str, message: str) -> None:
 def test_a_move_must_bind_what_nature_chooses() -> None:
     with pytest.raises(BadInput, match=r"plan:1:14: this outcome of 'press' binds \?c=…, not ''"):
         parse_plan("(press b u p) ; outcome 1".replace(" ;", ";"), COLOUR, "plan")
-
-
-def test_a_missing_plan_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="there is no such file"):
-        read_plan(tmp_path / "none", BLOCKS)
 
 
 def test_a_plan_of_integers_is_written_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,15 +25,12 @@ from bilevel.symbolic.semantics import (
     Condition,
     GroundAction,
     applicable,
-    bind_outcome,
     ground,
     ground_action,
     natures_choices,
     new_object,
     progress,
     regress,
-    substitute_all,
-    successors,
 )
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -133,34 +130,6 @@ def test_equalities_and_inequalities_choose_the_arguments() -> None:
     assert [ground(not_a, pair) is not None for pair in pairs] == [False, False, True]
 
 
-def test_an_equality_that_holds_is_no_condition_and_an_inequality_is_regressed() -> None:
-    same = ground(schema({Atom(EQUALITY, ("?x", "?y")), Atom("q", ("?x",))}, set(), NOTHING), ("a", "a"))
-    different = ground(schema(set(), {Atom(EQUALITY, ("?x", "?y"))}, NOTHING), ("a", "b"))
-    assert same is not None
-    assert different is not None
-    assert same.condition == Condition(frozenset({Atom("q", ("a",))}))
-    unequal = Condition(negative=frozenset({Atom(EQUALITY, ("a", "b"))}))
-    assert different.condition == unequal
-    assert regress(Condition(), different, NOTHING) == unequal
-    assert regress(unequal, same, NOTHING) == Condition(frozenset({Atom("q", ("a",))}), unequal.negative)
-
-
-def test_a_negative_condition_is_met_by_the_actions_own_delete() -> None:
-    fact = Atom("q", ("a",))
-    deletes = GroundAction(Action("act"), Condition(frozenset({fact})), (Outcome(NO_FACTS, frozenset({fact})),))
-    assert regress(Condition(negative=frozenset({fact})), deletes, deletes.outcomes[0]) == deletes.condition
-    restores = Outcome(frozenset({fact}), frozenset({fact}))
-    assert regress(Condition(negative=frozenset({fact})), deletes, restores) is None
-    assert regress(Condition(frozenset({fact})), deletes, restores) == deletes.condition
-    assert regress(Condition(frozenset({fact})), deletes, deletes.outcomes[0]) is None
-
-
-def test_a_condition_that_contradicts_the_precondition_cannot_be_regressed() -> None:
-    fact, other = Atom("q", ("a",)), Atom("p")
-    action = GroundAction(Action("act"), Condition(frozenset({fact})), (Outcome(frozenset({other}), NO_FACTS),))
-    assert regress(Condition(frozenset({other}), frozenset({fact})), action, action.outcomes[0]) is None
-
-
 DOMAIN = Domain("d", {}, {}, {"red-ball": "ball", "ball": "object", "hue": "object"})
 
 
@@ -168,15 +137,6 @@ def chosen(*variables: tuple[str, str], new: tuple[str, ...] = ()) -> Outcome:
     parameters = tuple(Parameter(name, kind) for name, kind in variables)
     add = frozenset({Atom("r", tuple(name for name, _ in variables))})
     return Outcome(add, NO_FACTS, parameters, frozenset(new))
-
-
-def test_nature_chooses_among_objects_of_the_type_and_its_subtypes() -> None:
-    objects = {"u": "ball", "v": "red-ball", "w": "hue"}
-    assert list(natures_choices(NOTHING, DOMAIN, objects)) == [{}]
-    assert list(natures_choices(chosen(("?b", "ball")), DOMAIN, objects)) == [{"?b": "u"}, {"?b": "v"}]
-    assert list(natures_choices(chosen(("?b", "red-ball")), DOMAIN, objects)) == [{"?b": "v"}]
-    both = list(natures_choices(chosen(("?b", "ball"), ("?h", "hue")), DOMAIN, objects))
-    assert both == [{"?b": "u", "?h": "w"}, {"?b": "v", "?h": "w"}]
 
 
 def test_nature_makes_new_objects_where_she_must() -> None:
@@ -188,25 +148,6 @@ def test_nature_makes_new_objects_where_she_must() -> None:
     none_known = chosen(("?r", "red-ball"))
     assert list(natures_choices(none_known, DOMAIN, objects)) == [{"?r": "red-ball1"}]
     assert new_object(Parameter("?b", "ball"), objects) == "ball3"
-
-
-def test_successors_are_the_states_after_each_outcome_and_choice() -> None:
-    q, p = Atom("q", ("?x",)), Atom("p")
-    two = Schema("act", (Parameter("?x"),), NO_FACTS, (Outcome(NO_FACTS, frozenset({p})), chosen(("?h", "hue"))))
-    action = ground(two, ("a",))
-    assert action is not None
-    state = frozenset({p, q})
-    found = list(successors(state, action, DOMAIN, {"h1": "hue", "h2": "hue"}))
-    assert found == [state - {p}, state | {Atom("r", ("h1",))}, state | {Atom("r", ("h2",))}]
-
-
-def test_binding_an_outcome_closes_what_is_bound() -> None:
-    outcome = chosen(("?b", "ball"), ("?c", "ball"), new=("?b", "?c"))
-    half = bind_outcome(outcome, {"?b": "u"})
-    assert half.chosen == (Parameter("?c", "ball"),)
-    assert half.new == {"?c"}
-    assert hash(half) == hash(bind_outcome(outcome, {"?b": "u"}))
-    assert half.add == substitute_all(outcome.add, {"?b": "u"}) == {Atom("r", ("u", "?c"))}
 
 
 def test_an_action_that_a_user_names_must_fit() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -40,23 +39,6 @@ def test_a_valid_plan() -> None:
     assert str(result) == "valid: 4 steps reach the goal"
 
 
-def test_goals_that_do_not_hold_are_named() -> None:
-    result = verdict("(pick b1)\n(place b1 p2)")
-    assert not result.is_valid
-    assert result == PlanCheck(2, unmet=(Atom("at", ("b1", "p1")), Atom("at", ("b2", "p2"))))
-    assert str(result) == "not valid: after 2 steps these goals do not hold: at(b1, p1), at(b2, p2)"
-
-
-def test_what_holds_though_it_shall_not_is_named() -> None:
-    problem = replace(
-        TWO_BLOCKS, goal=frozenset({Atom("at", ("b1", "p1"))}), negative_goal=frozenset({Atom("clear", ("b2",))})
-    )
-    result = verdict("(pick b1)\n(place b1 p1)", problem=problem)
-    assert not result.is_valid
-    assert str(result) == "not valid: after 2 steps these goals do not hold: not clear(b2)"
-    assert verdict("(pick b1)\n(place b1 p1)\n(pick b2)", problem=problem).is_valid
-
-
 def test_the_first_step_that_cannot_be_carried_out_is_named() -> None:
     result = verdict("(pick b1)\n(pick b2)\n(pick b9)")
     assert result == PlanCheck(1, Action("pick", ("b2",)), missing=(Atom("gripper-free"),))
@@ -76,34 +58,6 @@ def test_actions_that_fit_no_schema(action: Action, fault: str) -> None:
     assert validate(BLOCKS, TWO_BLOCKS, Plan([action])) == PlanCheck(0, action, fault=fault)
 
 
-def test_negative_conditions_equalities_and_constants() -> None:
-    domain = parse_domain(
-        "(define (domain d) (:constants home) (:predicates (at ?x) (seen ?x))"
-        " (:action go :parameters (?a ?b) :precondition (and (at ?a) (not (= ?a ?b)) (not (seen ?b)) (not (seen home)))"
-        "  :effect (and (not (at ?a)) (at ?b) (seen ?a)))"
-        " (:action stay :parameters (?a) :precondition (= ?a home) :effect (seen home)))"
-    )
-    problem = parse_problem(
-        "(define (problem p) (:domain d) (:objects x y) (:init (at x)) (:goal (and (at y) (seen x))))", domain
-    )
-    assert verdict("(go x y)", domain, problem).is_valid
-    assert verdict("(go x y)\n(go y x)", domain, problem).forbidden == (Atom("seen", ("x",)),)
-    assert verdict("(stay home)\n(go x y)", domain, problem).forbidden == (Atom("seen", ("home",)),)
-    assert verdict("(go x x)", domain, problem).fault.endswith("breaks an (in)equality of its precondition")
-    assert verdict("(stay x)", domain, problem).fault.endswith("breaks an (in)equality of its precondition")
-
-
-def test_delete_comes_before_add() -> None:
-    domain = parse_domain("(define (domain d) (:predicates (p)) (:action a :effect (and (p) (not (p)))))")
-    problem = parse_problem("(define (problem x) (:domain d) (:goal (p)))", domain)
-    assert verdict("(a)", domain, problem).is_valid
-
-
-def test_new_objects_become_known() -> None:
-    assert verdict(f"(roll d u) ; outcome 1 ?x=x1 ?c=red\n{REST}", GACHA, ONE_BOX).is_valid
-    assert verdict(REST, GACHA, ONE_BOX).fault.endswith("there is no block 'x1'")
-
-
 @pytest.mark.parametrize(
     ("move", "fault"),
     [
@@ -117,15 +71,6 @@ def test_moves_that_nature_cannot_make(move: NaturesMove | None, fault: str) -> 
     roll = Action("roll", ("d", "u"))
     plan = Plan([roll], {} if move is None else {0: move})
     assert validate(GACHA, ONE_BOX, plan) == PlanCheck(0, roll, fault=f"roll(d, u): {fault}")
-
-
-def test_nature_may_bring_the_first_object_of_a_type() -> None:
-    problem = parse_problem(
-        "(define (problem p) (:domain colour) (:objects b - block u - button p - platform)"
-        " (:init (on b p) (unknown b) (gripper-free)) (:goal (and)))",
-        COLOUR,
-    )
-    assert verdict("(press b u p) ; outcome 1 ?c=red", COLOUR, problem).is_valid
 
 
 def test_the_recorded_outcome_is_the_one_that_happens() -> None:

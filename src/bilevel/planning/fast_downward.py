@@ -4,7 +4,7 @@ Its package (`up_fast_downward`) is only looked up, never imported. Schemas are 
 outcome, with nature's variables as further parameters, and the plan is mapped back.
 
 It and its children form a process group, which is ended when its time is up and whenever we go on without it. Should
-we be killed, the group ends itself: one process of it, the guard, only waits for the end of a pipe that we hold.
+we be killed, it ends at the time limit of its own.
 """
 
 from __future__ import annotations
@@ -143,32 +143,18 @@ def read_plan(text: str, origins: Mapping[str, Origin]) -> tuple[PlanStep, ...]:
     return tuple(steps)
 
 
-# `read` comes back when the pipe has ended, and `kill 0` is for the whole group. What a shell runs in the background
-# gets another standard input, so the pipe moves to 3, which the program never sees.
-_GUARDED = """
-exec 3<&0
-{ read _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & guard=$!
-"$@" 3<&- </dev/null & program=$!
-exec 2>/dev/null
-wait $program; code=$?
-kill -s KILL $guard; wait $guard
-exit $code
-"""
-
-
 def run_in_group(
     command: Sequence[str], directory: Path, output: int, seconds: float, environment: Mapping[str, str]
 ) -> int | None:
-    """The exit code, or `None` where the time was up; the process and all its children are ended either way.
+    """Return the exit code, or `None` where the time was up; the process and all its children are ended either way.
 
-    As in a shell, the code is 127 where there is no such program, and above 128 where a signal ended it. `output` is
-    the file that what they print goes to, `environment` what they find there besides our own.
+    `output` is the file that what they print goes to, `environment` what they find there besides our own.
     """
     with subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDED, "sh", *command],
+        command,
         cwd=directory,
         env={**os.environ, **environment},
-        stdin=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
         start_new_session=True,
