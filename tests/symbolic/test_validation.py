@@ -25,7 +25,6 @@ ONE_BOX = parse_problem(
     " (:init (clear d) (closed d) (gripper-free) (tray-colour t red)) (:goal (achieved-goal red)))",
     GACHA,
 )
-REST = "(open d)\n(pick x1 d)\n(place-goal x1 t red)"
 
 
 def verdict(plan: str, domain: Domain = BLOCKS, problem: Problem = TWO_BLOCKS) -> PlanCheck:
