@@ -101,8 +101,8 @@ def test_a_file_that_is_there_is_left_alone(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--held-out", 1), "must be 0 or more and at most 0.99, but is 1"),
-        (("--settling", -1), "must be at least 0"),
+        (("--held-out", 1), "1.0 is not in the range"),
+        (("--settling", -1), "-1 is not in the range"),
         (("--task", "nowhere"), "unknown task 'nowhere'"),
     ],
 )
