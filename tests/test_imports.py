@@ -65,7 +65,7 @@ LAYERS: Mapping[str, Allowed] = {
         ),
         (*NUMERICAL, "filelock", "scipy", "pandas", "matplotlib", "jinja2", "markupsafe", "av"),
     ),
-    "cli": Allowed(("",), ("click", "msgspec", "PIL")),
+    "cli": Allowed(("",), ("click", "joblib", "msgspec", "PIL")),
     "compiled": Allowed(()),
     "files": Allowed(("symbolic.domain",), ("filelock",)),
     "metrics": Allowed(("symbolic.domain",), ("torch", "wandb")),
