@@ -5,6 +5,7 @@ It begins afresh every time; of what is in its folder it removes only what it wr
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -12,8 +13,6 @@ import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-
-import joblib
 
 from bilevel.cli.commands import run
 from bilevel.seeds import evaluation_seed
@@ -49,7 +48,7 @@ def demonstrate(
     workers: int | None = None,
 ) -> None:
     """Run the whole demo; `SystemExit` where a command cannot go on."""
-    began, workers = time.perf_counter(), workers or joblib.cpu_count()
+    began, workers = time.perf_counter(), workers or os.cpu_count() or 1
     for path in (folder / name for name in CONTENTS):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
