@@ -43,8 +43,9 @@ def lines() -> list[dict[str, Any]]:
                     found.append({"kind": "episodes", **where, "objects": objects, **counts, **time})
                 if row != "expert":
                     found.append({"kind": "training", **where, "seconds": 60.0, "peak_mebibytes": 300.0, "epochs": 2})
-        scaling = {"kind": "scaling", "task": "blocks", "seconds": 0.5, "actions": 20}
-        found += [{**scaling, "solver": solver, "objects": size} for solver in ("rules", "lama") for size in (3, 30)]
+    scaling = {"kind": "scaling", "task": "blocks", "seconds": 0.5, "actions": 20}
+    found += [{**scaling, "solver": solver, "objects": size} for solver in ("rules", "lama") for size in (3, 30)]
+    found[-1]["failure"] = "out of time"
     return found
 
 
@@ -94,6 +95,9 @@ def test_tables_and_figures_are_files(report: Path) -> None:
     with open(report / "report-files" / "success.csv", encoding="utf-8") as file:
         rows = {(row["method"], row["task"]): row for row in csv.DictReader(file)}
     assert rows["bison", "total"]["successes"] == "40"
+    times = (report / "report-files" / "solving-time.md").read_text(encoding="utf-8")
+    assert "| blocks, LAMA | 500 ms | out of time |" in times
+    assert "| blocks, Rules (BISON) | 500 ms | 500 ms |" in times
     again = write_report(report, report / "again.html", report / "again")
     assert all(
         (report / "again" / name).read_bytes() == (report / "report-files" / name).read_bytes() for name in again

@@ -209,8 +209,6 @@ def _draw(axes: Any, panel: Panel) -> None:
             set_scale("log")
         if axis.ticks:
             place.set_major_locator(FixedLocator(_apart(axis)))
-        elif axis.log:
-            place.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=6))
         place.set_minor_locator(NullLocator())
         place.set_major_formatter(FuncFormatter(lambda value, _, show=axis.show: show(value)))
         place.set_label_text(textwrap.fill(axis.title, 40))
@@ -235,5 +233,11 @@ def _draw(axes: Any, panel: Panel) -> None:
     if panel.limit:
         axes.axhline(panel.limit[0], color="#171a21", linewidth=1, linestyle=(0, (1, 2)))
         axes.annotate(panel.limit[1], (1, panel.limit[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom")
+    for axis, set_limits, place in ((panel.x, axes.set_xlim, axes.xaxis), (panel.y, axes.set_ylim, axes.yaxis)):
+        if axis.log and not axis.ticks:
+            low, high = place.get_view_interval()
+            wider = max(1.0, math.sqrt(10 * low / high))  # at least a decade, lest small differences look large
+            set_limits(low / wider, high * wider)
+            place.set_major_locator(LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 3.0), numticks=5))
     if panel.y.limits:
         axes.set_ylim(*panel.y.limits)

@@ -410,7 +410,7 @@ def _evaluate(folder: Path, settings: Settings, cell: Cell, output: Path | None 
 
 def measure_memory(folder: Path, settings: Settings, cell: Cell) -> None:
     """Measure how much memory a process of its own needs for one episode."""
-    program = "from bilevel.experiments.reproduce import print_peak; print_peak()"
+    program = "from bilevel.experiments.jobs import print_peak; print_peak()"
     given = pickle.dumps((folder, settings, cell))
     done = subprocess.run([sys.executable, "-c", program], input=given, stdout=subprocess.PIPE, check=True)
     found = {"objects": cell.objects, "peak_mebibytes": float(done.stdout)}

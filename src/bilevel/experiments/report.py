@@ -173,7 +173,7 @@ def _solving_time(results: Results) -> Figure:
     for task, of_task in frame.groupby("task", observed=True):
         series = []
         for solver, part in of_task.sort_values("objects").groupby("solver"):
-            stopped = [bool(failure) for failure in part["failure"]]
+            stopped = [isinstance(failure, str) for failure in part["failure"]]
             key, (x, y) = str(solver), (list(part["objects"]), list(part["seconds"]))
             series.append(Series(key, SOLVERS[key], x, y, gave_up=stopped))
         x_axis = Axis("number of objects", "{:,.0f}".format, log=True)

@@ -306,7 +306,8 @@ def cause_table(results: Results) -> Table:
 def scaling_table(results: Results) -> Table:
     """Return how long rules and planners take as problems grow."""
     frame = results.scaling.sort_values(["task", "solver", "objects"])
-    text = [failure or seconds(taken) for failure, taken in zip(frame["failure"], frame["seconds"], strict=True)]
+    known = zip(frame["failure"], frame["seconds"], strict=True)
+    text = [failure if isinstance(failure, str) else seconds(taken) for failure, taken in known]
     shown = frame.assign(text=text).pivot_table("text", ["task", "solver"], "objects", "first", observed=True)
     shown = shown.fillna("not run").reset_index()
     names = [f"{task}, {SOLVERS[solver]}" for task, solver in zip(shown.pop("task"), shown.pop("solver"), strict=True)]
