@@ -157,16 +157,17 @@ def _begun(folder: Path, wanted: Manifest) -> Manifest:
         known = read_manifest(folder)
     except Damaged as error:
         raise BadInput(f"{error}; {ELSEWHERE}") from None
-    if known.source is not None:
-        raise BadInput(f"{folder}: holds imported demonstrations, to which none can be added; {ELSEWHERE}")
-    if known.settings != wanted.settings:
-        raise BadInput(f"{folder}: was begun with {known.settings.differences(wanted.settings)}; {ELSEWHERE}")
-    if known.spec != wanted.spec or known.controls != wanted.controls:
-        what = "spec" if known.spec != wanted.spec else "action space"
-        raise BadInput(f"{folder}: was begun when the task had another {what}; {ELSEWHERE}")
-    if known.episodes > wanted.episodes:
-        reason = f"is a data set of {known.episodes} episodes, more than the {wanted.episodes} wanted"
-        raise BadInput(f"{folder}: {reason}; {ELSEWHERE}")
+    what = (
+        "holds imported demonstrations, to which none can be added" if known.source
+        else f"was begun with {known.settings.differences(wanted.settings)}" if known.settings != wanted.settings
+        else "was begun when the task had another spec" if known.spec != wanted.spec
+        else "was begun when the task had another action space" if known.controls != wanted.controls
+        else f"is a data set of {known.episodes} episodes, more than the {wanted.episodes} wanted"
+        if known.episodes > wanted.episodes
+        else ""
+    )  # fmt: skip
+    if what:
+        raise BadInput(f"{folder}: {what}; {ELSEWHERE}")
     return known
 
 

@@ -101,10 +101,8 @@ class Demonstration:
     def targets(self, controls: Controls) -> Array:
         """Return the controls to imitate, normalised, (steps, size); `BadInput` where nobody recorded any."""
         if not self.has_controls:
-            remedy = (
-                "import it again with --controls-from, or learn rules alone: bilevel rules learn --demonstrations DIR"
-            )
-            raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy}")
+            remedy = "import it again with --controls-from, or learn rules alone: bilevel rules learn --demonstrations"
+            raise BadInput(f"no controls were recorded in this data set, so no network can be learned; {remedy} DIR")
         return controls.encode(self.controls)
 
     @property
