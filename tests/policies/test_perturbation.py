@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from bilevel.json_files import Damaged, decode
 from bilevel.policies.rollout import Perturb, Perturbation
+from bilevel.symbolic.domain import BadInput
 from bilevel.tasks.controls import BoxControls, DiscreteControls
 
 BOX = BoxControls([-1.0] * 4, [1.0] * 4, [4])
@@ -28,13 +31,10 @@ def test_perturbation_comes_in_bursts_of_bounded_length() -> None:
     assert (perturbed(settings)[:, 3] == CONTROL[3]).all()
 
 
-def test_a_push_is_constant_and_bounded() -> None:
+def test_a_push_is_constant_and_bounded_and_switches_may_do_the_opposite() -> None:
     pushes = perturbed(Perturbation(amplitude=0.3, flips=0.0))[:, :3] - CONTROL[:3]
     assert np.abs(pushes).max() <= 0.3 + 1e-6
     assert 10 < len(np.unique(pushes, axis=0)) < 200
-
-
-def test_switches_may_do_the_opposite() -> None:
     assert (perturbed(Perturbation(flips=1.0))[:, 3] == -1).any()
 
 
@@ -59,3 +59,17 @@ def test_in_a_discrete_space_a_burst_repeats_one_control() -> None:
     chosen = [int(perturb(np.int64(0))) for _ in range(500)]
     assert set(chosen) == set(range(5))
     assert sum(a != b for a, b in itertools.pairwise(chosen)) < 100
+
+
+@pytest.mark.parametrize("amplitude", [-0.1, 1e7, 1e308, float("nan"), float("inf")])
+def test_noise_has_an_amplitude_that_can_be_computed_with(amplitude: float) -> None:
+    with pytest.raises(BadInput, match="the noise is an amplitude of controls, 0 to 1e"):
+        Perturbation(amplitude=amplitude)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"amplitude": 1e308}', '{"rate": 2}', '{"shortest": 0}', '{"shortest": 9, "longest": 8}', '{"flips": -1}']
+)
+def test_what_a_file_says_is_checked(text: str) -> None:
+    with pytest.raises(Damaged, match=r"^manifest\.json: "):
+        decode(text, Perturbation, "manifest.json")

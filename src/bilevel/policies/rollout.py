@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import thread_time
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -18,11 +19,6 @@ from bilevel.symbolic.domain import BadInput, Facts
 from bilevel.tasks.controls import BoxControls, Control, Controls
 from bilevel.tasks.scene import Scene
 from bilevel.tasks.scene_env import SUCCESS, SceneEnv
-
-try:
-    import resource
-except ImportError:  # Windows, where the programs that are run are not counted
-    resource = None  # type: ignore[assignment]
 
 
 class Transition(NamedTuple):
@@ -57,7 +53,7 @@ def rollout(
     if noise and perturb is None:
         perturb = Perturb(Perturbation(amplitude=noise), env.controls, env.task.switches, seed)
     episode = Episode(seed, policy.rules, policy.domain or env.task.domain, explain)
-    thinking, moving = Stopwatch(time.perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
+    thinking, moving = Stopwatch(perf_counter if policy.acts_elsewhere else cpu_seconds), Stopwatch(cpu_seconds)
     settling = Settling(env) if policy.is_memoryless and perturb is None else None
     motion = Motion(env, episode)
     scene, outcome = env.reset(seed), None
@@ -107,8 +103,8 @@ def _control(policy: Policy, scene: Scene) -> Control | None:
 
 def cpu_seconds() -> float:
     """Return the CPU seconds of this thread so far, and those of all programs that this process has waited for."""
-    programs = resource.getrusage(resource.RUSAGE_CHILDREN) if resource else None
-    return time.thread_time() + (programs.ru_utime + programs.ru_stime if programs else 0.0)
+    programs = os.times()
+    return thread_time() + programs.children_user + programs.children_system
 
 
 class Stopwatch:
