@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Annotated, NamedTuple
 
 import msgspec
