@@ -194,26 +194,11 @@ def export(
 @option("--task", "TASK", "The task to learn: its name, or file.py:task (by default the one that our export names).")
 @option("--format", ("npz", "minari", "lerobot", "robomimic"), "The format, where it is not seen.", name="form")
 @option("--perceive", "FILE:FUNCTION", "From an observation, or that and its info, to a Scene (by default the task's).")
-@option(
-    "--hindsight",
-    "final|each|FILE:FUNCTION",
-    "What was brought about was the goal: what holds at the end (`final`), or each fact that comes true (`each`), of "
-    "those that the task's goals are made of; or a function finds the goals.",
-)
-@option(
-    "--controls-from",
-    "expert|FILE:FUNCTION",
-    "What makes controls where none were recorded, or others: the task's expert, or a function of a scene, the next "
-    "one, and what was recorded.",
-)
+@option("--hindsight", "final|each|FILE:FUNCTION", "Goals: what holds at the end, each fact that comes true, or found.")
+@option("--controls-from", "expert|FILE:FUNCTION", "Who makes controls where none, or others, were recorded.")
 @option("--rate", "HZ", "Keep so many timesteps per second.")
 @option("--recorded-rate", "HZ", "How many there are, if the recordings do not say.")
-@option(
-    "--combine",
-    ("mean", "sum", "last"),
-    "How the controls between two kept timesteps become one: mean of velocities, sum of displacements, last target.",
-    "mean",
-)
+@option("--combine", ("mean", "sum", "last"), "How the controls between two kept timesteps become one.", "mean")
 @option("--clip", bool, "Move controls that are out of the action space's bounds to these, instead of refusing them.")
 @option("--mask", "NAME", "Only those episodes of a robomimic file that this mask names.")
 @option("--objects", "N>0", "How many objects the environment has in which a policy will practise (by default 3).")

@@ -131,9 +131,7 @@ def benchmark_axes(as_json: bool) -> None:
 
 
 @command()
-@argument(
-    "source", "DIR", "Folder of `bilevel reproduce` or `bilevel benchmark hard`, or a file of what was found alone."
-)
+@argument("source", "DIR", "Folder of `bilevel reproduce` or `benchmark hard`, or a file of what was found.")
 @required("--output", "FILE", "Where to write the page.")
 @option("--files", "DIR", "Folder for tables and figures (by default beside the page: report-files for report.html).")
 @option("--page-only", bool, "Write no tables and figures.")

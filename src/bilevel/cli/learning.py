@@ -20,24 +20,12 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 
 @command()
 @shared("folder")
-@required(
-    "--output",
-    "DIR",
-    "New folder for the policy: policy.json, rules.txt, domain.pddl, weights.safetensors; and how it was trained, in "
-    "training.jsonl and, where matplotlib is installed, training.png.",
-    metavar="POLICY",
-)
-@option(
-    "--task",
-    "TASK",
-    "The task, for its labels and for DAgger (by default the one registered under the data set's name; without one, "
-    "the recorded labels are used, and there is no DAgger).",
-)
+@required("--output", "DIR", "New folder for the policy, and how it was trained.", metavar="POLICY")
+@option("--task", "TASK", "The task, for labels and DAgger (by default the registered one of the data set).")
 @option(
     "--method",
     "METHOD",
-    "What to learn: bison, which det-plan, det-replan, ndt-plan and ndt-replan also run on; or pddl-nn or pure-nn, a "
-    "network that does all.",
+    "What to learn: bison, which det-plan, det-replan, ndt-plan and ndt-replan run on, too; pddl-nn or pure-nn.",
     "bison",
 )
 @option(
@@ -49,37 +37,19 @@ CONFIG = ("complete", "relevance", "recorded_actions", "algorithm")  # and of le
 )
 @option("--seed", "SEED", "Decides the first weights, the order of the samples, and how DAgger rollouts begin.", 0)
 @option("--epochs", "N>0", "How often training goes over the demonstrations (by default as the preset says).")
-@option(
-    "--updates",
-    "N",
-    "So many steps of training over all epochs, however many samples there are; 0 for one pass over the samples an "
-    "epoch (by default as the preset says: `best` 5000 without --epochs).",
-)
+@option("--updates", "N", "Steps of training over all epochs; 0 for one pass an epoch (by default as the preset says).")
 @option("--relevance", "on|off", "Leave out arguments that play no part in actions (by default on with `best`).")
-@option(
-    "--symmetries", "on|off", "Train on mirrored samples, too, where there are symmetries (by default on with `best`)."
-)
+@option("--symmetries", "on|off", "Train on mirrored samples, too, where that is possible (by default on with `best`).")
 @option("--batch-size", "N>0", "How many samples each step of training is made of (by default 128).", name="batch")
 @option("--learning-rate", "X>0", "Of training at first; it falls to 0 along a cosine (by default 0.001).")
 @option("--hidden", "N>0", "Width of the layers (by default 64; for rivals such that all are of one size).")
 @option("--device", ("auto", "cpu", "cuda"), "What to train on; `auto` takes a GPU where torch can use one.", "auto")
 @option("--dagger-rounds", "N", "How many rounds of DAgger; 0 for none (by default as the preset says).", name="rounds")
+@option("--completion", "on|off", "Add rules for what nobody showed (by default on with `best`).", name="complete")
 @option(
-    "--completion", "on|off", "Add rules for what no demonstration shows (by default on with `best`).", name="complete"
+    "--algorithm", ("single-goal", "printed"), "Learn rules goal by goal, or as the paper prints it.", "single-goal"
 )
-@option(
-    "--algorithm",
-    ("single-goal", "printed"),
-    "How rules are learned: from one goal at a time; or by Algorithm 1 as the paper prints it, to see what comes of it "
-    "(with --preset paper, or without completion and DAgger).",
-    "single-goal",
-)
-@option(
-    "--recorded-actions",
-    "on|off",
-    "Whether steps before a change that no action explains, such as a teleport, count as what the expert was recorded "
-    "to be doing, or are left out (by default on with `best`).",
-)
+@option("--recorded-actions", "on|off", "Count the recorded action of unexplained steps (by default on with `best`).")
 @words("--from-episodes", "FILE...", "Results of evaluate --keep-incidents: learn from these states, too.", kind="FILE")
 @option("--learn-domain", bool, "Learn the actions of the domain, too, whatever domain the demonstrations have.")
 @shared("workers", "log", "json")

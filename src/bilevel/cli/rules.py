@@ -53,12 +53,7 @@ def show(file: Path, form: str, as_json: bool) -> None:
 @shared("domain")
 @argument("problems", "FILE", "PDDL problem files.", nargs=-1, required=True)
 @words("--grow", "TYPE=N...", "Verify the family of problems with up to so many objects of a type: block=4 place=4.")
-@option(
-    "--starts",
-    ("initial", "at-rest", "any"),
-    "With --grow, where problems begin: the seed's state, or any state that actions lead to (with the hand free).",
-    "at-rest",
-)
+@option("--starts", ("initial", "at-rest", "any"), "With --grow, the states that problems begin in.", "at-rest")
 @option("--complete-goals", bool, "With --grow, only goals that ask something for every object that can have a goal.")
 @option("--max-states", "N>0", "Give up on a problem with more states than this.", 100000)
 @shared("json-lines")
@@ -98,12 +93,8 @@ def verify(file: Path, domain: Path, problems: tuple[Path, ...], max_states: int
 @command()
 @rules_argument
 @shared("domain")
-@argument(
-    "problems", "FILE", "PDDL problem files to begin from (by default, ones in which a rule just applies).", nargs=-1
-)
-@words(
-    "--objects", "TYPE=N...", "Look at all problems with up to so many objects of a type (by default as the problems)."
-)
+@argument("problems", "FILE", "PDDL problem files to begin from (by default, small ones of the rules).", nargs=-1)
+@words("--objects", "TYPE=N...", "Look at problems with up to so many objects of a type (by default as given).")
 @option("--output", "FILE", "Where to write the rules.")
 @option("--random-problems", "N", "How many larger problems to draw and try.", 100)
 @option("--max-states", "N>0", "Leave out a problem with more states, or goals, than this.", 2000)
@@ -191,28 +182,11 @@ class Learned(NamedTuple):
 @option("--demonstrations", "DIR", "Learn from this data set instead of problems; see `bilevel collect`.")
 @option("--seed", "SEED", "Decides the orders of the goals and, in a nondeterministic domain, nature's choices.", 0)
 @option("--orders", "N>0", "In how many random orders to take each problem's goals.", 3)
-@option(
-    "--planner",
-    ("auto", "fast-downward", "search"),
-    "`search` is built in; `fast-downward` needs the extra `planners`; `auto` leaves to Fast Downward, where it is "
-    "installed, what takes `search` too long.",
-    "auto",
-)
+@option("--planner", ("auto", "fast-downward", "search"), "What plans; `fast-downward` needs an extra.", "auto")
 @option("--time-limit", "SECONDS", "Seconds that the planner may take for one goal; others are skipped.", 60.0)
 @option("--patience", "N", "Stop after so many problems in a row that show no new rule; 0 looks at all problems.", 0)
-@option(
-    "--prune",
-    ("auto", "always", "never"),
-    "Drop rules that the problems, and variants of them, are solved without; `auto` does so for more than 40 rules.",
-    "auto",
-)
-@option(
-    "--algorithm",
-    ("single-goal", "printed"),
-    "Regress one goal at a time over what was observed; or the whole goal over every outcome, as Algorithm 1 of the "
-    "paper is printed, which takes --demonstrations.",
-    "single-goal",
-)
+@option("--prune", ("auto", "always", "never"), "Drop rules that can be spared; auto: from 40 rules on.", "auto")
+@option("--algorithm", ("single-goal", "printed"), "Regress goal by goal, or as the paper prints it.", "single-goal")
 @shared("workers", "json")
 def learn(output: Path, demonstrations: Path | None, as_json: bool, **given: Any) -> int:
     """Learn a rule policy from small problems, or from demonstrations, and write it to a file.

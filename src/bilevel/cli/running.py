@@ -44,26 +44,14 @@ RECORDED = ("method", "seed", "noise", "recovery", "planner", "planning_seconds"
 @shared("noise", "recovery", "perception", "estimation", "env-args")
 @option("--replay", "FILE", "Run an episode of these results of `bilevel evaluate` again, exactly as it was recorded.")
 @option("--episode", "N", "Which one, by its number; with --objects where the results have several.")
-@picture_option(
-    "--video", "Write a video (mp4), with the current action as its caption (without a FILE: TASK.mp4 in this folder)."
-)
-@picture_option(
-    "--sheet", "Write a contact sheet (png), the episode in a dozen pictures (without a FILE: TASK.png in this folder)."
-)
+@picture_option("--video", "Write a video (mp4) with the current action (without a FILE: TASK.mp4 in this folder).")
+@picture_option("--sheet", "Write a contact sheet (png) of a dozen pictures (without a FILE: TASK.png here).")
 @option("--trace", "FILE", "Write a table (csv) of what was seen, believed, chosen and done at each step.")
 @option("--explain", bool, "At every change of the action, say which rule fired, with which objects, and why.")
-@option(
-    "--view", bool, "Watch it live on a page: the rule that fires, facts, goals, controls; pause, push, edit rules."
-)
+@option("--view", bool, "Watch it live on a page: rules, facts, goals, controls; pause, push, edit rules.")
 @option("--port", "N", "Of the page, on this machine alone; 0 is any that is free.", 0)
 @option("--window", bool, "Show the simulator's own window.")
-@option(
-    "--quality",
-    ("auto", "fast", "smooth", "good"),
-    "Of the pictures: with smooth edges, with shadows as well (good), or neither (fast); auto is smooth, and fast with "
-    "--view.",
-    "auto",
-)
+@option("--quality", ("auto", "fast", "smooth", "good"), "Of the pictures; auto is fast with --view.", "auto")
 @shared("size", "names", "json")
 @click.pass_context
 def run(
