@@ -139,7 +139,7 @@ def test_lama_plans_without_an_environment_and_with_a_time_limit(
     ("arguments", "reason"),
     [
         (("--method", "expert", "--planner", "fond"), "the method 'expert' does not plan"),
-        (("--method", "expert", "--planning-seconds", "0"), "must be more than 0, but is 0"),
+        (("--method", "expert", "--planning-seconds", "0"), "0.0 is not in the range x>0"),
         (("--method", "ndt-plan", "--policy", "p", "--planner", "lama"), "cannot plan with 'lama', but with fond"),
         (("blocks", "--method", "lama", "--objects", "0"), "'0' is no range of numbers from 1 on"),
         (

@@ -217,17 +217,12 @@ def learn(folder: Path, output: Path, task: str | None, settling: int, held_out:
 def _study_values(study: DomainStudy) -> dict[str, Any]:
     import msgspec
 
-    learned = study.learned
-    return {
-        "domain": study.domain.name,
-        "actions": {name: learned.counts[name] for name in study.domain.schemas},
-        "events": {name: learned.counts[name] for name in study.domain.events},
-        "untold": learned.untold,
-        "dropped": [{"change": each.text, "count": each.count} for each in learned.dropped],
-        "episodes": study.episodes,
-        "held_out": study.held_out,
-        "report": msgspec.to_builtins(study.report),
-    }
+    learned, domain = study.learned, study.domain
+    values = {"domain": domain.name, "episodes": study.episodes, "held_out": study.held_out, "untold": learned.untold}
+    values |= {"actions": {name: learned.counts[name] for name in domain.schemas}}
+    values |= {"events": {name: learned.counts[name] for name in domain.events}}
+    values |= {"dropped": [{"change": each.text, "count": each.count} for each in learned.dropped]}
+    return {**values, "report": msgspec.to_builtins(study.report)}
 
 
 def _study_lines(study: DomainStudy) -> Iterator[str]:

@@ -134,19 +134,9 @@ def complete(
     if output is not None:
         write_atomically(output, text)
     seconds = time.perf_counter() - began
-    values = {
-        "rules": len(found.rules),
-        "given": found.given,
-        "proved": found.is_proved,
-        "commit": found.commit,
-        "sizes": found.sizes,
-        "problems": found.problems,
-        "tried": found.tried,
-        "solved": found.solved,
-        "text": str(found),
-        "output": str(output) if output else None,
-        "seconds": round(seconds, 2),
-    }
+    names = ("given", "commit", "sizes", "problems", "tried", "solved")
+    values = {name: getattr(found, name) for name in names} | {"rules": len(found.rules), "proved": found.is_proved}
+    values |= {"text": str(found), "output": str(output) if output else None, "seconds": round(seconds, 2)}
     written = f"; written to {output}" if output else ""
     made = f"{count(found.given, 'rule')} and {len(found.rules) - found.given} more in {seconds:.1f} s{written}"
     answer(values, as_json, "" if output else text, made, str(found))
