@@ -169,7 +169,8 @@ def _run_once(
             for listener in listeners:
                 listener(transition)
 
-        episode = rollout(env, bound, seed, noise=noise, callback=callback, explain=explain)
+        with_rules = explain or trace is not None
+        episode = rollout(env, bound, seed, noise=noise, callback=callback, explain=with_rules)
         for listener in listeners:
             listener.end(episode)
     if sheet:
