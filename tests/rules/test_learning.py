@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from notation import GOLDEN, facts, golden_text
 
 from bilevel.learning.rules import plan_traces
-from bilevel.rules import learning
 from bilevel.rules.learning import extend_rules, learn_rules, subsumes, without_subsumed
 from bilevel.rules.matching import best_matches
 from bilevel.rules.rule import Rule
@@ -469,17 +467,6 @@ def test_what_asks_for_more_is_subsumed(seed: int) -> None:
     assert subsumes(rule, special, domain)
     assert not subsumes(replace(rule, priority=special.priority + 1), special, domain)
     assert without_subsumed([rule, special], domain) in {(rule,), (special,)}
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_subsumption_is_the_same_by_search(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(seed)
-    domain = random_domain(rng)
-    rules = [random_rule(rng, domain) for _ in range(3)]
-    pairs = list(product([*rules, *(specialised(rng, domain, rule) for rule in rules)], repeat=2))
-    joined = [subsumes(one, other, domain) for one, other in pairs]
-    monkeypatch.setattr(learning, "MOST_JOINED", 0)
-    assert [subsumes(one, other, domain) for one, other in pairs] == joined
 
 
 def test_variables_that_must_differ_do_not_stand_for_variables_that_may_coincide() -> None:

@@ -12,9 +12,6 @@ from functools import lru_cache
 from itertools import product
 
 from bilevel.rules.closures import MARK, closures_in, with_closures
-from bilevel.rules.engine.indexed_relations import IndexedRelation
-from bilevel.rules.engine.search import first_solution
-from bilevel.rules.engine.views import Literal, Relation
 from bilevel.rules.lifting import differences, lift
 from bilevel.rules.matching import Binding, join
 from bilevel.rules.printed_algorithm import printed_rules
@@ -198,47 +195,28 @@ def subsumes(general: Rule, special: Rule, domain: Domain) -> bool:
     objects = {variable.name: f"={variable.name}" for variable in special.variables}
     known = special.renamed(objects)
     types = {**domain.constants, **known.types}
+    facts = with_closures(known.state_condition, closures_in([general], domain))
     conditions = [(Atom(*general.action), frozenset({Atom(*known.action)}))]
     conditions += [(atom, known.goal_condition) for atom in sorted(general.goal_condition)]
-    facts = with_closures(known.state_condition, closures_in([general], domain))
     conditions += [(atom, facts) for atom in sorted(general.state_condition)]
     conditions += [(atom, known.absent) for atom in sorted(general.absent)]
 
-    def holds(binding: Binding) -> bool:
-        differing = {tuple(sorted(binding.get(term, term) for term in pair)) for pair in general.inequalities}
-        return differing <= known.inequalities and all(
+    def holds(binding: Binding, is_whole: bool = False) -> bool:
+        differing = (tuple(binding.get(term, term) for term in pair) for pair in general.inequalities)
+        settled = (pair for pair in differing if is_whole or not any(map(is_variable, pair)))
+        return {tuple(sorted(pair)) for pair in settled} <= known.inequalities and all(
             domain.is_subtype(types.get(binding[variable.name], ROOT_TYPE), variable.type)
             for variable in general.variables
             if variable.name in binding
         )
 
-    if len(general.variables) <= MOST_JOINED:
-        return any(map(holds, join(conditions, {})))
-    return _is_joinable(conditions, general, known, types, domain)
+    def is_met(rest: Sequence[tuple[Atom, Facts]], binding: Binding) -> bool:
+        """Return whether the rest can be met, too, beginning with what can be met in the fewest ways."""
+        if not rest:
+            return holds(binding, is_whole=True)
+        found = [[*join([condition], binding)] for condition in rest]
+        fewest = min(range(len(rest)), key=lambda place: len(found[place]))
+        others = [*rest[:fewest], *rest[fewest + 1 :]]
+        return any(holds(extended) and is_met(others, extended) for extended in found[fewest])
 
-
-MOST_JOINED = 16  # variables of a rule; where there are more, a join may take for ever, and a search is worth its cost
-
-
-def _is_joinable(
-    conditions: Sequence[tuple[Atom, Facts]], general: Rule, known: Rule, types: Mapping[str, str], domain: Domain
-) -> bool:
-    """Return whether there are values for the variables such that each atom is one of its facts, and all else fits."""
-    literals = [Literal(Relation(str(i), atom.predicate), atom.terms) for i, (atom, _) in enumerate(conditions)]
-    relations = {
-        literal.relation: IndexedRelation(fact.terms for fact in facts if fact.predicate == atom.predicate)
-        for literal, (atom, facts) in zip(literals, conditions, strict=True)
-    }
-    bound = {term for literal in literals for term in literal.terms}
-    if any(is_variable(term) and term not in bound for pair in general.inequalities for term in pair):
-        return False
-    different = Relation("different", "")
-    relations[different] = IndexedRelation(p for a, b in known.inequalities for p in ((a, b), (b, a)))
-    literals += [Literal(different, pair) for pair in general.inequalities]
-    names = {term for _, facts in conditions for fact in facts for term in fact.terms}
-    for variable in (v for v in general.variables if v.name in bound):
-        fitting = Relation("type", variable.type)
-        rows = ((n,) for n in names if domain.is_subtype(types.get(n, ROOT_TYPE), variable.type))
-        relations.setdefault(fitting, IndexedRelation(rows))
-        literals.append(Literal(fitting, (variable.name,)))
-    return first_solution(general, literals, relations, {}, ()) is not None
+    return is_met(conditions, {})
