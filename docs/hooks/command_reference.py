@@ -24,7 +24,7 @@ def command_page() -> str:
 
 def _section(name: str) -> Iterator[str]:
     """Yield the lines about a command."""
-    command = cli.load(name)
+    command = cli.COMMANDS[name]
     context = click.Context(command, info_name=f"bilevel {name}")
     first, *further = _description(command.help or "")
     usage = " ".join([f"bilevel {name}", *command.collect_usage_pieces(context)])

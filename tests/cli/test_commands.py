@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tiny_task
-from bilevel.cli.options import Words, command
+from bilevel.cli.options import command
 from bilevel.cli.output import printable
 from bilevel.demonstrations.dataset import Demonstrations
 from bilevel.policies.folder import read_policy
@@ -166,7 +166,7 @@ def test_an_option_of_several_words_takes_all_up_to_the_next_option(capsys: pyte
 
     @command()
     @click.argument("first", required=False)
-    @click.option("--names", cls=Words)
+    @click.option("--names", multiple=True)
     @click.option("--flag", is_flag=True)
     def shown(first: str | None, names: tuple[str, ...], flag: bool) -> None:
         print(first, names, flag)

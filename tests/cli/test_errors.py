@@ -74,9 +74,13 @@ FAILURES: list[tuple[BaseException, int, str]] = [
     (
         ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"),
         2,
-        "error: torch is missing; install it with: pip install 'bilevel[learning]'\n",
+        "error: No module named 'torch.nn'; install it with: pip install 'bilevel[learning]'\n",
     ),
-    (ImportError("libarrow.so", name="pyarrow.lib"), 2, "pip uninstall pyarrow; pip install 'bilevel[data]'\n"),
+    (
+        ImportError("libarrow.so", name="pyarrow.lib"),
+        2,
+        "error: libarrow.so; install it with: pip install 'bilevel[data]'\n",
+    ),
     (BrokenPipeError(), 0, ""),
     (KeyboardInterrupt(), 130, "error: interrupted\n"),
 ]

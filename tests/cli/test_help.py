@@ -28,7 +28,7 @@ def names(command: click.Command) -> list[str]:
 
 
 def test_commands_and_options_keep_their_names_and_defaults() -> None:
-    lines = [" ".join([name, *names(cli.load(name))]) for name in cli.COMMANDS]
+    lines = [" ".join([name, *names(cli.COMMANDS[name])]) for name in cli.COMMANDS]
     assert lines == NAMES.read_text(encoding="utf-8").splitlines()
 
 
@@ -47,7 +47,7 @@ def test_help_fits_the_terminal(
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_option_is_a_sentence_and_every_command_has_an_example(name: str) -> None:
-    command = cli.load(name)
+    command = cli.COMMANDS[name]
     for param in command.params:
         text = getattr(param, "help", None)
         assert text, param.name

@@ -91,7 +91,7 @@ def test_without_torch_it_names_the_extra(tmp_path: Path) -> None:
     words = ["learn", str(shown().folder), "--output", str(tmp_path / "policy")]
     command = [sys.executable, "-c", WITHOUT_TORCH, *words]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
-    line = "error: torch is missing; install it with: pip install 'bilevel[learning]'\n"
+    line = "error: No module named 'torch'; install it with: pip install 'bilevel[learning]'\n"
     assert (found.returncode, found.stderr) == (2, line)
 
 

@@ -296,4 +296,4 @@ def test_other_commands_say_that_plan_reads_adl(lamps: tuple[Path, Path], capsys
     code, _, err = run(capsys, "validate", *lamps, lamps[0])
     assert code == 2
     assert "is not supported" in err
-    assert err.rstrip().endswith("; only 'bilevel plan' reads such files")
+    assert err.rstrip().endswith("; only `bilevel plan` reads such files")

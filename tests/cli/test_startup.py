@@ -27,7 +27,6 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-OURS = {"bilevel.cli", "bilevel.cli.commands", "bilevel.cli.output"}
 
 
 @pytest.mark.parametrize(
@@ -51,8 +50,6 @@ def test_what_needs_no_numbers_and_no_pictures_loads_nothing_heavy(tmp_path: Pat
     run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(run.stderr.splitlines()[-1].split())
     assert HEAVY & {name.split(".")[0] for name in loaded} == set()
-    if command in ("--version", "--help", "rules --help"):
-        assert {name for name in loaded if name.startswith("bilevel.")} == OURS
     if command.startswith(("solve", "validate")):
         assert not any(name.startswith(("bilevel.planning", "bilevel.tasks", "bilevel.tabletop")) for name in loaded)
 

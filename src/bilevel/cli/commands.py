@@ -1,58 +1,59 @@
-"""The table of commands, and the program that runs them: `bilevel --help`.
+"""The commands by their names, and the program that runs them: `bilevel --help`.
 
 Exit codes: 0 all is well, 1 the answer is no (not solved, not valid, refuted), 2 bad input, 130 interrupted.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
-from click.exceptions import Exit, NoArgsIsHelpError, NoSuchCommand
+from click.exceptions import Exit, NoArgsIsHelpError
+from click.shell_completion import get_completion_class, shell_complete
 
 from bilevel import __version__
+from bilevel.cli import data, domains, evaluation, experiments, learning, planning, rules, running, tasks
 from bilevel.cli.output import printable
+from bilevel.symbolic.domain import BadInput
 
-# Where each command is, and what it does in a line: so only the module of the one that is asked for is imported.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("tasks:check", "Say what is wrong with a task, before anything is learned."),
-    "collect": ("data:collect", "Let a task's expert demonstrate it: a data set."),
-    "import": ("data:import_", "Make a data set of episodes that others recorded."),
-    "demonstrations check": ("data:check_data", "Name broken files, and say whether a policy could be learned."),
-    "demonstrations replay": ("data:replay", "Execute episodes again, and say whether they are the same bit for bit."),
-    "demonstrations show": ("data:show", "Say what a data set is, or tell one of its episodes."),
-    "demonstrations export": ("data:export", "Write a data set as one of Minari's or LeRobot's."),
-    "domain check": ("domains:check", "Compare a domain with demonstrations, change by change."),
-    "domain show": ("domains:show", "Print a domain in plain English, as PDDL, or as JSON."),
-    "domain learn": ("domains:learn", "Learn the actions of a domain from demonstrations."),
-    "learn": ("learning:learn", "Learn a policy from demonstrations: rules and a network."),
-    "policies": ("learning:policies", "List the pretrained policies, or show what is in one policy."),
-    "run": ("running:run", "Run a policy for one episode: tell it, film it, watch it live."),
-    "evaluate": ("evaluation:evaluate", "Say how often a policy succeeds, and why it fails."),
-    "compare": ("evaluation:compare", "Compare two results of evaluate, episode by episode."),
-    "methods": ("evaluation:methods", "List the methods that can be compared."),
-    "reproduce": ("experiments:reproduce", "Run the paper's whole experiment, and report on it."),
-    "benchmark hard": ("experiments:benchmark_hard", "Measure how far each method gets as things get harder."),
-    "benchmark axes": ("experiments:benchmark_axes", "List what the hard suite makes harder, on which tasks."),
-    "report": ("experiments:report", "Make one page of what reproduce has found."),
-    "vla set-up": ("tasks:set_up_vla", "Make the virtual environment in which LeRobot runs SmolVLA."),
-    "vla fetch": ("tasks:fetch_vla", "Download a published model."),
-    "vla check": ("tasks:check_vla", "Say which of the models can be run here."),
-    "rules learn": ("rules:learn", "Learn a rule policy from small problems, or from demonstrations."),
-    "rules complete": ("rules:complete", "Add rules for the states in which none applies."),
-    "rules show": ("rules:show", "Print rules as text, a table, LaTeX, or in plain English."),
-    "rules verify": ("rules:verify", "Prove that a policy always solves a problem, or refute it."),
-    "solve": ("planning:solve", "Solve a problem by rules, without search."),
-    "plan": ("planning:plan", "Find a plan, or a policy where the domain is nondeterministic."),
-    "validate": ("planning:validate", "Check that a plan can be carried out and reaches the goal."),
-    "problem": ("planning:problem", "Write a random problem of one of the shipped domains."),
+COMMANDS: dict[str, click.Command] = {  # in the order of the help
+    "check": tasks.check,
+    "collect": data.collect,
+    "import": data.import_,
+    "demonstrations check": data.check_data,
+    "demonstrations replay": data.replay,
+    "demonstrations show": data.show,
+    "demonstrations export": data.export,
+    "domain check": domains.check,
+    "domain show": domains.show,
+    "domain learn": domains.learn,
+    "learn": learning.learn,
+    "policies": learning.policies,
+    "run": running.run,
+    "evaluate": evaluation.evaluate,
+    "compare": evaluation.compare,
+    "methods": evaluation.methods,
+    "reproduce": experiments.reproduce,
+    "benchmark hard": experiments.benchmark_hard,
+    "benchmark axes": experiments.benchmark_axes,
+    "report": experiments.report,
+    "vla set-up": tasks.set_up_vla,
+    "vla fetch": tasks.fetch_vla,
+    "vla check": tasks.check_vla,
+    "rules learn": rules.learn,
+    "rules complete": rules.complete,
+    "rules show": rules.show,
+    "rules verify": rules.verify,
+    "solve": planning.solve,
+    "plan": planning.plan,
+    "validate": planning.validate,
+    "problem": planning.problem,
 }
 GROUPS = {
     "demonstrations": "Check, replay, show and export data sets of demonstrations.",
@@ -77,60 +78,29 @@ COMPLETE = "_BILEVEL_COMPLETE"
 LONGEST_ERROR = 600  # characters
 
 
-class LazyGroup(click.Group):
-    """The commands whose names begin with that of the group, each imported when it is asked for."""
+class Group(click.Group):
+    """Commands that are listed in the order in which they were added, each with the first sentence of its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands and groups in it, in the order of the table."""
-        if self.name in GROUPS:
-            return [name.split()[1] for name in COMMANDS if name.startswith(f"{self.name} ")]
-        return list(dict.fromkeys(name.split()[0] for name in COMMANDS))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command or a group, or `None` where there is none of this name."""
-        name = f"{self.name} {cmd_name}" if self.name in GROUPS else cmd_name
-        if name in COMMANDS:
-            return load(name)
-        return LazyGroup(name, help=GROUPS[name]) if name in GROUPS else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is asked for; where there is none, the error suggests names like it."""
-        names = self.list_commands(ctx)
-        if args[0] not in names and not ctx.resilient_parsing:
-            raise NoSuchCommand(args[0], possibilities=names, ctx=ctx)
-        return super().resolve_command(ctx, args)
+        """Return the names of the commands."""
+        return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names and summaries, for which nothing is imported."""
-        of = f"{self.name} " if self.name in GROUPS else ""
-        rows = [(name, GROUPS.get(name) or COMMANDS[of + name][1]) for name in self.list_commands(ctx)]
+        """Write the whole sentences, where click would cut those that are long."""
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
-def load(name: str) -> click.Command:
-    """Return a command of the table."""
-    module, _, function = COMMANDS[name][0].partition(":")
-    found: click.Command = getattr(importlib.import_module(f"bilevel.cli.{module}"), function)
-    return found
+            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.commands.items()])
 
 
 def _print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
     """Print the script that makes a shell complete commands, options and values."""
-    if shell is not None and not ctx.resilient_parsing:
-        from click.shell_completion import get_completion_class
-
-        kind = get_completion_class(shell)
-        assert kind is not None
+    if shell is not None and (kind := get_completion_class(shell)):
         click.echo(kind(program, {}, "bilevel", COMPLETE).source())
         ctx.exit()
 
 
 @click.group(
     "bilevel",
-    cls=LazyGroup,
+    cls=Group,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
     epilog="bilevel COMMAND --help shows the options of a command.",
 )
@@ -148,13 +118,19 @@ def program() -> None:
     """BISON: learn bilevel policies from demonstrations, run and measure them."""
 
 
+_groups: dict[str, click.Group] = {name: Group(name, help=text) for name, text in GROUPS.items()}
+for _name, _command in COMMANDS.items():
+    _of, _, _last = _name.rpartition(" ")
+    if _of:
+        program.add_command(_groups[_of])
+    _groups.get(_of, program).add_command(_command, _last)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code; without arguments, they are those of this process."""
     if arguments is None:
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # and so clean up
         if instruction := os.environ.get(COMPLETE):
-            from click.shell_completion import shell_complete
-
             sys.exit(shell_complete(program, {}, "bilevel", COMPLETE, instruction))
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
@@ -184,12 +160,11 @@ def run(words: list[str]) -> int:
         _discard_output()
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
     except ImportError as error:
-        return _fail(_missing_extra(error))
-    except Exception as error:
-        from bilevel.symbolic.domain import BadInput
-
-        if not isinstance(error, BadInput):
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
             raise
+        return _fail(f"{error}; install it with: pip install 'bilevel[{EXTRAS[package]}]'")
+    except BadInput as error:
         return _fail(str(error))
 
 
@@ -209,20 +184,7 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _missing_extra(error: ImportError) -> str:
-    """Return what to do about a package of an extra that is missing or broken; raise any other error again."""
-    package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
-        raise error
-    advice = f"pip install 'bilevel[{EXTRAS[package]}]'"
-    if isinstance(error, ModuleNotFoundError):
-        return f"{package} is missing; install it with: {advice}"
-    return (
-        f"{package} is installed, but cannot be imported ({error}); install it again: pip uninstall {package}; {advice}"
-    )
-
-
-def _fail(message: Any, code: int = 2) -> int:
+def _fail(message: str, code: int = 2) -> int:
     """Print one line on standard error; return the exit code."""
     print("error:", printable(" ".join(message.split("\n")), LONGEST_ERROR), file=sys.stderr)
     return code

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,27 +24,20 @@ MOST_SIZES = 10_000  # in a range of numbers of objects
 NAMELESS = Path()  # of an option that was given without the name of a file
 
 
-class Words(click.Option):
-    """An option that takes all words up to the next option: `--tasks blocks gacha`."""
-
-    def __init__(self, *parts: Any, **settings: Any) -> None:
-        super().__init__(*parts, **{**settings, "multiple": True})
-
-
 class Command(click.Command):
-    """A command whose options may be `Words`: each word is given to click with its option before it."""
+    """A command whose options that may be repeated also take several words: `--tasks blocks gacha`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words as click does, after repeating the options that take several."""
-        several = {name for option in self.params if isinstance(option, Words) for name in option.opts}
+        """Read the words as click does, after repeating the option before each of its words."""
+        repeated = {name for option in self.params if getattr(option, "multiple", False) for name in option.opts}
         words: list[str] = []
         current = None
-        for word, following in zip(args, [*args[1:], "-"], strict=False):
+        for word in args:
             if word.startswith("-") and word != "-":
-                current = word if word in several else None
-                if current and not following.startswith("-"):
-                    continue  # it stands before each of its words
-            words += [current, word] if current and not word.startswith("-") else [word]
+                current = word if word in repeated else None
+            elif current and words[-1] != current:
+                words.append(current)
+            words.append(word)
         return super().parse_args(ctx, words)
 
 
@@ -62,45 +54,33 @@ def option(flag: str, kind: Any, text: str, default: Any = None, **further: Any)
     names = (flag, further.pop("name")) if "name" in further else (flag,)
     if kind is bool:
         return click.option(*names, is_flag=True, help=text, **further)
-    if kind not in KINDS and not isinstance(kind, tuple):
-        further.setdefault("metavar", kind)
-    return click.option(*names, type=_type(kind), default=default, help=text, **further)
-
-
-def _type(kind: Any) -> click.ParamType[Any]:
-    return click.Choice(kind) if isinstance(kind, tuple) else KINDS.get(kind, click.STRING)
+    if default is not None:
+        further["default"] = default
+    if isinstance(kind, tuple):
+        return click.option(*names, type=click.Choice(kind), help=text, **further)
+    further.setdefault("metavar", kind.partition(">")[0])
+    return click.option(*names, type=KINDS.get(kind, str), help=text, **further)
 
 
 def required(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option which a command cannot do without."""
-    return click.option(name, type=_type(kind), required=True, help=text, **further)
+    return option(name, kind, text, required=True, show_default=False, **further)
 
 
 def words(name: str, metavar: str, text: str, kind: str = "TEXT", **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an option of several words."""
-    return click.option(name, cls=Words, metavar=metavar, type=_type(kind), help=text, **further)
+    return option(name, kind, text, metavar=metavar, multiple=True, **further)
 
 
 def argument(name: str, kind: str, text: str, **further: Any) -> Callable[..., Any]:
     """Return the decorator that adds an argument, which is known by its place."""
-    return click.argument(name, type=_type(kind), help=text, **further)
+    return click.argument(name, type=KINDS.get(kind, str), help=text, **further)
 
 
 # Types
 
 
-class Switch(click.Choice[str]):
-    """On or off; neither, unless it is given."""
-
-    def __init__(self) -> None:
-        super().__init__(["on", "off"])
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return whether it is on."""
-        return super().convert(value, param, ctx) == "on"
-
-
-class Number(click.FloatRange):
+class Finite(click.FloatRange):
     """A finite number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -111,68 +91,51 @@ class Number(click.FloatRange):
         return number
 
 
-class Place(click.Path):
-    """A file or a folder on this machine: no URL."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(path_type=Path)
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        if "://" in str(value):
-            self.fail(f"{str(value)!r} is a URL; name a file or a folder of this machine.", param, ctx)
-        return super().convert(value, param, ctx)
+def local_path(text: str) -> Path:
+    """Return the path of a file or a folder on this machine."""
+    if "://" in text:
+        raise click.BadParameter(f"{text!r} is a URL; name a file or a folder of this machine.")
+    return Path(text)
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
-    """Numbers of objects, such as 3, 1-10 or 1-3,10: in order, each of them once."""
-
-    name = "n-m"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Return the numbers."""
-        numbers: set[int] = set()
-        for part in str(value).split(","):
-            found = re.fullmatch(r" *([0-9]{1,7})(?: *- *([0-9]{1,7}))? *", part)
-            if not found:
-                self.fail(f"takes numbers and ranges, such as 3, 1-10 or 1-3,10, not {value!r}.", param, ctx)
-            low, high = int(found[1]), int(found[2] or found[1])
-            if not 1 <= low <= high <= low + MOST_SIZES:
-                self.fail(f"{part!r} is no range of numbers from 1 on.", param, ctx)
-            numbers.update(range(low, high + 1))
-        return tuple(sorted(numbers))
-
-
-class Size(click.ParamType[tuple[int, int]]):
-    """The size of pictures, such as 1280x960."""
-
-    name = "widthxheight"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Return the width and the height."""
-        found = re.fullmatch(r"([0-9]{1,5})[xX]([0-9]{1,5})", str(value))
+def numbers_of_objects(text: str) -> tuple[int, ...]:
+    """Return the numbers that 3, 1-10 or 1-3,10 stands for: in order, each of them once."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        found = re.fullmatch(r" *([0-9]{1,7})(?: *- *([0-9]{1,7}))? *", part)
         if not found:
-            self.fail(f"takes WIDTHxHEIGHT, such as 1280x960, not {value!r}.", param, ctx)
-        return int(found[1]), int(found[2])
+            raise click.BadParameter(f"takes numbers and ranges, such as 3, 1-10 or 1-3,10, not {text!r}.")
+        low, high = int(found[1]), int(found[2] or found[1])
+        if not 1 <= low <= high <= low + MOST_SIZES:
+            raise click.BadParameter(f"{part!r} is no range of numbers from 1 on.")
+        numbers.update(range(low, high + 1))
+    return tuple(sorted(numbers))
 
 
-KINDS: dict[str, click.ParamType[Any]] = {  # of options and arguments; other names are those of texts
-    "FILE": Place("file"),
-    "DIR": Place("dir"),
+def picture_size(text: str) -> tuple[int, int]:
+    """Return the width and the height that are given as 1280x960."""
+    found = re.fullmatch(r"([0-9]{1,5})[xX]([0-9]{1,5})", text)
+    if not found:
+        raise click.BadParameter(f"takes WIDTHxHEIGHT, such as 1280x960, not {text!r}.")
+    return int(found[1]), int(found[2])
+
+
+KINDS: dict[str, Any] = {  # of options and arguments; other names are those of texts
+    "FILE": local_path,
+    "DIR": local_path,
     "N": click.IntRange(0, MOST),
     "N>0": click.IntRange(1, MOST),
     "N>1": click.IntRange(2, MOST),
     "SEED": click.IntRange(0, 2**63 - 1),
-    "X": Number(0),
-    "X>0": Number(0, min_open=True),
-    "SHARE": Number(0, 0.99),
-    "GB": Number(0, min_open=True),
-    "HZ": Number(0, min_open=True),
-    "SECONDS": Number(0, 1_000_000, min_open=True),
-    "N-M": Numbers(),
-    "WIDTHxHEIGHT": Size(),
-    "on|off": Switch(),
+    "X": Finite(0),
+    "X>0": Finite(0, min_open=True),
+    "SHARE": Finite(0, 0.99),
+    "GB": Finite(0, min_open=True),
+    "HZ": Finite(0, min_open=True),
+    "SECONDS": Finite(0, 1_000_000, min_open=True),
+    "N-M": numbers_of_objects,
+    "WIDTHxHEIGHT": picture_size,
+    "on|off": click.BOOL,
 }
 
 
@@ -258,16 +221,15 @@ def env_arguments(texts: Sequence[str]) -> dict[str, Any]:
     return arguments
 
 
-# Reading files
+# What options name
 
 
 def read(domain_path: Path, *problem_paths: Path) -> tuple[Domain, list[Problem]]:
-    """Read a domain and problems of it; where only `bilevel plan` reads such files, the error says so."""
+    """Read a domain and problems of it."""
     from bilevel.symbolic.pddl import read_domain, read_problem
 
-    with _naming_planning(domain_path, problem_paths):
-        domain = read_domain(domain_path)
-        return domain, [read_problem(path, domain) for path in problem_paths]
+    domain = read_domain(domain_path)
+    return domain, [read_problem(path, domain) for path in problem_paths]
 
 
 def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem | PackedProblem]:
@@ -275,22 +237,8 @@ def read_large(domain_path: Path, problem_path: Path) -> tuple[Domain, Problem |
     from bilevel.symbolic.packed import read_packed
     from bilevel.symbolic.pddl import read_domain, read_problem
 
-    with _naming_planning(domain_path, [problem_path]):
-        domain = read_domain(domain_path)
-        return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
-
-
-@contextmanager
-def _naming_planning(domain_path: Path, problem_paths: Sequence[Path]) -> Iterator[None]:
-    """Say of files that cannot be read if the command for planning reads them."""
-    try:
-        yield
-    except BadInput as error:
-        from bilevel.symbolic.adl import is_readable_for_planning
-
-        if problem_paths and is_readable_for_planning(domain_path, problem_paths[0]):
-            raise BadInput(f"{error}; only 'bilevel plan' reads such files") from None
-        raise
+    domain = read_domain(domain_path)
+    return domain, read_packed(problem_path, domain) or read_problem(problem_path, domain)
 
 
 def task_of(name: str, source: str | None, whose: str, remedy: str = "add --task") -> Task:

@@ -71,15 +71,6 @@ def read_for_planning(domain_path: str | PathLike[str], problem_path: str | Path
         return compile_adl(*texts, *names)
 
 
-def is_readable_for_planning(domain_path: str | PathLike[str], problem_path: str | PathLike[str]) -> bool:
-    """Return whether `bilevel plan` would read these files."""
-    try:
-        read_for_planning(domain_path, problem_path)
-    except BadInput:
-        return False
-    return True
-
-
 def read_adl_domain(path: str | PathLike[str]) -> Domain:
     """Read a domain that may be in ADL, which then is for planners alone: rules cannot be learned in it."""
     return parse_adl_domain(read_text(path), fspath(path))

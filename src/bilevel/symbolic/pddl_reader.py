@@ -46,6 +46,7 @@ REPEATED = (":action", ":event")  # sections of which there may be many
 # Words of PDDL that cannot name a predicate.
 RESERVED = frozenset({"and", "not", "or", "imply", "forall", "exists", "when", "oneof", EQUALITY})
 
+ADL_WORDS = ("or", "imply", "forall", "exists", "when")
 UNSUPPORTED = {
     "or": "disjunctions",
     "imply": "implications",
@@ -66,7 +67,8 @@ UNSUPPORTED = {
 
 def refusal(word: str, offset: int, feature: str) -> Misread:
     """What to raise for a feature that is not supported."""
-    return Misread(offset, f"'{word}' is not supported: {feature} cannot be read")
+    hint = "; only `bilevel plan` reads such files" if word in ADL_WORDS else ""
+    return Misread(offset, f"'{word}' is not supported: {feature} cannot be read{hint}")
 
 
 def read_definition(text: str, kind: str) -> tuple[str, tuple[Expression, ...]]:
